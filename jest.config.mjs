@@ -1,0 +1,10 @@
+/** @type {import("jest").Config} */
+export default {
+  testMatch: ["<rootDir>/test/**/*.test.ts"],
+  extensionsToTreatAsEsm: [".ts"],
+  transform: { "\\.ts$": ["@swc/jest", { jsc: { target: "es2022" }, module: { type: "es6" } }] },
+  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"] },
+  setupFiles: ["<rootDir>/test/support/errors-of-node.ts"],
+  maxWorkers: 2,
+  testTimeout: 30_000,
+};
