@@ -1,0 +1,23 @@
+import { Table, TableSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+
+/** The name of an export table, as archives and CSV files carry it: `trades` is `TABLE_TRADES` (specification, 2.8). */
+export type TableName = Lowercase<Exclude<keyof typeof Table, "UNSPECIFIED">>;
+
+const numbers = new Map<string, Table>(
+  TableSchema.values
+    .filter(({ number }) => number !== Table.UNSPECIFIED)
+    .map(({ localName, number }) => [localName.toLowerCase(), number]),
+);
+
+/** The names of all export tables, in the order of their enum numbers. */
+export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
+
+/** Whether a text is the name of an export table. */
+export function isTableName(name: string): name is TableName {
+  return numbers.has(name);
+}
+
+/** The name of an export table; `undefined` for `TABLE_UNSPECIFIED` and for numbers that name no table. */
+export function tableName(table: Table): TableName | undefined {
+  return tableNames.find((name) => numbers.get(name) === table);
+}
