@@ -1,0 +1,181 @@
+import { PGlite } from "@electric-sql/pglite";
+import { CanceledError, RequestError } from "../errors.js";
+import { archiveName, parseArchiveName } from "../history/archive-name.js";
+import { type TableName, tableNames } from "../history/table.js";
+import { tables } from "./tables/index.js";
+
+/** What {@link openDatabase} makes. */
+export interface DatabaseOptions {
+  /** Identifier of the chain. It becomes part of file names. */
+  readonly chainId: string;
+  /** How many history segments there are; at least 1. */
+  readonly segments: number;
+  /** How many blocks each has; at least 1. The first block is 1. */
+  readonly blocksPerSegment: number;
+  /** Gives up the start. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A history segment: blocks that are exported together, all of one version of the database schema. */
+export interface Segment {
+  readonly fromHeight: bigint;
+  /** Last block, inclusive. */
+  readonly toHeight: bigint;
+  /** 64 hex digits. */
+  readonly id: string;
+  /** Identifier of the segment before this one; empty for the first. */
+  readonly previousId: string;
+  readonly databaseVersion: bigint;
+  readonly chainId: string;
+}
+
+/** Rows of a table to be written as CSV. */
+export interface CopyOptions {
+  readonly table: TableName;
+  readonly fromBlock: bigint;
+  /** Last block, inclusive. */
+  readonly toBlock: bigint;
+  /** The columns are those of this version of the database schema. */
+  readonly databaseVersion: bigint;
+  /** Whether the first row names the columns. */
+  readonly header: boolean;
+}
+
+/** The database of the local node. */
+export interface Database {
+  readonly chainId: string;
+  /** The PostgreSQL itself, for other data of the node. It runs one query at a time. */
+  readonly pg: PGlite;
+  /** All history segments, in the order of their heights. */
+  listSegments(): Promise<Segment[]>;
+  /** Rows as CSV (specification, 4.1), by block and then by their place in it. */
+  copyTable(options: CopyOptions): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+/** The first segment that is written with version 2 of the database schema; those before have version 1. */
+const firstSegmentOfVersion2 = 4;
+
+/**
+ * Starts an embedded PostgreSQL in memory and fills it with a made-up history, the same on every start.
+ *
+ * @throws RequestError when an option cannot be; CanceledError when the signal was aborted
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  checkOptions(options);
+  const { chainId, segments, blocksPerSegment, signal } = options;
+  throwIfAborted(signal);
+  // A small cache is enough for one reader; the zone is part of how times are written.
+  const pg = await PGlite.create({ postgresqlconf: ["shared_buffers = 8MB", "timezone = 'UTC'"] });
+  try {
+    throwIfAborted(signal);
+    await pg.exec(schema);
+    await pg.query(insertSegments, [segments, blocksPerSegment, chainId]);
+    await pg.exec(insertBlocks);
+    throwIfAborted(signal);
+  } catch (error) {
+    await pg.close();
+    throw error;
+  }
+  return {
+    chainId,
+    pg,
+    listSegments: () => listSegments(pg),
+    copyTable: (copy) => copyTable(pg, copy),
+    close: () => pg.close(),
+  };
+}
+
+function checkOptions({ chainId, segments, blocksPerSegment }: DatabaseOptions): void {
+  for (const [name, value] of Object.entries({ segments, blocksPerSegment })) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new RequestError(`${name} is ${value}`, { advice: "Give a whole number from 1 on." });
+    }
+  }
+  const toBlock = BigInt(segments) * BigInt(blocksPerSegment);
+  const longest = archiveName({
+    chainId,
+    table: "liquidity_provisions",
+    schemaVersion: 1n,
+    fromBlock: toBlock,
+    toBlock,
+  });
+  if (parseArchiveName(longest)?.chainId !== chainId) {
+    throw new RequestError(`chainId ${JSON.stringify(chainId)} cannot be part of a file name`, {
+      advice: "Use letters, digits and hyphens.",
+    });
+  }
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) {
+    throw new CanceledError({ cause: signal.reason });
+  }
+}
+
+async function listSegments(pg: PGlite): Promise<Segment[]> {
+  const { rows } = await pg.query<Record<"from" | "to" | "id" | "previous_id" | "version" | "chain_id", string>>(
+    `SELECT from_height::text AS "from", to_height::text AS "to", id, previous_id, database_version::text AS version, chain_id
+     FROM history_segment ORDER BY from_height`,
+  );
+  return rows.map((row) => ({
+    fromHeight: BigInt(row.from),
+    toHeight: BigInt(row.to),
+    id: row.id,
+    previousId: row.previous_id,
+    databaseVersion: BigInt(row.version),
+    chainId: row.chain_id,
+  }));
+}
+
+async function copyTable(pg: PGlite, { table, fromBlock, toBlock, databaseVersion, header }: CopyOptions) {
+  // COPY takes no parameters: names come from the catalog, the rest are integers.
+  const columns = tables[table].columns.filter(({ since }) => since <= databaseVersion).map(({ name }) => `"${name}"`);
+  const { blob } = await pg.query(
+    `COPY (SELECT ${columns.join(", ")} FROM "${table}" WHERE row_height BETWEEN ${fromBlock} AND ${toBlock}
+     ORDER BY row_height, row_index) TO '/dev/blob' (FORMAT csv, HEADER ${header})`,
+  );
+  return blob === undefined ? new Uint8Array() : new Uint8Array(await blob.arrayBuffer());
+}
+
+/**
+ * An export table is a view: its rows follow from the height and the index alone, so a long history takes no longer to start
+ * than a short one, and no memory.
+ */
+function createView(table: TableName): string {
+  const { rowsPerBlock, columns } = tables[table];
+  const values = columns.map(({ name, type, since, value }) => {
+    const present = since === 1n ? value : `CASE WHEN database_version >= ${since} THEN ${value} END`;
+    return `(${present})::${type} AS "${name}"`;
+  });
+  return `CREATE VIEW "${table}" AS
+    SELECT h AS row_height, i AS row_index, ${values.join(",\n")}
+    FROM (
+      SELECT height AS h, database_version, i, (height - 1) * ${rowsPerBlock} + i AS n
+      FROM block CROSS JOIN generate_series(0::bigint, ${rowsPerBlock - 1}) AS i
+    ) AS row_number;`;
+}
+
+const schema = `
+  CREATE TABLE history_segment (
+    from_height bigint PRIMARY KEY,
+    to_height bigint NOT NULL,
+    id text NOT NULL,
+    previous_id text NOT NULL,
+    database_version bigint NOT NULL,
+    chain_id text NOT NULL
+  );
+  CREATE TABLE block (height bigint PRIMARY KEY, database_version bigint NOT NULL);
+  ${tableNames.map(createView).join("\n")}`;
+
+const insertSegments = `
+  INSERT INTO history_segment
+  SELECT (s - 1) * $2::bigint + 1, s * $2::bigint, encode(sha256(convert_to($3::text || '/' || s, 'UTF8')), 'hex'),
+    CASE WHEN s > 1 THEN encode(sha256(convert_to($3::text || '/' || s - 1, 'UTF8')), 'hex') ELSE '' END,
+    CASE WHEN s < ${firstSegmentOfVersion2} THEN 1 ELSE 2 END, $3::text
+  FROM generate_series(1, $1::bigint) AS s`;
+
+const insertBlocks = `
+  INSERT INTO block
+  SELECT height, database_version
+  FROM history_segment CROSS JOIN LATERAL generate_series(from_height, to_height) AS height`;
