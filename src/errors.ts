@@ -1,10 +1,20 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 
-/** A detail of an error object: a JSON object whose `@type` is a type URL (specification, 7). */
-export interface ErrorDetail {
+/** An object of a type that it names itself: `@type` is a type URL, whose last segment is the type's full name. */
+export interface TypedObject {
   readonly "@type": string;
   readonly [field: string]: JsonValue;
+}
+
+/** The error object of the interface (specification, 7). */
+export interface ErrorObject {
+  /** The gRPC status code. */
+  readonly code: Code;
+  /** What went wrong, in the node's words; may be empty. */
+  readonly message: string;
+  /** Further facts: known types by their fields, unknown ones as they came. */
+  readonly details: readonly TypedObject[];
 }
 
 /** What every error of this library is made of. */
@@ -14,7 +24,7 @@ export interface TradewireErrorOptions {
   /** What the reader can do about it: one sentence, the message's second line. */
   readonly advice: string;
   /** The details of the node's error object, known types by their fields, unknown ones as they came. */
-  readonly details?: readonly ErrorDetail[] | undefined;
+  readonly details?: readonly TypedObject[] | undefined;
   /** What threw underneath. */
   readonly cause?: unknown;
 }
@@ -32,7 +42,7 @@ export abstract class TradewireError extends Error {
   /** The second line of the message. */
   readonly advice: string;
   /** The details of the node's error object; empty where there are none. */
-  readonly details: readonly ErrorDetail[];
+  readonly details: readonly TypedObject[];
   /** The name of the transport that the call went over, where there was a call. */
   transport?: string;
   /** The full name of the method that was called, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
@@ -53,7 +63,7 @@ export abstract class TradewireError extends Error {
     code: string;
     message: string;
     advice: string;
-    details: readonly ErrorDetail[];
+    details: readonly TypedObject[];
     transport?: string;
     method?: string;
   } {
@@ -77,7 +87,21 @@ export class RequestError extends TradewireError {
 }
 
 /** The node, or something in front of it, answered with an error. */
-export class NodeError extends TradewireError {}
+export class NodeError extends TradewireError {
+  /** The error object as the node gave it. */
+  readonly object: ErrorObject;
+
+  constructor(object: ErrorObject, cause?: unknown) {
+    const said = object.message === "" ? ", without a message" : `: ${object.message}`;
+    super(`the node answered ${codeName(object.code)}${said}`, {
+      code: object.code,
+      advice: adviceFor(object.code),
+      details: object.details,
+      cause,
+    });
+    this.object = object;
+  }
+}
 
 /** The node could not be reached, or the connection was lost, or the time was up. */
 export class ConnectionError extends TradewireError {}
@@ -106,4 +130,27 @@ export class CanceledError extends TradewireError {
 /** The name of a gRPC status code as gRPC writes it, such as `INVALID_ARGUMENT`. */
 export function codeName(code: Code): string {
   return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
+
+function adviceFor(code: Code): string {
+  switch (code) {
+    case Code.InvalidArgument:
+    case Code.OutOfRange:
+    case Code.FailedPrecondition:
+      return "Correct the request; the message and the details say what the node refuses.";
+    case Code.NotFound:
+      return "Check the name or identifier; the node does not hold it.";
+    case Code.Unauthenticated:
+    case Code.PermissionDenied:
+      return "Check the credentials that the node, or what stands in front of it, asks for.";
+    case Code.Unimplemented:
+      return "Check the URL and the node's version: this method is not offered there.";
+    case Code.ResourceExhausted:
+    case Code.Unavailable:
+    case Code.Aborted:
+    case Code.DeadlineExceeded:
+      return "Try again later; the node could not serve this now.";
+    default:
+      return "The failure is on the node's side; try again, then another node, and tell who runs it.";
+  }
 }

@@ -1,0 +1,105 @@
+import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type Registry,
+  toJson,
+} from "@bufbuild/protobuf";
+import {
+  type Any,
+  AnySchema,
+  anyUnpack,
+  BoolValueSchema,
+  DurationSchema,
+  EmptySchema,
+  FileDescriptorProtoSchema,
+  Int64ValueSchema,
+  ListValueSchema,
+  StringValueSchema,
+  StructSchema,
+  TimestampSchema,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import type { TypedObject } from "../errors.js";
+
+/** The types that error details and extensions are decoded to; others are kept as they came. */
+export const knownTypes = createRegistry(
+  ErrorDetailSchema,
+  BoolValueSchema,
+  DurationSchema,
+  EmptySchema,
+  Int64ValueSchema,
+  ListValueSchema,
+  StringValueSchema,
+  StructSchema,
+  TimestampSchema,
+  ValueSchema,
+);
+
+/**
+ * As {@link knownTypes}, but an unknown type is taken for a message without fields: in Connect's JSON codec an extension of
+ * an unknown type would otherwise fail the whole export. Its name is kept, its fields are not.
+ */
+export const lenientTypes: Registry = {
+  ...knownTypes,
+  getMessage: (typeName) => knownTypes.getMessage(typeName) ?? messageWithoutFields(typeName),
+};
+
+function messageWithoutFields(typeName: string): DescMessage | undefined {
+  const match = /^(?:([A-Za-z_][\w.]*)\.)?([A-Za-z_]\w*)$/.exec(typeName);
+  if (match === null) {
+    return undefined;
+  }
+  const file = create(FileDescriptorProtoSchema, {
+    name: "unknown.proto",
+    package: match[1] ?? "",
+    syntax: "proto3",
+    messageType: [{ name: match[2] ?? "" }],
+  });
+  return createFileRegistry(file, () => undefined).getMessage(typeName);
+}
+
+// An `Any` holds binary Protobuf, which cannot be made from the JSON of an unknown type: that JSON is kept here.
+const jsonOfUnknown = new WeakMap<Any, TypedObject>();
+
+/** Whether `@type` is a type URL: it holds a slash, with a type's name after the last one (specification, 7). */
+export function isTypeUrl(typeUrl: string): boolean {
+  return /\/[^/]+$/.test(typeUrl);
+}
+
+/** The object of an `Any`: a known type by its fields, an unknown one as it came, with binary content as base64 in `value`. */
+export function anyToObject(any: Any): TypedObject {
+  const kept = jsonOfUnknown.get(any);
+  if (kept !== undefined) {
+    return kept;
+  }
+  const object = knownObject(any);
+  return object ?? { "@type": any.typeUrl, value: Buffer.from(any.value).toString("base64") };
+}
+
+function knownObject(any: Any): TypedObject | undefined {
+  try {
+    if (anyUnpack(any, knownTypes) === undefined) {
+      return undefined;
+    }
+    const json = toJson(AnySchema, any, { registry: knownTypes, alwaysEmitImplicit: true });
+    return { ...(json as JsonObject), "@type": any.typeUrl };
+  } catch {
+    return undefined; // The content is not what its type says: it is kept as it came.
+  }
+}
+
+/** An `Any` from its JSON object, of whatever type. */
+export function anyFromObject(object: TypedObject): Any {
+  try {
+    return fromJson(AnySchema, { ...object }, { registry: knownTypes, ignoreUnknownFields: true });
+  } catch {
+    const any = create(AnySchema, { typeUrl: object["@type"] });
+    jsonOfUnknown.set(any, object);
+    return any;
+  }
+}

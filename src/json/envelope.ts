@@ -1,0 +1,97 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import type { Any } from "@bufbuild/protobuf/wkt";
+import { Code } from "@connectrpc/connect";
+import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { type ErrorObject, ProtocolError, type TypedObject } from "../errors.js";
+import { anyFromObject } from "./any.js";
+import { decodeBase64 } from "./base64.js";
+import { isJsonObject } from "./values.js";
+
+/** One JSON object of a stream: a result or an error, never both, never neither (specification, 2.7). */
+export type Envelope =
+  | { readonly result: JsonValue; readonly error?: undefined }
+  | { readonly error: ErrorObject; readonly result?: undefined };
+
+/**
+ * Read one object of a JSON stream.
+ *
+ * @throws {@link ProtocolError} where it has both a result and an error, or neither
+ */
+export function openEnvelope(json: JsonObject): Envelope {
+  const { result, error } = json;
+  if (present(result) && present(error)) {
+    throw brokenEnvelope("a chunk has both a result and an error", json);
+  }
+  if (present(error)) {
+    return { error: readErrorObject(error) };
+  }
+  if (present(result)) {
+    return { result };
+  }
+  throw brokenEnvelope("a chunk has neither a result nor an error", json);
+}
+
+function present(value: JsonValue | undefined): value is JsonValue {
+  return value !== undefined && value !== null;
+}
+
+function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
+  const keys = Object.keys(json).slice(0, 8).join(", ");
+  return new ProtocolError(`${summary}; its fields are: ${keys === "" ? "none" : keys.slice(0, 100)}`, {
+    advice: 'Each object of the stream must be {"result": ...} or {"error": ...}; report it to who runs the node.',
+  });
+}
+
+/** Read an error object (specification, 7), as far as what came is one. */
+export function readErrorObject(json: JsonValue): ErrorObject {
+  if (!isJsonObject(json)) {
+    return { code: Code.Unknown, message: JSON.stringify(json).slice(0, 1000), details: [] };
+  }
+  const { code, message, details } = json;
+  return {
+    code: typeof code === "number" && code in Code ? code : Code.Unknown,
+    message: typeof message === "string" ? message : "",
+    details: Array.isArray(details) ? details.map(typedObject) : [],
+  };
+}
+
+function typedObject(json: JsonValue): TypedObject {
+  if (isJsonObject(json) && typeof json["@type"] === "string") {
+    return { ...json, "@type": json["@type"] };
+  }
+  return { "@type": "type.googleapis.com/google.protobuf.Value", value: json };
+}
+
+/**
+ * Read a `google.api.HttpBody` of a JSON stream.
+ *
+ * @throws {@link ProtocolError} where a field has the wrong form, or the data is not strict base64
+ */
+export function httpBodyFromJson(json: JsonValue): HttpBody {
+  if (!isJsonObject(json)) {
+    throw brokenBody("the result of a chunk is not an object");
+  }
+  const { contentType = "", data = "", extensions = [] } = json;
+  if (typeof contentType !== "string") {
+    throw brokenBody("contentType of a chunk is not a string");
+  }
+  const bytes = typeof data === "string" ? decodeBase64(data) : undefined;
+  if (bytes === undefined) {
+    throw brokenBody("data of a chunk is not base64 (RFC 4648, section 4, with padding)");
+  }
+  if (!Array.isArray(extensions)) {
+    throw brokenBody("extensions of a chunk is not an array");
+  }
+  return create(HttpBodySchema, { contentType, data: bytes, extensions: extensions.map(extension) });
+}
+
+function extension(json: JsonValue): Any {
+  if (!isJsonObject(json) || typeof json["@type"] !== "string") {
+    throw brokenBody("an extension of a chunk has no @type");
+  }
+  return anyFromObject({ ...json, "@type": json["@type"] });
+}
+
+function brokenBody(summary: string): ProtocolError {
+  return new ProtocolError(summary, { advice: "The stream is not usable; report it to who runs the node." });
+}
