@@ -1,0 +1,172 @@
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
+import {
+  create,
+  type DescMessage,
+  fromJson,
+  isMessage,
+  type JsonValue,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import type { Dispatcher } from "undici";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { ProtocolError } from "../errors.js";
+import { knownTypes } from "../json/any.js";
+import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
+import { decodeUtf8, jsonObjects } from "../json/values.js";
+import { connectError, errorFromObject } from "./rest-error.js";
+
+/** A response of the gateway. */
+export interface RestResponse {
+  readonly header: Headers;
+  /** The media type of the body without its parameters, in lower case; empty without one. */
+  readonly mediaType: string;
+  /** The body without compression. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Take a response as it came. */
+export function openResponse({ headers, body }: Dispatcher.ResponseData): RestResponse {
+  const header = webHeaders(headers);
+  const mediaType = (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
+  return { header, mediaType, body: decoded(body, header) };
+}
+
+function webHeaders(headers: Record<string, string | string[] | undefined>): Headers {
+  const header = new Headers();
+  for (const [name, values = []] of Object.entries(headers)) {
+    for (const value of Array.isArray(values) ? values : [values]) {
+      header.append(name, value);
+    }
+  }
+  return header;
+}
+
+/** The body without the compression that a proxy may have put on it all the same. */
+function decoded(body: Dispatcher.ResponseData["body"], header: Headers): AsyncIterable<Uint8Array> {
+  const encoding = header.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (encoding === "identity") {
+    return body;
+  }
+  if (encoding === "gzip") {
+    return pipeline(body, createGunzip(), () => undefined); // A failure comes out of the iteration.
+  }
+  body.destroy();
+  throw new ProtocolError(`the response is compressed with ${JSON.stringify(encoding.slice(0, 40))}`, {
+    code: Code.Internal,
+    advice: "Only gzip is read; have the server in front of the node leave responses as they are.",
+  });
+}
+
+/** The message of a response that does not stream. */
+export async function responseMessage<O extends DescMessage>(
+  desc: O,
+  responseBody: string,
+  response: RestResponse,
+  maxBytes: number,
+): Promise<MessageShape<O>> {
+  const json = await wholeJson(response, maxBytes);
+  return messageFromJson(desc, responseBody === "" ? json : { [responseBody]: json });
+}
+
+async function wholeJson(response: RestResponse, maxBytes: number): Promise<JsonValue> {
+  if (!isJson(response.mediaType)) {
+    throw await notJson(response);
+  }
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of response.body) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > maxBytes) {
+      throw new ProtocolError(`the response is of more than ${maxBytes} bytes`, {
+        code: Code.ResourceExhausted,
+        advice: "Raise the limit for JSON bodies if the node is right to send that much.",
+      });
+    }
+  }
+  try {
+    return JSON.parse(decodeUtf8(Buffer.concat(pieces)));
+  } catch (cause) {
+    throw new ProtocolError(size === 0 ? "the response is empty" : "the response is not valid JSON", {
+      code: Code.Internal,
+      advice: "Check that the URL is the node's HTTP gateway, and that nothing in front of it cuts or changes answers.",
+      cause,
+    });
+  }
+}
+
+function isJson(mediaType: string): boolean {
+  return /^application\/(json|x-ndjson|ndjson|json-seq|.+\+json)$/.test(mediaType);
+}
+
+async function notJson(response: RestResponse): Promise<ProtocolError> {
+  return new ProtocolError(
+    `the response is ${response.mediaType === "" ? "of no content type" : response.mediaType}, not JSON${await quoted(response)}`,
+    { code: Code.Internal, advice: "Check that the URL is the node's HTTP gateway: something else answered." },
+  );
+}
+
+async function quoted(response: RestResponse): Promise<string> {
+  for await (const bytes of response.body) {
+    return `; it begins with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
+  }
+  return "";
+}
+
+/** The messages of a response that streams: JSON objects, or the pieces of a raw body. */
+export async function* responseMessages<O extends DescMessage>(
+  desc: O,
+  response: RestResponse,
+  maxBytes: number,
+): AsyncGenerator<MessageShape<O>> {
+  try {
+    if (isJson(response.mediaType)) {
+      for await (const json of jsonObjects(response.body, maxBytes)) {
+        const { result, error } = openEnvelope(json);
+        if (error !== undefined) {
+          throw errorFromObject(error, response.header);
+        }
+        yield messageFromJson(desc, result);
+      }
+    } else if (isHttpBody(desc)) {
+      const contentType = response.header.get("content-type") ?? "";
+      for await (const data of response.body) {
+        yield ofType(desc, create(HttpBodySchema, { contentType, data }));
+      }
+    } else {
+      throw await notJson(response);
+    }
+  } catch (reason) {
+    throw connectError(reason);
+  }
+}
+
+/** Whether a message is an HTTP body, or a piece of one. */
+export function isHttpBody(desc: DescMessage): boolean {
+  return desc.typeName === HttpBodySchema.typeName;
+}
+
+function ofType<O extends DescMessage>(desc: O, message: Message): MessageShape<O> {
+  if (!isMessage(message, desc)) {
+    throw new Error(`${desc.typeName} was expected, not ${message.$typeName}`);
+  }
+  return message;
+}
+
+function messageFromJson<O extends DescMessage>(desc: O, json: JsonValue): MessageShape<O> {
+  if (isHttpBody(desc)) {
+    return ofType(desc, httpBodyFromJson(json));
+  }
+  try {
+    return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
+  } catch (cause) {
+    throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), {
+      code: Code.Internal,
+      advice: "The node's answer does not fit its definitions; the node may be of another version.",
+      cause,
+    });
+  }
+}
