@@ -1,0 +1,137 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { NodeError, ProtocolError } from "../errors.js";
+import { isTypeUrl } from "../json/any.js";
+import { readErrorObject } from "../json/envelope.js";
+import { decodeUtf8, isJsonObject } from "../json/values.js";
+import { createArchiveEnd } from "./archive-end.js";
+import type { ExportChunk, ExportResult } from "./chunk.js";
+
+/** The media type of an export's body (specification, 4.1). */
+export const ARCHIVE_TYPE = "application/zip";
+
+/** What a stream of chunks is held to. */
+export interface AssembleOptions {
+  /**
+   * Whether the first chunk must carry extensions. The specification (2.7) has it so; deployed v0.78 nodes send none, and
+   * a raw HTTP body cannot carry any.
+   */
+  readonly extensions: "required" | "optional";
+}
+
+/**
+ * Hold a stream of chunks to the rules of an export, and give its results on.
+ *
+ * The data of all results, one after another, is one whole ZIP archive; until this has returned it is not known to be.
+ *
+ * @throws {@link NodeError} where a chunk is an error, or an error object follows the archive
+ * @throws {@link ProtocolError} where there are no chunks, extensions are missing, the content type is another, or the
+ *   archive is cut short, corrupt, or followed by something
+ */
+export async function* assemble(
+  chunks: AsyncIterable<ExportChunk>,
+  { extensions }: AssembleOptions,
+): AsyncGenerator<ExportResult> {
+  const end = createArchiveEnd();
+  let number = 0;
+  let begun = false;
+  for await (const chunk of chunks) {
+    number += 1;
+    if (chunk.error !== undefined) {
+      throw new NodeError(chunk.error);
+    }
+    const { result } = chunk;
+    checkContentType(result, number);
+    checkExtensions(result, number, extensions);
+    if (!begun && result.data.length > 0) {
+      checkBeginning(result.data);
+      begun = true;
+    }
+    const data = end.push(result.data);
+    if (data.length > 0 || number === 1) {
+      yield { ...result, data };
+    }
+  }
+  if (number === 0) {
+    throw broken(
+      "the stream of the export is empty: it held no chunk",
+      "Check the node; it ended the export with no data.",
+    );
+  }
+  end.finish();
+  if (end.trailingSize > 0) {
+    throw trailingError(end.trailing(), end.trailingSize);
+  }
+}
+
+function checkContentType({ contentType, data }: ExportResult, number: number): void {
+  const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase();
+  // Only the first chunk has to say it.
+  if (mediaType !== ARCHIVE_TYPE && (number === 1 || mediaType !== "")) {
+    const found = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));
+    throw broken(
+      `the content type of chunk ${number} is ${found}, not "${ARCHIVE_TYPE}"${beginning(data)}`,
+      "Check that the URL is the node's own: something else may have answered.",
+    );
+  }
+}
+
+function checkExtensions({ extensions }: ExportResult, number: number, rule: "required" | "optional"): void {
+  if (number === 1 && rule === "required" && extensions.length === 0) {
+    throw broken(
+      "the first chunk carries no extensions",
+      'The specification requires them; where the node sends none, as deployed v0.78 nodes do, set extensions to "optional".',
+    );
+  }
+  for (const { "@type": typeUrl } of extensions) {
+    if (!isTypeUrl(typeUrl)) {
+      throw broken(
+        `an extension of chunk ${number} has the @type ${JSON.stringify(typeUrl.slice(0, 80))}`,
+        "A type URL was expected, with a slash before the type's name; report it to who runs the node.",
+      );
+    }
+  }
+}
+
+function checkBeginning(data: Uint8Array): void {
+  const signature = Buffer.from([0x50, 0x4b]);
+  if (!signature.subarray(0, data.length).equals(data.subarray(0, 2))) {
+    throw broken(
+      `the body is no ZIP archive${beginning(data)}`,
+      "Check that the URL is the node's own: something else may have answered.",
+    );
+  }
+}
+
+function beginning(data: Uint8Array): string {
+  return data.length === 0 ? "" : `; it begins with ${quote(data, 60)}`;
+}
+
+function quote(data: Uint8Array, length: number): string {
+  return JSON.stringify(Buffer.from(data.subarray(0, length)).toString("latin1"));
+}
+
+/** What stands behind the archive: the error object of a gateway that had failed too late to say so, or it is unknown. */
+function trailingError(trailing: Uint8Array, size: number): NodeError | ProtocolError {
+  const json = parse(trailing);
+  if (isJsonObject(json) && isJsonObject(json["error"])) {
+    return new NodeError(readErrorObject(json["error"]));
+  }
+  const bytes = size === 1 ? "1 byte follows" : `${size} bytes follow`;
+  return broken(
+    `${bytes} the archive's end: ${quote(trailing, 60)}`,
+    "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it mended.",
+  );
+}
+
+function parse(bytes: Uint8Array): JsonValue | undefined {
+  try {
+    return JSON.parse(decodeUtf8(bytes)) as JsonValue;
+  } catch {
+    return undefined; // Not JSON: the caller says what it is.
+  }
+}
+
+function broken(summary: string, advice: string): ProtocolError {
+  return new ProtocolError(summary, { code: Code.DataLoss, advice });
+}

@@ -1,0 +1,163 @@
+import { Code } from "@connectrpc/connect";
+import { createLinkedAbortController } from "@connectrpc/connect/protocol";
+import JSZip from "jszip";
+import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import { NodeError, ProtocolError, type TypedObject } from "../errors.js";
+import { ARCHIVE_TYPE, assemble } from "./assemble.js";
+import { type ExportChunk, type ExportResult, exportChunks } from "./chunk.js";
+import { type SavedArchive, saveArchive } from "./download.js";
+import { type ExportedRange, fileNameFor } from "./file-name.js";
+
+/** How far an export has come. */
+export interface ExportProgress {
+  /** Bytes of the archive that have arrived. */
+  readonly bytes: number;
+  /** Chunks that have arrived. */
+  readonly chunks: number;
+}
+
+/** How an export is made. */
+export interface ExportOptions {
+  /** Ends the export; what it has written is removed. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told after each chunk. */
+  readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
+  /**
+   * Whether the first chunk must carry extensions: `required`, as the specification (2.7) has it, is the default;
+   * `optional` for nodes that send none, as deployed v0.78 nodes do. A raw HTTP body has no chunks to hold to it.
+   */
+  readonly extensions?: "required" | "optional" | undefined;
+  /** Further headers of the request. */
+  readonly headers?: ConstructorParameters<typeof Headers>[0];
+}
+
+/** An archive that an export saved. */
+export interface SavedExport extends SavedArchive {
+  /** The extensions of the first chunk; none over a raw HTTP body. */
+  readonly extensions: readonly TypedObject[];
+}
+
+/**
+ * An export of network history that can be consumed in several ways. Each of them calls the node once more.
+ */
+export interface NetworkHistoryExport {
+  /**
+   * The chunks (specification, 2.7), held to the rules of the stream. An error is the last chunk; it is then thrown too,
+   * so that it cannot be missed.
+   */
+  chunks(): AsyncIterable<ExportChunk>;
+  /** The bytes of the archive. If this throws, what came before is not a whole archive. */
+  bytes(): AsyncIterable<Uint8Array>;
+  /**
+   * Save the archive: whole and checked, or not at all.
+   *
+   * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder it
+   *   takes the name that the node gives, if that is one by the specification, 4.1
+   * @param options `force` replaces a file that exists
+   * @throws {@link FileError} where the file cannot be written, or exists
+   */
+  saveTo(target: string, options?: { readonly force?: boolean }): Promise<SavedExport>;
+  /**
+   * Take the archive into memory.
+   *
+   * @throws {@link ProtocolError} where it is larger than the limit `maxArchiveBytes`
+   */
+  toZip(): Promise<JSZip>;
+}
+
+/** Calls the node. */
+export type OpenExport = (
+  signal: AbortSignal,
+) => Promise<{ readonly header: Headers; readonly messages: AsyncIterable<HttpBody> }>;
+
+/** Make an export of a way to call the node. */
+export function createExport(
+  open: OpenExport,
+  exported: ExportedRange,
+  { signal, onProgress, extensions = "required" }: ExportOptions,
+  maxArchiveBytes: number,
+): NetworkHistoryExport {
+  async function* results(onHeader?: (header: Headers) => void): AsyncGenerator<ExportResult> {
+    const call = createLinkedAbortController(signal);
+    let bytes = 0;
+    let chunks = 0;
+    try {
+      const { header, messages } = await open(call.signal);
+      onHeader?.(header);
+      // Where the response is the archive itself, it has no chunks and can carry no extensions.
+      const raw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
+      for await (const result of assemble(exportChunks(messages), { extensions: raw ? "optional" : extensions })) {
+        bytes += result.data.length;
+        chunks += 1;
+        onProgress?.({ bytes, chunks });
+        yield result;
+      }
+    } finally {
+      call.abort(); // Whoever stops early does not want the rest.
+    }
+  }
+
+  async function* bytes(onHeader?: (header: Headers) => void, onResult?: (result: ExportResult) => void) {
+    for await (const result of results(onHeader)) {
+      onResult?.(result);
+      if (result.data.length > 0) {
+        yield result.data;
+      }
+    }
+  }
+
+  return {
+    async *chunks() {
+      try {
+        for await (const result of results()) {
+          yield { result };
+        }
+      } catch (reason) {
+        if (reason instanceof NodeError) {
+          yield { error: reason.object };
+        }
+        throw reason;
+      }
+    },
+
+    bytes: () => bytes(),
+
+    async saveTo(target, { force = false } = {}) {
+      let header = new Headers();
+      let first: ExportResult | undefined;
+      const archive = bytes(
+        (received) => {
+          header = received;
+        },
+        (result) => {
+          first ??= result;
+        },
+      );
+      const saved = await saveArchive(archive, { target, force, fileName: () => fileNameFor(header, exported) });
+      return { ...saved, extensions: first?.extensions ?? [] };
+    },
+
+    async toZip() {
+      const pieces: Uint8Array[] = [];
+      let size = 0;
+      for await (const piece of bytes()) {
+        pieces.push(piece);
+        size += piece.length;
+        if (size > maxArchiveBytes) {
+          throw new ProtocolError(`the archive is larger than ${maxArchiveBytes} bytes, the limit for memory`, {
+            code: Code.ResourceExhausted,
+            advice: "Save it to a file or stream it, or raise limits.maxArchiveBytes.",
+          });
+        }
+      }
+      try {
+        return await JSZip.loadAsync(Buffer.concat(pieces));
+      } catch (cause) {
+        throw new ProtocolError(`the archive is corrupt: ${cause instanceof Error ? cause.message : String(cause)}`, {
+          advice: "Export again; if it persists, tell who runs the node.",
+          cause,
+        });
+      }
+    },
+  };
+}

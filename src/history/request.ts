@@ -1,0 +1,54 @@
+import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { RequestError } from "../errors.js";
+import type { ExportedRange } from "./file-name.js";
+import { isTableName, type TableName, tableName, tableNames } from "./table.js";
+
+/** What to export (specification, 4.1). */
+export interface ExportRequest {
+  /** First block: the first of a history segment. */
+  readonly fromBlock: bigint | number;
+  /** Last block, inclusive: the last of a history segment. */
+  readonly toBlock: bigint | number;
+  /** The table, by its enum number, its enum name (`TABLE_TRADES`) or the name that archives carry (`trades`). */
+  readonly table: Table | TableName | `TABLE_${Uppercase<TableName>}`;
+}
+
+/**
+ * Check what an export was asked for, as far as that can be done without the node.
+ *
+ * @throws {@link RequestError} where the table is unknown, a block is no positive whole number, or the range is reversed
+ */
+export function readExportRequest({
+  fromBlock,
+  toBlock,
+  table,
+}: ExportRequest): ExportedRange & { tableNumber: Table } {
+  const name = typeof table === "number" ? tableName(table) : table.replace(/^TABLE_/, "").toLowerCase();
+  if (name === undefined || !isTableName(name)) {
+    throw new RequestError(`${JSON.stringify(table)} is not a table that can be exported`, {
+      advice: `Choose one of: ${tableNames.join(", ")}.`,
+    });
+  }
+  const range = { fromBlock: block(fromBlock, "fromBlock"), toBlock: block(toBlock, "toBlock") };
+  if (range.fromBlock > range.toBlock) {
+    throw new RequestError(`fromBlock ${fromBlock} is behind toBlock ${toBlock}`, {
+      advice: "Give the first block of the range as fromBlock and its last as toBlock.",
+    });
+  }
+  return { ...range, table: name, tableNumber: Table[upper(name)] };
+}
+
+function upper(name: TableName): Uppercase<TableName> {
+  return name.toUpperCase() as Uppercase<TableName>;
+}
+
+function block(value: bigint | number, name: string): bigint {
+  const whole = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value) : 0n;
+  if (whole < 1n || whole >= 2n ** 63n) {
+    throw new RequestError(`${name} is ${String(value)}, which is no block`, {
+      advice:
+        "Blocks are whole numbers from 1; history segments begin at 1, 1001, 2001 and so on where they are of 1000 blocks.",
+    });
+  }
+  return whole;
+}
