@@ -1,0 +1,108 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  type CallOptions,
+  createClient as createConnectClient,
+  type Interceptor,
+  type Transport,
+} from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
+import { type ClientConfig, readConfig } from "./config.js";
+import { callError } from "./failure.js";
+import { createExport, type ExportOptions, type NetworkHistoryExport } from "./history/export.js";
+import { type ExportRequest, readExportRequest } from "./history/request.js";
+import { listSegments } from "./history/segments.js";
+import { createTransport } from "./transport/index.js";
+
+/** The interface of a node, the same over every transport. */
+export interface Client extends AsyncDisposable {
+  /**
+   * Export one table of network history between two blocks (specification, 4.1).
+   *
+   * Nothing is sent before the export is consumed.
+   *
+   * @throws {@link RequestError} where the table, a block or the range cannot be right
+   */
+  exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
+  /** List the segments of network history that the node holds, oldest first. */
+  listSegments(options?: Pick<CallOptions, "signal">): Promise<HistorySegment[]>;
+  /** The transport underneath, for services of one's own: Connect's `createClient(service, client.transport)`. */
+  readonly transport: Transport;
+  /** Close all connections; calls under way fail. */
+  close(): Promise<void>;
+}
+
+/**
+ * Make a client of a node.
+ *
+ * @param config which transport to use, and where the node is
+ * @param options Connect's interceptors, applied to every call over either transport
+ * @throws {@link RequestError} where the configuration is wrong
+ *
+ * @example
+ * const client = createClient({ transport: "grpc", grpc: { url: "http://127.0.0.1:3007" } });
+ * const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
+ * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
+ */
+export function createClient(
+  config: ClientConfig,
+  options: { readonly interceptors?: readonly Interceptor[] } = {},
+): Client {
+  const checked = readConfig(config);
+  const transport = createTransport(checked, options.interceptors);
+  const url = checked.transport === "grpc" ? checked.grpc.url : checked.rest.url;
+  const service = createConnectClient(TradingDataService, transport);
+
+  function failing(method: DescMethod, signal: AbortSignal | undefined) {
+    const name = `${method.parent.typeName}/${method.name}`;
+    return (reason: unknown): never => {
+      throw callError(reason, { transport: checked.transport, method: name, url, signal });
+    };
+  }
+
+  return {
+    transport,
+
+    exportNetworkHistory(request, exportOptions = {}) {
+      const range = readExportRequest(request);
+      const message = { fromBlock: range.fromBlock, toBlock: range.toBlock, table: range.tableNumber };
+      const method = TradingDataService.method.exportNetworkHistory;
+      const fail = failing(method, exportOptions.signal);
+      const exported = createExport(
+        async (signal) => {
+          const { headers } = exportOptions;
+          const response = await transport
+            .stream(method, signal, undefined, headers, createAsyncIterable([message]))
+            .catch(fail);
+          return { header: response.header, messages: failingWith(response.message, fail) };
+        },
+        range,
+        exportOptions,
+        checked.limits.maxArchiveBytes,
+      );
+      return {
+        chunks: () => failingWith(exported.chunks(), fail),
+        bytes: () => failingWith(exported.bytes(), fail),
+        saveTo: (target, saveOptions) => exported.saveTo(target, saveOptions).catch(fail),
+        toZip: () => exported.toZip().catch(fail),
+      };
+    },
+
+    listSegments: ({ signal } = {}) =>
+      listSegments(service, signal === undefined ? {} : { signal }).catch(
+        failing(TradingDataService.method.listAllNetworkHistorySegments, signal),
+      ),
+
+    close: () => transport.close(),
+    [Symbol.asyncDispose]: () => transport.close(),
+  };
+}
+
+/** Give values on; what the source throws is turned into the call's error. */
+async function* failingWith<T>(values: AsyncIterable<T>, fail: (reason: unknown) => never): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } catch (reason) {
+    fail(reason);
+  }
+}

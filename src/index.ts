@@ -1,0 +1,23 @@
+export { Code } from "@connectrpc/connect";
+export { type HistorySegment, Table, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
+export { type Client, createClient } from "./client.js";
+export { type ClientConfig, type Config, readConfig } from "./config.js";
+export {
+  CanceledError,
+  ConnectionError,
+  type ErrorObject,
+  FileError,
+  NodeError,
+  ProtocolError,
+  RequestError,
+  TradewireError,
+  type TypedObject,
+} from "./errors.js";
+export type { ArchiveEntry } from "./history/archive.js";
+export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./history/archive-name.js";
+export { type AssembleOptions, assemble } from "./history/assemble.js";
+export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunk.js";
+export type { ExportOptions, ExportProgress, NetworkHistoryExport, SavedExport } from "./history/export.js";
+export type { ExportRequest } from "./history/request.js";
+export { type TableName, tableNames } from "./history/table.js";
+export { type ClosableTransport, createTransport } from "./transport/index.js";
