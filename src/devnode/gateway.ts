@@ -1,0 +1,204 @@
+import { once } from "node:events";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
+import { createGzip } from "node:zlib";
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type DescService,
+  isMessage,
+  type JsonValue,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { TradewireError } from "../errors.js";
+import { errorObject } from "../failure.js";
+import { knownTypes } from "../json/any.js";
+import { type HttpBinding, type HttpCall, httpBindings, readCall } from "../transport/http-rule.js";
+import { httpStatusFromCode } from "../transport/http-status.js";
+
+/** A body of a request is no larger than this, in bytes. */
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+const NDJSON = "application/x-ndjson";
+
+/**
+ * An HTTP gateway in front of a transport: it answers as the gateways of deployed nodes do.
+ *
+ * Which path leads to which method is read from the methods' `google.api.http` options. JSON has every field, defaults
+ * included. A method that streams `google.api.HttpBody` is answered with the body itself, or, where the request accepts
+ * `application/x-ndjson`, with an envelope a line, as any other method that streams. An error that comes after the first
+ * byte is appended as a JSON object: the status has been sent by then.
+ */
+export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
+  const routes = services.flatMap(({ methods }) =>
+    methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))),
+  );
+
+  async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+    const call = { verb: request.method ?? "GET", target: request.url ?? "/", ...(await readBody(request)) };
+    for (const { method, rule } of routes) {
+      const message = readCall(method.input, rule, call);
+      if (message !== undefined) {
+        await callMethod(method, rule, message, request, response, signal);
+        return;
+      }
+    }
+    throw new ConnectError("Not Found", Code.NotFound);
+  }
+
+  async function callMethod(
+    method: DescMethod,
+    rule: HttpBinding,
+    message: MessageShape<DescMessage>,
+    request: IncomingMessage,
+    response: ServerResponse,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (isUnary(method)) {
+      const { header, message: output } = await transport.unary(method, signal, undefined, undefined, message);
+      const json = messageJson(method.output, output);
+      const part = rule.responseBody === "" ? json : (json as { [name: string]: JsonValue })[rule.responseBody];
+      const body = begin(request, response, 200, header, "application/json");
+      await write(body, JSON.stringify(part));
+      body.end();
+      return;
+    }
+    if (!isStreaming(method)) {
+      throw new ConnectError("Method Not Allowed", Code.Unimplemented);
+    }
+    const input = createAsyncIterable([message]);
+    const { header, message: outputs } = await transport.stream(method, signal, undefined, undefined, input);
+    await stream(method, outputs, header, request, response);
+  }
+
+  return (request, response) => {
+    const abort = new AbortController();
+    response.on("close", () => abort.abort());
+    answer(request, response, abort.signal).catch((reason: unknown) => {
+      if (response.headersSent) {
+        response.destroy(); // The answer cannot be mended any more.
+      } else {
+        sendError(request, response, reason, (error) => error);
+      }
+    });
+  };
+}
+
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+/** A gateway over HTTP/1.1 can stream answers, not requests. */
+function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
+  return method.methodKind === "server_streaming";
+}
+
+async function stream(
+  method: DescMethod,
+  outputs: AsyncIterable<MessageShape<DescMessage>>,
+  header: Headers,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const ndjson = (request.headers.accept ?? "").includes(NDJSON);
+  const raw = method.output.typeName === HttpBodySchema.typeName && !ndjson;
+  let body: Writable | undefined;
+  try {
+    for await (const output of outputs) {
+      if (raw && isMessage(output, HttpBodySchema)) {
+        body ??= begin(request, response, 200, header, output.contentType);
+        await write(body, output.data);
+      } else {
+        body ??= begin(request, response, 200, header, ndjson ? NDJSON : "application/json");
+        await write(body, `${JSON.stringify({ result: messageJson(method.output, output) })}\n`);
+      }
+    }
+    body ??= begin(request, response, 200, header, ndjson ? NDJSON : "application/json");
+  } catch (reason) {
+    if (body === undefined) {
+      sendError(request, response, reason, (error) => ({ error }));
+      return;
+    }
+    await write(body, JSON.stringify({ error: errorJson(reason) }) + (raw ? "" : "\n"));
+  }
+  body.end();
+}
+
+/** Send the head of a response; what is given back takes the body. */
+function begin(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  header: Headers,
+  contentType: string,
+): Writable {
+  const disposition = header.get("content-disposition");
+  if (disposition !== null) {
+    response.setHeader("content-disposition", disposition);
+  }
+  response.setHeader("content-type", contentType);
+  response.setHeader("vary", "accept-encoding");
+  response.statusCode = status;
+  if (!/\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""))) {
+    return response;
+  }
+  response.setHeader("content-encoding", "gzip");
+  const gzip = createGzip();
+  gzip.pipe(response);
+  response.on("close", () => gzip.destroy());
+  return gzip;
+}
+
+async function write(body: Writable, bytes: Uint8Array | string): Promise<void> {
+  if (!body.write(bytes) && !body.destroyed) {
+    // Whoever has gone drains nothing any more.
+    await Promise.race([once(body, "drain"), once(body, "close")]);
+  }
+}
+
+function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  reason: unknown,
+  wrap: (error: JsonValue) => JsonValue,
+): void {
+  const error = errorJson(reason);
+  const body = begin(request, response, httpStatusFromCode(error.code), new Headers(), "application/json");
+  body.end(JSON.stringify(wrap(error)));
+}
+
+function errorJson(reason: unknown) {
+  const error =
+    reason instanceof TradewireError ? new ConnectError(reason.summary, reason.code) : ConnectError.from(reason);
+  const { code, message, details } = errorObject(error);
+  return { code, message, details: details.map((detail) => ({ ...detail })) };
+}
+
+function messageJson(desc: DescMessage, message: MessageShape<DescMessage>): JsonValue {
+  return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
+}
+
+async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body">> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of request) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > MAX_BODY_BYTES) {
+      throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
+    }
+  }
+  if (size === 0) {
+    return {};
+  }
+  try {
+    return { body: JSON.parse(Buffer.concat(pieces).toString()) };
+  } catch {
+    throw new ConnectError("the body is not valid JSON", Code.InvalidArgument);
+  }
+}

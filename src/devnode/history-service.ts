@@ -1,0 +1,77 @@
+import { create, fromJson } from "@bufbuild/protobuf";
+import { anyPack, StructSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { archiveName } from "../history/archive-name.js";
+import { ARCHIVE_TYPE } from "../history/assemble.js";
+import { tableName, tableNames } from "../history/table.js";
+import { writeArchive } from "./archive.js";
+import type { Database, Segment } from "./database.js";
+import { checkRange } from "./range.js";
+
+type HistoryService = Pick<
+  ServiceImpl<typeof TradingDataService>,
+  "exportNetworkHistory" | "listAllNetworkHistorySegments"
+>;
+
+/** The node's own codes of what can be wrong with an export, as its error details carry them. */
+const DETAIL_CODE = { table: 20_001, range: 20_002 } as const;
+
+/** Network history, out of a database (specification, 4.1). */
+export function historyService(database: Database): HistoryService {
+  return {
+    async *exportNetworkHistory({ fromBlock, toBlock, table: tableNumber }, { responseHeader }) {
+      const table = tableName(tableNumber);
+      if (table === undefined) {
+        throw invalid(
+          "table",
+          `${tableNumber} is not a table that can be exported; the tables are ${tableNames.join(", ")}`,
+        );
+      }
+      const range = checkRange(await database.listSegments(), { fromBlock, toBlock });
+      if (!range.valid) {
+        throw invalid("range", range.reason);
+      }
+      const { chainId } = database;
+      const name = archiveName({ chainId, table, fromBlock, toBlock, schemaVersion: archiveVersion(range.segments) });
+      responseHeader.set("content-disposition", `attachment;filename=${name}`);
+      const metadata = fromJson(StructSchema, {
+        chainId,
+        table,
+        fromBlock: String(fromBlock),
+        toBlock: String(toBlock),
+      });
+      let extensions = [anyPack(StructSchema, metadata)];
+      for await (const data of writeArchive(database, { chainId, table, fromBlock, toBlock })) {
+        yield { contentType: ARCHIVE_TYPE, data, extensions };
+        extensions = [];
+      }
+    },
+
+    async listAllNetworkHistorySegments() {
+      const segments = await database.listSegments();
+      return {
+        segments: segments.map((segment) => ({
+          fromHeight: segment.fromHeight,
+          toHeight: segment.toHeight,
+          historySegmentId: segment.id,
+          previousHistorySegmentId: segment.previousId,
+          databaseVersion: segment.databaseVersion,
+          chainId: segment.chainId,
+        })),
+      };
+    },
+  };
+}
+
+/** The schema version in an archive's name: that of its last block where the range crosses a change, else none. */
+function archiveVersion(segments: readonly Segment[]): bigint | undefined {
+  const last = segments.at(-1)?.databaseVersion;
+  return segments[0]?.databaseVersion === last ? undefined : last;
+}
+
+function invalid(what: keyof typeof DETAIL_CODE, reason: string): ConnectError {
+  const value = create(ErrorDetailSchema, { code: DETAIL_CODE[what], message: `invalid ${what}`, inner: reason });
+  return new ConnectError(reason, Code.InvalidArgument, undefined, [{ desc: ErrorDetailSchema, value }]);
+}

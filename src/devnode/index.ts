@@ -1,0 +1,125 @@
+import { createServer as createHttpServer, type Server } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo, Server as NetServer } from "node:net";
+import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { ConnectionError, RequestError } from "../errors.js";
+import { knownTypes } from "../json/any.js";
+import { openDatabase } from "./database.js";
+import { createGateway } from "./gateway.js";
+import { historyService } from "./history-service.js";
+
+/** What a local node can be started with. */
+export interface DevnodeOptions {
+  /** The address to listen on; `127.0.0.1` by default, so that nobody else reaches the node. */
+  readonly host?: string | undefined;
+  /** TCP port for gRPC; 0, the default, takes a free one. */
+  readonly grpcPort?: number | undefined;
+  /** TCP port for the HTTP gateway; 0, the default, takes a free one. */
+  readonly restPort?: number | undefined;
+  /** Identifier of the chain; `tradewire-devnet` by default. */
+  readonly chainId?: string | undefined;
+  /** How many history segments there are; 5 by default. From the 4th on the database schema has one more column. */
+  readonly segments?: number | undefined;
+  /** How many blocks each segment has; 1000 by default. */
+  readonly blocksPerSegment?: number | undefined;
+}
+
+/** A local node that runs. */
+export interface Devnode extends AsyncDisposable {
+  /** Where it answers gRPC; Connect's own protocol too. */
+  readonly grpcUrl: string;
+  /** Where its HTTP gateway answers. */
+  readonly restUrl: string;
+  readonly chainId: string;
+  /** Stop it; calls under way are cut off. */
+  close(): Promise<void>;
+}
+
+/** HTTP/2 flow-control windows: with Node's own 64 KiB a large request would crawl. */
+const WINDOW_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Start a node of one's own: the services of a trading network's node over gRPC and over an HTTP gateway, on an embedded
+ * PostgreSQL in memory with a made-up history that is the same on every start.
+ *
+ * @throws {@link RequestError} where an option cannot be
+ * @throws {@link ConnectionError} where an address cannot be listened on
+ *
+ * @example
+ * await using node = await startDevnode();
+ * const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+ */
+export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnode> {
+  const { host = "127.0.0.1", grpcPort = 0, restPort = 0 } = options;
+  const { chainId = "tradewire-devnet", segments = 5, blocksPerSegment = 1000 } = options;
+  checkPort(grpcPort, "grpcPort");
+  checkPort(restPort, "restPort");
+  const database = await openDatabase({ chainId, segments, blocksPerSegment });
+  const routes = (router: ConnectRouter) => {
+    router.service(TradingDataService, historyService(database));
+  };
+  const jsonOptions = { registry: knownTypes };
+  const grpc = createHttp2Server(
+    { settings: { initialWindowSize: WINDOW_BYTES } },
+    connectNodeAdapter({ routes, jsonOptions }),
+  );
+  const rest = createHttpServer(createGateway(createRouterTransport(routes), [TradingDataService]));
+  const sessions = trackSessions(grpc);
+  const close = async () => {
+    for (const session of sessions) {
+      session.destroy();
+    }
+    rest.closeAllConnections();
+    await Promise.all([stop(grpc), stop(rest)]);
+    await database.close();
+  };
+  try {
+    const grpcUrl = await listen(grpc, host, grpcPort);
+    const restUrl = await listen(rest, host, restPort);
+    return { grpcUrl, restUrl, chainId, close, [Symbol.asyncDispose]: close };
+  } catch (reason) {
+    await close();
+    throw reason;
+  }
+}
+
+function checkPort(port: number, name: string): void {
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
+    throw new RequestError(`${name} is ${port}`, { advice: "Give a TCP port from 1 to 65535, or 0 for a free one." });
+  }
+}
+
+function trackSessions(server: Http2Server): Set<ServerHttp2Session> {
+  const sessions = new Set<ServerHttp2Session>();
+  server.on("session", (session) => {
+    session.setLocalWindowSize(WINDOW_BYTES);
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+  });
+  return sessions;
+}
+
+async function listen(server: Server | Http2Server, host: string, port: number): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause) => {
+      reject(
+        new ConnectionError(`${host}:${port} cannot be listened on: ${cause.message}`, {
+          code: Code.Unavailable,
+          advice: "Choose another port, or 0 for a free one.",
+          cause,
+        }),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+  const { address, family, port: taken } = server.address() as AddressInfo;
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${taken}`;
+}
+
+function stop(server: NetServer): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
