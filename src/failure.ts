@@ -94,19 +94,18 @@ export function errorObject(error: ConnectError): ErrorObject {
   return { code: error.code, message: error.rawMessage, details };
 }
 
-/** The error of Node's network modules, or undici's, underneath. */
+/** The error of Node's network modules, or undici's, underneath: the one that says most. */
 function nodeCause(error: ConnectError): { code: string; message: string } | undefined {
+  const found: { code: string; message: string }[] = [];
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
-    const { code } = cause as Error & { code?: unknown };
-    if (
-      typeof code === "string" &&
-      /^(E[A-Z]|UND_ERR_|ERR_HTTP2|ERR_SSL|ERR_TLS|HPE_|CERT_|DEPTH_|SELF_|UNABLE_)/.test(code)
-    ) {
-      return { code, message: cause.message };
+    if ("code" in cause && typeof cause.code === "string" && NETWORK_CODE.test(cause.code)) {
+      found.push({ code: cause.code, message: cause.message });
     }
   }
-  return undefined;
+  return found.find(({ code }) => code.startsWith("HPE_")) ?? found[0];
 }
+
+const NETWORK_CODE = /^(E[A-Z]|UND_ERR_|ERR_HTTP2|ERR_SSL|ERR_TLS|HPE_|CERT_|DEPTH_|SELF_|UNABLE_)/;
 
 function network({ code, message }: { code: string; message: string }): string {
   switch (code) {

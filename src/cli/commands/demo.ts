@@ -1,0 +1,61 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { createClient } from "../../client.js";
+import type { ClientConfig } from "../../config.js";
+import { startDevnode } from "../../devnode/index.js";
+import { ProtocolError } from "../../errors.js";
+import type { SavedExport } from "../../history/export.js";
+import { type CommandContext, size } from "../output.js";
+
+/** What the demonstration exports: the last two segments before a change of the database schema, and all after it. */
+const REQUEST = { table: "trades", fromBlock: 2001, toBlock: 5000 } as const;
+
+/** Add the command `demo`: the same export over gRPC and over REST, from a local node. */
+export function addDemo(program: Command, { out, signal }: CommandContext): void {
+  program
+    .command("demo")
+    .description("Start a local node, export one range over gRPC and over REST, and compare the archives.")
+    .option("--out <folder>", "folder to save to; a new temporary one by default")
+    .action(async (options: { readonly out?: string }) => {
+      const folder =
+        options.out === undefined ? await mkdtemp(join(tmpdir(), "tradewire-demo-")) : resolve(options.out);
+      await using node = await startDevnode();
+      out.write(`A local node runs: gRPC on ${node.grpcUrl}, REST on ${node.restUrl}.\n`);
+      out.write(`Exporting ${REQUEST.table}, blocks ${REQUEST.fromBlock} to ${REQUEST.toBlock}:\n`);
+
+      const save = async (config: ClientConfig): Promise<SavedExport> => {
+        await using client = createClient(config);
+        const start = performance.now();
+        const target = join(folder, config.transport, "/");
+        const saved = await client.exportNetworkHistory(REQUEST, { signal }).saveTo(target, { force: true });
+        const milliseconds = Math.round(performance.now() - start);
+        out.write(`  over ${config.transport}: ${saved.path}\n`);
+        out.write(`    ${size(saved.bytes)} in ${milliseconds} ms, SHA-256 ${saved.sha256}\n`);
+        return saved;
+      };
+      const grpc = await save({ transport: "grpc", grpc: { url: node.grpcUrl } });
+      const rest = await save({ transport: "rest", rest: { url: node.restUrl } });
+      if (grpc.sha256 !== rest.sha256) {
+        throw new ProtocolError("the archives differ", { advice: "This must not be; please report it." });
+      }
+      out.write("Both archives are identical. They hold:\n");
+      await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+      const zip = await client.exportNetworkHistory(REQUEST, { signal }).toZip();
+      for (const file of Object.values(zip.files)) {
+        const csv = await file.async("string");
+        out.write(`  ${file.name}: ${rowsOf(csv)} rows of ${columnsOf(csv).length} columns\n`);
+        out.write(`    ${columnsOf(csv).join(", ")}\n`);
+      }
+    });
+}
+
+function columnsOf(csv: string): string[] {
+  return csv.slice(0, csv.indexOf("\n")).split(",");
+}
+
+/** The rows of a CSV file: line ends outside quotes, but for the header's. */
+function rowsOf(csv: string): number {
+  return csv.replace(/"[^"]*"/g, "").split("\n").length - 2;
+}

@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import type { Command } from "commander";
+import { startDevnode } from "../../devnode/index.js";
+import { RequestError } from "../../errors.js";
+import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../client-options.js";
+import { type CommandContext, json } from "../output.js";
+
+interface DevnodeCommandOptions {
+  readonly host: string;
+  readonly grpcPort: number;
+  readonly restPort: number;
+  readonly chainId?: string;
+  readonly segments?: number;
+  readonly blocksPerSegment?: number;
+  readonly json?: boolean;
+}
+
+/** Add the command `devnode`: a local node to try things out on. */
+export function addDevnode(program: Command, { out, err, signal }: CommandContext): void {
+  program
+    .command("devnode")
+    .description("Run a local node with a made-up history until it is interrupted.")
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--grpc-port <port>", "TCP port for gRPC; 0 takes a free one", wholeNumber, DEFAULT_GRPC_PORT)
+    .option("--rest-port <port>", "TCP port for the HTTP gateway; 0 takes a free one", wholeNumber, DEFAULT_REST_PORT)
+    .option("--chain-id <id>", "identifier of the chain")
+    .option("--segments <count>", "number of history segments", wholeNumber)
+    .option("--blocks-per-segment <count>", "blocks in each segment", wholeNumber)
+    .option("--json", "print where it listens as a JSON object")
+    .action(async (options: DevnodeCommandOptions) => {
+      await using node = await startDevnode(options);
+      const { grpcUrl, restUrl, chainId } = node;
+      out.write(options.json === true ? json({ grpcUrl, restUrl, chainId }) : `gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+      err.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
+      if (!signal.aborted) {
+        await once(signal, "abort");
+      }
+    });
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) {
+    throw new RequestError(`${JSON.stringify(text)} is no whole number`, { advice: "Give digits only." });
+  }
+  return Number(text);
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from "commander";
+import { RequestError } from "../errors.js";
+import { addDemo } from "./commands/demo.js";
+import { addDevnode } from "./commands/devnode.js";
+import { addExport } from "./commands/export.js";
+import { addSegments } from "./commands/segments.js";
+import { type CommandContext, errorJson, errorText } from "./output.js";
+
+const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
+
+/** Run the command `tradewire`; what comes back is the exit code. */
+async function main(args: readonly string[], context: CommandContext): Promise<number> {
+  const program = new Command("tradewire")
+    .description("Network history, over gRPC or over REST, as archives of CSV.")
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
+    .showHelpAfterError("Try --help.");
+  for (const add of [addExport, addSegments, addDevnode, addDemo]) {
+    add(program, context);
+  }
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return EXIT.ok;
+  } catch (reason) {
+    if (reason instanceof CommanderError) {
+      return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    }
+    if (context.signal.aborted) {
+      return EXIT.interrupted;
+    }
+    if (args.includes("--json")) {
+      context.out.write(errorJson(reason));
+    } else {
+      context.err.write(errorText(reason));
+    }
+    return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
+  }
+}
+
+const interrupt = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => interrupt.abort());
+}
+// Whoever reads a pipe may have had enough: that is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? EXIT.ok : EXIT.failure);
+});
+process.exitCode = await main(process.argv.slice(2), {
+  out: process.stdout,
+  err: process.stderr,
+  signal: interrupt.signal,
+});

@@ -1,0 +1,64 @@
+import { TradewireError } from "../errors.js";
+
+/** Where a command writes: results to `out`, everything else to `err`. */
+export interface Streams {
+  readonly out: NodeJS.WritableStream;
+  readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean };
+}
+
+/** What every command is run with. */
+export interface CommandContext extends Streams {
+  /** Aborted on Ctrl-C and on SIGTERM. */
+  readonly signal: AbortSignal;
+}
+
+/** One JSON document on a line of its own; 64-bit numbers are strings in it, as in Protobuf's JSON. */
+export function json(value: unknown): string {
+  return `${JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? String(item) : item))}\n`;
+}
+
+/** An error for a person: what went wrong, what to do, and the node's details. */
+export function errorText(reason: unknown): string {
+  if (!(reason instanceof TradewireError)) {
+    return `tradewire: ${reason instanceof Error ? reason.message : String(reason)}\n`;
+  }
+  const details = reason.details.map((detail) => `  ${printable(JSON.stringify(detail))}\n`);
+  return `tradewire: ${printable(reason.summary)}\n${reason.advice}\n${details.join("")}`;
+}
+
+/** An error for a machine. */
+export function errorJson(reason: unknown): string {
+  const plain = { name: "Error", code: "UNKNOWN", message: reason instanceof Error ? reason.message : String(reason) };
+  return json({ error: reason instanceof TradewireError ? reason : plain });
+}
+
+/** A text without what would steer a terminal: what the network sends must not. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** A number of bytes for a person. */
+export function size(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** A table with aligned columns; numbers to the right. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => {
+        const width = widths[column] ?? 0;
+        return /^[\d.,]+$/.test(cell) ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd();
+  return `${[header, ...rows].map(line).join("\n")}\n`;
+}

@@ -1,0 +1,27 @@
+import type { ExportProgress } from "../history/export.js";
+import { type Streams, size } from "./output.js";
+
+/** Milliseconds between two updates of the line. */
+const INTERVAL = 200;
+
+/** A line on a terminal that tells how an export goes; nothing where there is no terminal. */
+export function createProgress(err: Streams["err"]): { update(progress: ExportProgress): void; end(): void } {
+  const start = performance.now();
+  let shown = 0;
+  return {
+    update({ bytes }) {
+      const now = performance.now();
+      if (err.isTTY !== true || now - shown < INTERVAL) {
+        return;
+      }
+      shown = now;
+      const seconds = (now - start) / 1000;
+      err.write(`\r\x1b[K${size(bytes)}, ${size(bytes / seconds)}/s, ${seconds.toFixed(0)} s`);
+    },
+    end() {
+      if (shown > 0) {
+        err.write("\r\x1b[K");
+      }
+    },
+  };
+}
