@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import {
   type DescMessage,
@@ -18,7 +17,7 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { TradewireError } from "../errors.js";
 import { errorObject } from "../failure.js";
-import { knownTypes } from "../json/any.js";
+import { anyToObject, knownTypes } from "../json/any.js";
 import { type HttpBinding, type HttpCall, httpBindings, readCall } from "../transport/http-rule.js";
 import { httpStatusFromCode } from "../transport/http-status.js";
 
@@ -63,9 +62,7 @@ export function createGateway(transport: Transport, services: readonly DescServi
       const { header, message: output } = await transport.unary(method, signal, undefined, undefined, message);
       const json = messageJson(method.output, output);
       const part = rule.responseBody === "" ? json : (json as { [name: string]: JsonValue })[rule.responseBody];
-      const body = begin(request, response, 200, header, "application/json");
-      await write(body, JSON.stringify(part));
-      body.end();
+      await send(request, response, 200, header, "application/json", [JSON.stringify(part)]);
       return;
     }
     if (!isStreaming(method)) {
@@ -76,16 +73,19 @@ export function createGateway(transport: Transport, services: readonly DescServi
     await stream(method, outputs, header, request, response);
   }
 
-  return (request, response) => {
+  return async (request, response) => {
     const abort = new AbortController();
     response.on("close", () => abort.abort());
-    answer(request, response, abort.signal).catch((reason: unknown) => {
-      if (response.headersSent) {
-        response.destroy(); // The answer cannot be mended any more.
-      } else {
-        sendError(request, response, reason, (error) => error);
-      }
-    });
+    try {
+      await answer(request, response, abort.signal).catch((reason: unknown) => {
+        if (response.headersSent) {
+          throw reason;
+        }
+        return sendError(request, response, reason, (error) => error);
+      });
+    } catch {
+      response.destroy(); // Whoever asked has gone, or the answer cannot be mended any more.
+    }
   };
 }
 
@@ -107,36 +107,40 @@ async function stream(
 ): Promise<void> {
   const ndjson = (request.headers.accept ?? "").includes(NDJSON);
   const raw = method.output.typeName === HttpBodySchema.typeName && !ndjson;
-  let body: Writable | undefined;
+  const iterator = outputs[Symbol.asyncIterator]();
+  let next: IteratorResult<MessageShape<DescMessage>>;
   try {
-    for await (const output of outputs) {
-      if (raw && isMessage(output, HttpBodySchema)) {
-        body ??= begin(request, response, 200, header, output.contentType);
-        await write(body, output.data);
-      } else {
-        body ??= begin(request, response, 200, header, ndjson ? NDJSON : "application/json");
-        await write(body, `${JSON.stringify({ result: messageJson(method.output, output) })}\n`);
-      }
-    }
-    body ??= begin(request, response, 200, header, ndjson ? NDJSON : "application/json");
+    next = await iterator.next();
   } catch (reason) {
-    if (body === undefined) {
-      sendError(request, response, reason, (error) => ({ error }));
-      return;
-    }
-    await write(body, JSON.stringify({ error: errorJson(reason) }) + (raw ? "" : "\n"));
+    await sendError(request, response, reason, (error) => ({ error }));
+    return;
   }
-  body.end();
+  async function* body(): AsyncGenerator<Uint8Array | string> {
+    try {
+      for (; next.done !== true; next = await iterator.next()) {
+        const output = next.value;
+        const json = () => `${JSON.stringify({ result: messageJson(method.output, output) })}\n`;
+        yield raw && isMessage(output, HttpBodySchema) ? output.data : json();
+      }
+    } catch (reason) {
+      // The status has been sent: the error can only be appended.
+      yield `${JSON.stringify({ error: errorJson(reason) })}${raw ? "" : "\n"}`;
+    }
+  }
+  const first = next.done === true ? undefined : next.value;
+  const rawType = raw && isMessage(first, HttpBodySchema) ? first.contentType : "application/json";
+  await send(request, response, 200, header, ndjson ? NDJSON : rawType, body());
 }
 
-/** Send the head of a response; what is given back takes the body. */
-function begin(
+/** Send a response as fast as it is taken. */
+async function send(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
   header: Headers,
   contentType: string,
-): Writable {
+  body: Iterable<string> | AsyncIterable<Uint8Array | string>,
+): Promise<void> {
   const disposition = header.get("content-disposition");
   if (disposition !== null) {
     response.setHeader("content-disposition", disposition);
@@ -144,32 +148,23 @@ function begin(
   response.setHeader("content-type", contentType);
   response.setHeader("vary", "accept-encoding");
   response.statusCode = status;
-  if (!/\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""))) {
-    return response;
-  }
-  response.setHeader("content-encoding", "gzip");
-  const gzip = createGzip();
-  gzip.pipe(response);
-  response.on("close", () => gzip.destroy());
-  return gzip;
-}
-
-async function write(body: Writable, bytes: Uint8Array | string): Promise<void> {
-  if (!body.write(bytes) && !body.destroyed) {
-    // Whoever has gone drains nothing any more.
-    await Promise.race([once(body, "drain"), once(body, "close")]);
+  if (/\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""))) {
+    response.setHeader("content-encoding", "gzip");
+    await pipeline(body, createGzip(), response);
+  } else {
+    await pipeline(body, response);
   }
 }
 
-function sendError(
+async function sendError(
   request: IncomingMessage,
   response: ServerResponse,
   reason: unknown,
   wrap: (error: JsonValue) => JsonValue,
-): void {
+): Promise<void> {
   const error = errorJson(reason);
-  const body = begin(request, response, httpStatusFromCode(error.code), new Headers(), "application/json");
-  body.end(JSON.stringify(wrap(error)));
+  const text = JSON.stringify(wrap(error));
+  await send(request, response, httpStatusFromCode(error.code), new Headers(), "application/json", [text]);
 }
 
 function errorJson(reason: unknown) {
@@ -180,6 +175,11 @@ function errorJson(reason: unknown) {
 }
 
 function messageJson(desc: DescMessage, message: MessageShape<DescMessage>): JsonValue {
+  if (isMessage(message, HttpBodySchema)) {
+    const { contentType, data, extensions } = message;
+    const base64 = Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64"); // Much faster than toJson.
+    return { contentType, data: base64, extensions: extensions.map((any) => ({ ...anyToObject(any) })) };
+  }
   return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
 }
 

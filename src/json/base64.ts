@@ -4,7 +4,11 @@
  * @returns the bytes, or `undefined` where the text is not such base64
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
+    return undefined;
+  }
   const bytes = Buffer.from(text, "base64");
-  // Node decodes leniently; what does not encode to the same text was not strict.
-  return bytes.toString("base64") === text ? bytes : undefined;
+  // Bits that padding leaves over must be zero: then, and only then, the last group encodes to the same text.
+  const lastGroup = bytes.subarray(Math.max(bytes.length - 1 - ((bytes.length - 1) % 3), 0));
+  return text.endsWith(lastGroup.toString("base64")) ? bytes : undefined;
 }
