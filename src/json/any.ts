@@ -4,7 +4,6 @@ import {
   createRegistry,
   type DescMessage,
   fromJson,
-  type JsonObject,
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
@@ -25,6 +24,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import type { TypedObject } from "../errors.js";
+import { isJsonObject } from "./values.js";
 
 /** The types that error details and extensions are decoded to; others are kept as they came. */
 export const knownTypes = createRegistry(
@@ -87,7 +87,7 @@ function knownObject(any: Any): TypedObject | undefined {
       return undefined;
     }
     const json = toJson(AnySchema, any, { registry: knownTypes, alwaysEmitImplicit: true });
-    return { ...(json as JsonObject), "@type": any.typeUrl };
+    return { "@type": any.typeUrl, ...(isJsonObject(json) ? json : {}) };
   } catch {
     return undefined; // The content is not what its type says: it is kept as it came.
   }
