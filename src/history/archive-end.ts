@@ -4,11 +4,14 @@ const END_RECORD = Buffer.from([0x50, 0x4b, 0x05, 0x06]);
 const END_RECORD_SIZE = 22;
 const ZIP64_LOCATOR = 0x07064b50;
 const ZIP64_LOCATOR_SIZE = 20;
-const ZIP64_END_RECORD = 0x06064b50;
+const ZIP64_END_RECORD = Buffer.from([0x50, 0x4b, 0x06, 0x06]);
+const ZIP64_END_RECORD_SIZE = 56;
 /** How far back a record is looked for that belongs to the one just found. */
 const LOOK_BACK = 1024;
 /** How much of what follows an archive is kept: an error object is no longer. */
 const MAX_TRAILING = 1024 * 1024;
+/** What may follow the end record of an archive that something adds line ends to. */
+const LINE_END_SIZE = 2;
 
 /**
  * Watch a stream for the end of the ZIP archive that it carries.
@@ -39,22 +42,23 @@ export function createArchiveEnd(): ArchiveEnd {
   let recent: Buffer = Buffer.alloc(0);
   /** Where the archive ends, once that is known. */
   let end: number | undefined;
-  let misplaced: { readonly record: number; readonly expected: number } | undefined;
+  /** The last end record that stands elsewhere than it says: that of an archive inside, or of one that was added to. */
+  let misplaced: EndRecord | undefined;
   const pieces: Uint8Array[] = [];
   let trailingSize = 0;
 
   /** Look for the end record where it would be whole. */
-  function search(view: Buffer, viewStart: number): void {
-    for (let at = view.indexOf(END_RECORD); at !== -1; at = view.indexOf(END_RECORD, at + 1)) {
+  function search(view: Buffer, viewStart: number, from: number): void {
+    for (let at = view.indexOf(END_RECORD, from); at !== -1; at = view.indexOf(END_RECORD, at + 1)) {
       if (at + END_RECORD_SIZE > view.length) {
         return;
       }
       const record = readEndRecord(view, at, viewStart);
-      if (record.directoryEnd === record.start) {
+      if (record.expectedStart === record.start) {
         end = record.end;
         return;
       }
-      misplaced = { record: record.start, expected: record.directoryEnd };
+      misplaced = record;
     }
   }
 
@@ -66,9 +70,9 @@ export function createArchiveEnd(): ArchiveEnd {
       if (end === undefined) {
         // Records that begin before this chunk, or need what stands before it, are looked for where both are joined.
         const joined = Buffer.concat([recent, chunk.subarray(0, LOOK_BACK)]);
-        search(joined, start - recent.length);
+        search(joined, start - recent.length, 0);
         if (end === undefined && chunk.length > LOOK_BACK) {
-          search(chunk, start);
+          search(chunk, start, LOOK_BACK - END_RECORD_SIZE + 1);
         }
         recent = Buffer.from(
           chunk.length >= LOOK_BACK ? chunk.subarray(-LOOK_BACK) : Buffer.concat([recent, chunk]).subarray(-LOOK_BACK),
@@ -93,8 +97,11 @@ export function createArchiveEnd(): ArchiveEnd {
       if (end !== undefined && position >= end) {
         return;
       }
-      if (end === undefined && misplaced !== undefined && misplaced.record > misplaced.expected) {
-        throw corrupt(position, misplaced.record - misplaced.expected);
+      if (end === undefined && misplaced !== undefined && position <= misplaced.end + LINE_END_SIZE) {
+        const added = misplaced.start - misplaced.expectedStart;
+        if (added > 0) {
+          throw corrupt(position, added);
+        }
       }
       throw new ProtocolError(
         `the archive is truncated: the stream ended after ${position} bytes, before the archive did`,
@@ -107,29 +114,36 @@ export function createArchiveEnd(): ArchiveEnd {
   };
 }
 
-/** What an end record says: where it stands, where the archive ends, and where the central directory must have ended. */
-function readEndRecord(view: Buffer, at: number, viewStart: number) {
-  const start = viewStart + at;
-  const record = {
-    start,
-    end: start + END_RECORD_SIZE + view.readUInt16LE(at + 20),
-    directoryEnd: view.readUInt32LE(at + 12) + view.readUInt32LE(at + 16),
-  };
-  return zip64(view, at, viewStart) ? { ...record, directoryEnd: start } : record;
+interface EndRecord {
+  /** Where it stands. */
+  readonly start: number;
+  /** Where it must stand by what it says: behind the central directory and, where there are any, ZIP64's records. */
+  readonly expectedStart: number;
+  /** Where it ends, and the archive with it. */
+  readonly end: number;
 }
 
-/** Whether ZIP64's records stand, as they must, between the central directory and the end record at `at`. */
-function zip64(view: Buffer, at: number, viewStart: number): boolean {
+function readEndRecord(view: Buffer, at: number, viewStart: number): EndRecord {
+  const start = viewStart + at;
+  return {
+    start,
+    expectedStart: zip64ExpectedStart(view, at) ?? view.readUInt32LE(at + 12) + view.readUInt32LE(at + 16),
+    end: start + END_RECORD_SIZE + view.readUInt16LE(at + 20),
+  };
+}
+
+/** Where the end record at `at` must stand by ZIP64's records, which are then straight before it. */
+function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   const locator = at - ZIP64_LOCATOR_SIZE;
-  if (locator < 0 || view.readUInt32LE(locator) !== ZIP64_LOCATOR) {
-    return false;
+  if (locator < ZIP64_END_RECORD_SIZE || view.readUInt32LE(locator) !== ZIP64_LOCATOR) {
+    return undefined;
   }
+  const record = view.lastIndexOf(ZIP64_END_RECORD, locator - ZIP64_END_RECORD_SIZE);
   const recordStart = view.readBigUInt64LE(locator + 8);
-  const record = Number(recordStart - BigInt(viewStart));
-  if (record < 0 || record + 56 > locator || view.readUInt32LE(record) !== ZIP64_END_RECORD) {
-    return false;
+  if (record === -1 || view.readBigUInt64LE(record + 40) + view.readBigUInt64LE(record + 48) !== recordStart) {
+    return undefined;
   }
-  return view.readBigUInt64LE(record + 40) + view.readBigUInt64LE(record + 48) === recordStart;
+  return Number(recordStart) + at - record;
 }
 
 function corrupt(size: number, inserted: number): ProtocolError {
