@@ -96,16 +96,20 @@ export function errorObject(error: ConnectError): ErrorObject {
 
 /** The error of Node's network modules, or undici's, underneath: the one that says most. */
 function nodeCause(error: ConnectError): { code: string; message: string } | undefined {
-  const found: { code: string; message: string }[] = [];
+  let first: { code: string; message: string } | undefined;
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
+    if (cause.name === "HTTPParserError") {
+      return { code: PARSER_CODE, message: cause.message }; // undici gives it no code.
+    }
     if ("code" in cause && typeof cause.code === "string" && NETWORK_CODE.test(cause.code)) {
-      found.push({ code: cause.code, message: cause.message });
+      first ??= { code: cause.code, message: cause.message };
     }
   }
-  return found.find(({ code }) => code.startsWith("HPE_")) ?? found[0];
+  return first;
 }
 
-const NETWORK_CODE = /^(E[A-Z]|UND_ERR_|ERR_HTTP2|ERR_SSL|ERR_TLS|HPE_|CERT_|DEPTH_|SELF_|UNABLE_)/;
+const PARSER_CODE = "HPE_INVALID";
+const NETWORK_CODE = /^(E[A-Z]|UND_ERR_|ERR_HTTP2|ERR_SSL|ERR_TLS|CERT_|DEPTH_|SELF_|UNABLE_)/;
 
 function network({ code, message }: { code: string; message: string }): string {
   switch (code) {
@@ -125,7 +129,9 @@ function network({ code, message }: { code: string; message: string }): string {
       return `the connection was lost: ${message}`;
     case "ERR_HTTP2_ERROR":
       return `the server does not speak HTTP/2: ${message}`;
+    case PARSER_CODE:
+      return `the server does not speak HTTP/1.1: ${message}`;
     default:
-      return code.startsWith("HPE_") ? `the server does not speak HTTP/1.1: ${message}` : `${message} (${code})`;
+      return `${message} (${code})`;
   }
 }
