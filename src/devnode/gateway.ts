@@ -148,12 +148,16 @@ async function send(
   response.setHeader("content-type", contentType);
   response.setHeader("vary", "accept-encoding");
   response.statusCode = status;
-  if (/\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""))) {
+  if (acceptsGzip(String(request.headers["accept-encoding"] ?? ""))) {
     response.setHeader("content-encoding", "gzip");
     await pipeline(body, createGzip(), response);
   } else {
     await pipeline(body, response);
   }
+}
+
+function acceptsGzip(acceptEncoding: string): boolean {
+  return acceptEncoding.split(",").some((coding) => /^\s*gzip\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i.test(coding));
 }
 
 async function sendError(
