@@ -33,7 +33,7 @@ export interface Devnode extends AsyncDisposable {
   /** Where its HTTP gateway answers. */
   readonly restUrl: string;
   readonly chainId: string;
-  /** Stop it; calls under way are cut off. */
+  /** Stop it; calls under way are cut off. Once is enough, twice does no harm. */
   close(): Promise<void>;
 }
 
@@ -67,13 +67,18 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   );
   const rest = createHttpServer(createGateway(createRouterTransport(routes), [TradingDataService]));
   const sessions = trackSessions(grpc);
-  const close = async () => {
+  const stopAll = async () => {
     for (const session of sessions) {
       session.destroy();
     }
     rest.closeAllConnections();
     await Promise.all([stop(grpc), stop(rest)]);
     await database.close();
+  };
+  let stopping: Promise<void> | undefined;
+  const close = () => {
+    stopping ??= stopAll();
+    return stopping;
   };
   try {
     const grpcUrl = await listen(grpc, host, grpcPort);
