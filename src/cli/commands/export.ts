@@ -4,7 +4,7 @@ import { RequestError } from "../../errors.js";
 import type { ExportRequest } from "../../history/request.js";
 import { isTableName, tableNames } from "../../history/table.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
-import { type CommandContext, json, size, table } from "../output.js";
+import { type CommandContext, json, printable, size, table } from "../output.js";
 import { createProgress } from "../progress.js";
 
 interface ExportCommandOptions extends ClientOptions {
@@ -66,7 +66,7 @@ async function runExport(options: ExportCommandOptions, { out, err, signal }: Co
   err.write(
     table(
       ["file", "bytes"],
-      saved.entries.map((entry) => [entry.name, String(entry.size)]),
+      saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
     ),
   );
 }
