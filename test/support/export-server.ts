@@ -30,6 +30,8 @@ export interface Script {
 /** A server that plays a script for every request. */
 export interface ExportServer extends AsyncDisposable {
   readonly url: string;
+  /** Settled once a client has asked. */
+  readonly asked: Promise<void>;
   /** Settled once a client has closed its stream, or taken it to its end. */
   readonly closed: Promise<void>;
 }
@@ -37,8 +39,10 @@ export interface ExportServer extends AsyncDisposable {
 /** Start a server that serves exports as a script says. */
 export async function serveExport(wire: Wire, script: Script): Promise<ExportServer> {
   const { promise: closed, resolve: markClosed } = withResolvers();
+  const { promise: asked, resolve: markAsked } = withResolvers();
   const sessions = new Set<ServerHttp2Session>();
   const http = createHttpServer((_, response) => {
+    markAsked();
     response.on("close", markClosed);
     void answerHttp(response, wire, script);
   });
@@ -46,6 +50,7 @@ export async function serveExport(wire: Wire, script: Script): Promise<ExportSer
   http2.on("session", (session) => sessions.add(session));
   http2.on("stream", (stream, headers) => {
     stream.on("error", () => undefined); // The client has gone.
+    markAsked();
     stream.on("close", markClosed);
     void answerGrpc(stream, String(headers["content-type"]), script);
   });
@@ -55,6 +60,7 @@ export async function serveExport(wire: Wire, script: Script): Promise<ExportSer
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
     closed,
     async [Symbol.asyncDispose]() {
       http.closeAllConnections();

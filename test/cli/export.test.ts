@@ -1,0 +1,246 @@
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { csvZip, cutEvery, zipOf } from "../support/archives.js";
+import { main, type Outcome, run, start, startCommand } from "../support/command.js";
+import { type ExportServer, type Script, serveExport } from "../support/export-server.js";
+
+const NAME = "chain-1-trades-1-3000.zip";
+const RANGE = ["--table", "trades", "--from-block", "1", "--to-block", "3000"];
+const extensions = [anyPack(StringValueSchema, create(StringValueSchema, { value: "all rows" }))];
+
+let folder: string;
+let archive: Buffer;
+beforeAll(async () => {
+  archive = await csvZip(300_000);
+});
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-cli-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+function good(bytes = archive): Script {
+  const chunks = cutEvery(bytes, 100_000).map((data) => ({ contentType: "application/zip", data, extensions }));
+  return { chunks, disposition: `attachment;filename=${NAME}` };
+}
+
+function options(transport: "grpc" | "rest", { url }: Pick<ExportServer, "url">): string[] {
+  return ["export", "--transport", transport, `--${transport}-url`, url, ...RANGE];
+}
+
+/** What holds for everything that the command writes. */
+function presentable({ out, err }: Outcome): void {
+  for (const text of [out, err]) {
+    expect(text).not.toContain("\x1b");
+    expect(text).not.toContain("\r");
+    expect(text).not.toMatch(/^\s+at .*:\d+/m);
+    expect(text).not.toContain("file://");
+    expect(text).not.toContain("Warning");
+  }
+}
+
+describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport) => {
+  const wire = transport === "grpc" ? "grpc" : "raw";
+
+  it("saves into the folder it is run in, its path on standard output and the rest on the other", async () => {
+    await using server = await serveExport(wire, good());
+    const outcome = await run(options(transport, server), folder);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 0, out: `${join(folder, NAME)}\n` });
+    const sha256 = createHash("sha256").update(archive).digest("hex");
+    expect(outcome.err).toMatch(new RegExp(`^293\\.\\d KiB in \\d+\\.\\d s, SHA-256 ${sha256}\nfile +bytes\n`));
+    expect(outcome.err).toContain("chain-1-trades-1-3000.csv  300004\n");
+    expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
+    expect(await readdir(folder)).toEqual([NAME]);
+  });
+
+  it("prints a JSON object, and nothing else", async () => {
+    await using server = await serveExport(wire, good());
+    const outcome = await run([...options(transport, server), "--json", "--out", join(folder, "mine.zip")]);
+    expect(outcome).toMatchObject({ code: 0, err: "" });
+    expect(outcome.out.endsWith("}\n")).toBe(true);
+    expect(JSON.parse(outcome.out)).toMatchObject({
+      path: join(folder, "mine.zip"),
+      bytes: archive.length,
+      entries: [{ name: "chain-1-trades-1-3000.csv", size: 300_004 }],
+      extensions: transport === "grpc" ? [{ value: "all rows" }] : [],
+    });
+  });
+
+  it("makes the folder where the path ends in a separator", async () => {
+    await using server = await serveExport(wire, good());
+    const outcome = await run([...options(transport, server), "--out", `${join(folder, "a", "b")}/`]);
+    expect(outcome).toMatchObject({ code: 0, out: `${join(folder, "a", "b", NAME)}\n` });
+  });
+
+  it("does not replace a file unless it is forced to", async () => {
+    await using server = await serveExport(wire, good());
+    await writeFile(join(folder, NAME), "mine");
+    const refused = await run([...options(transport, server), "--out", folder]);
+    presentable(refused);
+    expect(refused).toMatchObject({ code: 1, out: "" });
+    expect(refused.err).toBe(
+      `tradewire: ${JSON.stringify(join(folder, NAME))}: it exists already\nChoose another name, or allow it to be replaced (force).\n`,
+    );
+    expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
+    expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
+    expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)("ends on %s with nothing left in the folder", async (signal) => {
+    await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
+    const { child, ended } = startCommand([...options(transport, server), "--out", folder]);
+    await server.asked;
+    expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-\w+\.part$/)]);
+    child.kill(signal);
+    const outcome = await ended;
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 130, out: "" });
+    expect(await readdir(folder)).toEqual([]);
+    await server.closed;
+  });
+
+  it("tells the node's error, with its details", async () => {
+    const details = [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 1, message: "\x1b[2J", inner: "x" }];
+    const end = { code: Code.Internal, message: "segment 3 \x1b[31mis gone", details };
+    await using server = await serveExport(wire, { ...good(), end });
+    const outcome = await run([...options(transport, server), "--out", folder]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toMatch(
+      /^tradewire: the node answered INTERNAL: segment 3 \\u\{1b\}\[31mis gone\nThe failure is/,
+    );
+    expect(JSON.parse(outcome.err.split("\n  ")[1] ?? "")).toEqual(details[0]);
+    const machine = await run([...options(transport, server), "--out", folder, "--json"]);
+    expect(machine).toMatchObject({ code: 1, err: "" });
+    expect(JSON.parse(machine.out)).toMatchObject({
+      error: {
+        name: "NodeError",
+        code: "INTERNAL",
+        message: `the node answered INTERNAL: ${end.message}`,
+        details,
+        transport,
+      },
+    });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("tells that the node is down", async () => {
+    const { url } = await serveExport(wire, good()).then(async (server) => {
+      await server[Symbol.asyncDispose]();
+      return server;
+    });
+    const outcome = await run([...options(transport, { url }), "--out", folder]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toBe(
+      `tradewire: the connection was refused (${url})\nCheck that the node is running, that the URL is right and of this transport, and the network between.\n`,
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe("tradewire export", () => {
+  it("takes a table by its enum name, and goes without extensions where it is told to", async () => {
+    const script = { ...good(), chunks: [{ contentType: "application/zip", data: archive }] };
+    await using server = await serveExport("grpc", script);
+    const args = options("grpc", server).map((arg) => (arg === "trades" ? "TABLE_TRADES" : arg));
+    const missing = await run([...args, "--out", folder]);
+    expect(missing).toMatchObject({ code: 1, out: "" });
+    expect(missing.err).toContain("the first chunk carries no extensions\n");
+    expect(await run([...args, "--out", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
+  });
+
+  it("prints the names of files in the archive without what would steer a terminal", async () => {
+    const hostile = await zipOf({ "a\x1b[2Jb.csv": Buffer.from("a\n") });
+    await using server = await serveExport("grpc", good(hostile));
+    const outcome = await run([...options("grpc", server), "--out", folder]);
+    presentable(outcome);
+    expect(outcome.code).toBe(0);
+    expect(outcome.err).toContain("a\\u{1b}[2Jb.csv");
+  });
+
+  it.each([
+    [[], "required option '--table <name>' not specified"],
+    [["--table", "trades"], "required option '--from-block <height>' not specified"],
+    [["--table", "trades", "--from-block", "1"], "required option '--to-block <height>' not specified"],
+    [["--table", "nothing", "--from-block", "1", "--to-block", "2"], '"nothing" is not a table that can be exported'],
+    [["--table", "trades", "--from-block", "x", "--to-block", "2"], '"x" is no block'],
+    [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is no block'],
+    [["--table", "trades", "--from-block", "0", "--to-block", "2"], "fromBlock is 0, which is no block"],
+    [["--table", "trades", "--from-block", "3", "--to-block", "2"], "fromBlock 3 is behind toBlock 2"],
+    [[...RANGE, "--transport", "smoke"], "'smoke' is invalid. Allowed choices are grpc, rest"],
+    [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "grpc.url: expected a URL such as"],
+    [[...RANGE, "--unknown"], "unknown option '--unknown'"],
+    [[...RANGE, "more"], "too many arguments"],
+  ])("refuses %j", async (args, said) => {
+    const outcome = await run(["export", ...args, ...(args.includes("--out") ? [] : ["--out", folder])]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 2, out: "" });
+    expect(outcome.err).toContain(said);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("says where the folder is missing, before the node is asked", async () => {
+    const outcome = await run([
+      "export",
+      ...RANGE,
+      "--grpc-url",
+      "http://127.0.0.1:1",
+      "--out",
+      join(folder, "no", "x.zip"),
+    ]);
+    presentable(outcome);
+    expect(outcome.code).toBe(1);
+    expect(outcome.err).toBe(
+      `tradewire: ${JSON.stringify(join(folder, "no"))}: the folder does not exist\nMake the folder first, or choose another.\n`,
+    );
+  });
+});
+
+describe("tradewire export to a disk", () => {
+  /** Run the export in a shell that has prepared `disk`, and list what is there afterwards. */
+  async function onDisk(prepare: string, program = "sh", ...before: string[]): Promise<Outcome> {
+    await using server = await serveExport("grpc", good());
+    const disk = join(folder, "disk");
+    await mkdir(disk);
+    const script = `${prepare} || exit 77; "$@" --out disk; code=$?; ls -A disk; exit $code`;
+    const args = [process.execPath, main, ...options("grpc", server)];
+    return await start(program, [...before, "-c", script, "sh", ...args], folder).ended;
+  }
+
+  it("whose files may not be that large leaves nothing", async () => {
+    const outcome = await onDisk("ulimit -f 64");
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toContain("the file is larger than the system allows\nRaise the limit, or export less.\n");
+  });
+
+  // Such disks are mounted in a namespace of their own, which not every system permits: there is nothing to see there.
+  const mounted = ["unshare", "-rm", "sh"] as const;
+
+  it("that is full leaves nothing", async () => {
+    const outcome = await onDisk("mount -t tmpfs -o size=128k tmpfs disk", ...mounted);
+    presentable(outcome);
+    if (outcome.code !== 77 && !outcome.err.startsWith("unshare")) {
+      expect(outcome).toMatchObject({ code: 1, out: "" });
+      expect(outcome.err).toContain("the disk is full\nFree some space, or choose a folder on another disk.\n");
+    }
+  });
+
+  it("that is read-only says so", async () => {
+    const outcome = await onDisk("mount -t tmpfs -o ro tmpfs disk", ...mounted);
+    presentable(outcome);
+    if (outcome.code !== 77 && !outcome.err.startsWith("unshare")) {
+      expect(outcome).toMatchObject({ code: 1, out: "" });
+      expect(outcome.err).toBe(
+        `tradewire: ${JSON.stringify(join(folder, "disk"))}: the disk is read-only\nChoose a folder on another disk.\n`,
+      );
+    }
+  });
+});

@@ -1,0 +1,151 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Outcome, type Running, run, startCommand } from "../support/command.js";
+
+/** One node for all, started by the command itself. */
+let node: Running;
+let urls: { grpcUrl: string; restUrl: string; chainId: string };
+beforeAll(async () => {
+  const size = ["--segments", "4", "--blocks-per-segment", "10", "--chain-id", "cli-1"];
+  node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
+  urls = JSON.parse(await node.firstLine);
+});
+afterAll(async () => {
+  node.child.kill("SIGKILL");
+  await node.ended;
+});
+
+function presentable({ out, err }: Outcome): void {
+  expect(out + err).not.toContain("\x1b");
+  expect(out + err).not.toMatch(/^\s+at .*:\d+/m);
+  expect(out + err).not.toContain("Warning");
+}
+
+describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transport) => {
+  const ask = (...more: string[]) =>
+    run(["segments", "--transport", transport, `--${transport}-url`, urls[`${transport}Url`], ...more]);
+
+  it("prints a table", async () => {
+    const outcome = await ask();
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 0, err: "" });
+    const rows = outcome.out
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.trim().split(/ +/));
+    expect(rows.map((cells) => cells.slice(0, 4))).toEqual([
+      ["from", "to", "schema", "chain"],
+      ["1", "10", "1", "cli-1"],
+      ["11", "20", "1", "cli-1"],
+      ["21", "30", "1", "cli-1"],
+      ["31", "40", "2", "cli-1"],
+    ]);
+  });
+
+  it("prints one JSON object", async () => {
+    const outcome = await ask("--json");
+    expect(outcome).toMatchObject({ code: 0, err: "" });
+    const { segments } = JSON.parse(outcome.out);
+    expect(segments).toHaveLength(4);
+    expect(segments[0]).toEqual({
+      fromHeight: "1",
+      toHeight: "10",
+      historySegmentId: expect.stringMatching(/^[0-9a-f]{64}$/),
+      previousHistorySegmentId: "",
+      databaseVersion: "1",
+      chainId: "cli-1",
+    });
+  });
+
+  it("tells that the node is down", async () => {
+    const outcome = await run(["segments", "--transport", transport, `--${transport}-url`, "http://127.0.0.1:1"]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toMatch(/^tradewire: .*\(http:\/\/127\.0\.0\.1:1\)\n.+\n$/);
+  });
+});
+
+describe("tradewire devnode", () => {
+  it("prints where it answers", () => {
+    expect(urls).toEqual({
+      grpcUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      restUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      chainId: "cli-1",
+    });
+  });
+
+  it("says where a port is taken", async () => {
+    const { port } = new URL(urls.grpcUrl);
+    const outcome = await run(["devnode", "--segments", "1", "--blocks-per-segment", "1", "--grpc-port", port]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toMatch(/^tradewire: 127\.0\.0\.1:\d+ cannot be listened on: .*\nChoose another port, or 0/);
+  });
+
+  it.each([
+    [["--grpc-port", "x"], '"x" is no whole number'],
+    [["--rest-port", "70000"], "restPort is 70000"],
+    [["--segments", "0"], "segments is 0"],
+    [["--chain-id", "../x"], 'chainId "../x" cannot be part of a file name'],
+  ])("refuses %j", async (args, said) => {
+    const outcome = await run(["devnode", ...args]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 2, out: "" });
+    expect(outcome.err).toContain(said);
+  });
+
+  it.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
+    const other = startCommand([
+      "devnode",
+      "--segments",
+      "1",
+      "--blocks-per-segment",
+      "1",
+      "--grpc-port",
+      "0",
+      "--rest-port",
+      "0",
+    ]);
+    expect(await other.firstLine).toMatch(/^gRPC http:\/\/127\.0\.0\.1:\d+$/);
+    other.child.kill(signal);
+    const outcome = await other.ended;
+    presentable(outcome);
+    expect(outcome.code).toBe(0);
+    expect(outcome.out).toMatch(/^gRPC http:\S+\nREST http:\S+\n$/);
+    expect(outcome.err).toBe("The node of chain tradewire-devnet is running; Ctrl-C stops it.\n");
+  });
+});
+
+describe("tradewire demo", () => {
+  it("exports the same archive over both transports", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tradewire-cli-"));
+    try {
+      const outcome = await run(["demo", "--out", folder]);
+      presentable(outcome);
+      expect(outcome).toMatchObject({ code: 0, err: "" });
+      expect(outcome.out).toContain("Both archives are identical. They hold:\n");
+      const name = "tradewire-devnet-trades-2-2001-5000.zip";
+      expect([await readdir(join(folder, "grpc")), await readdir(join(folder, "rest"))]).toEqual([[name], [name]]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+describe("tradewire", () => {
+  it("prints its help on standard output when asked", async () => {
+    const outcome = await run(["--help"]);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 0, err: "" });
+    expect(outcome.out).toMatch(/^Usage: tradewire /);
+  });
+
+  it.each([[[]], [["unknown"]], [["--unknown"]]])("refuses %j, with nothing on standard output", async (args) => {
+    const outcome = await run(args);
+    presentable(outcome);
+    expect(outcome).toMatchObject({ code: 2, out: "" });
+    expect(outcome.err).not.toBe("");
+  });
+});
