@@ -6,8 +6,8 @@ const ZIP64_LOCATOR = 0x07064b50;
 const ZIP64_LOCATOR_SIZE = 20;
 const ZIP64_END_RECORD = Buffer.from([0x50, 0x4b, 0x06, 0x06]);
 const ZIP64_END_RECORD_SIZE = 56;
-/** How far back a record is looked for that belongs to the one just found. */
-const LOOK_BACK = 1024;
+/** How far back a record is looked for that belongs to the one just found, and an error object at the end of the stream. */
+const LOOK_BACK = 16 * 1024;
 /** How much of what follows an archive is kept: an error object is no longer. */
 const MAX_TRAILING = 1024 * 1024;
 /** What may follow the end record of an archive that something adds line ends to. */
@@ -26,6 +26,8 @@ export interface ArchiveEnd {
   readonly trailingSize: number;
   /** What followed the archive, up to 1 MiB of it. */
   trailing(): Uint8Array;
+  /** The last bytes of an archive that has not ended, up to 16 KiB of them. */
+  recent(): Uint8Array;
   /**
    * Take the end of the stream.
    *
@@ -93,6 +95,7 @@ export function createArchiveEnd(): ArchiveEnd {
       return trailingSize;
     },
     trailing: () => Buffer.concat(pieces),
+    recent: () => recent,
     finish() {
       if (end !== undefined && position >= end) {
         return;

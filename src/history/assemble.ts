@@ -58,7 +58,11 @@ export async function* assemble(
       "Check the node; it ended the export with no data.",
     );
   }
-  end.finish();
+  try {
+    end.finish();
+  } catch (reason) {
+    throw errorAtTheEnd(end.recent(), reason) ?? reason;
+  }
   if (end.trailingSize > 0) {
     throw trailingError(end.trailing(), end.trailingSize);
   }
@@ -122,6 +126,15 @@ function trailingError(trailing: Uint8Array, size: number): NodeError | Protocol
     `${bytes} the archive's end: ${quote(trailing, 60)}`,
     "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it mended.",
   );
+}
+
+/** The error object that stands behind an archive which did not end: a gateway appends it wherever the archive stopped. */
+function errorAtTheEnd(recent: Uint8Array, cause: unknown): NodeError | undefined {
+  const bytes = Buffer.from(recent);
+  const json = parse(bytes.subarray(Math.max(bytes.lastIndexOf('{"error":'), 0)));
+  return isJsonObject(json) && isJsonObject(json["error"])
+    ? new NodeError(readErrorObject(json["error"]), cause)
+    : undefined;
 }
 
 function parse(bytes: Uint8Array): JsonValue | undefined {

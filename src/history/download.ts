@@ -46,20 +46,21 @@ export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveT
   const file = await onFile(folder, open(temporary, "wx"));
   try {
     let path = join(folder, name ?? "");
-    const content = await writeAll(bytes, file, temporary, async () => {
+    const content = await writeAll(bytes, file, folder, async () => {
       path = join(folder, name ?? where.fileName());
       if (!where.force && (await isThere(path))) {
         throw exists(path);
       }
     });
-    await onFile(temporary, file.sync());
+    await onFile(folder, file.sync());
     const entries = await listEntries(temporary);
     await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
     await syncFolder(folder);
     return { path, ...content, entries };
   } finally {
-    await file.close().catch(() => undefined); // The first failure is the one to tell.
-    await rm(temporary, { force: true });
+    // The first failure is the one to tell.
+    await file.close().catch(() => undefined);
+    await rm(temporary, { force: true }).catch(() => undefined);
   }
 }
 
@@ -83,7 +84,7 @@ async function place({ target, force }: SaveTarget): Promise<{ folder: string; n
 async function writeAll(
   bytes: AsyncIterable<Uint8Array>,
   file: FileHandle,
-  path: string,
+  folder: string,
   onBegin: () => Promise<void>,
 ) {
   const hash = createHash("sha256");
@@ -93,7 +94,7 @@ async function writeAll(
   let written: Promise<unknown> = Promise.resolve();
   const flush = async () => {
     await written;
-    written = gathered.length === 0 ? Promise.resolve() : onFile(path, writeFully(file, gathered, gatheredSize));
+    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
     written.catch(() => undefined); // It is awaited before the next write.
     gathered = [];
     gatheredSize = 0;

@@ -225,4 +225,16 @@ describe("assemble", () => {
     lostRows(error);
     expect(error.summary).toContain("5 more stand before its end record");
   });
+
+  it("takes the error object behind an archive that did not end, or to which bytes were added", async () => {
+    const appended = Buffer.from(JSON.stringify({ error: object }));
+    const cut = archive.subarray(0, archive.length - 300);
+    const withLineFeed = Buffer.concat([archive.subarray(0, 1000), Buffer.from("\n"), archive.subarray(1000)]);
+    for (const body of [cut, withLineFeed]) {
+      const error = await failure([result(Buffer.concat([body, appended]))], "optional");
+      expect(error).toBeInstanceOf(NodeError);
+      expect(error).toMatchObject({ code: Code.Internal, details: [extension] });
+      expect(error.summary).toContain("segment 3 is gone");
+    }
+  });
 });
