@@ -146,7 +146,8 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   if (record === -1 || view.readBigUInt64LE(record + 40) + view.readBigUInt64LE(record + 48) !== recordStart) {
     return undefined;
   }
-  return Number(recordStart) + at - record;
+  // The record says its own size but for the 12 bytes up to there; the locator comes straight behind it.
+  return Number(recordStart + 12n + view.readBigUInt64LE(record + 4)) + ZIP64_LOCATOR_SIZE;
 }
 
 function corrupt(size: number, inserted: number): ProtocolError {

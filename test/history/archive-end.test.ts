@@ -208,12 +208,19 @@ describe("createArchiveEnd", () => {
   it("accepts no archive with a line feed added anywhere", () => {
     each((archive) => {
       fc.assert(
-        fc.property(fc.nat(archive.length), (at) => {
-          const wrong = Buffer.concat([archive.subarray(0, at), Buffer.from("\n"), archive.subarray(at)]);
-          const seen = watch([wrong]);
-          const accepted = seen.trailingSize === 0 && !throws(seen.finish);
-          expect(accepted).toBe(false);
-        }),
+        // The records at the end are where it matters most.
+        fc.property(
+          fc.oneof(
+            fc.nat(archive.length),
+            fc.nat(120).map((back) => Math.max(archive.length - back, 0)),
+          ),
+          (at) => {
+            const wrong = Buffer.concat([archive.subarray(0, at), Buffer.from("\n"), archive.subarray(at)]);
+            const seen = watch([wrong]);
+            const accepted = seen.trailingSize === 0 && !throws(seen.finish);
+            expect(accepted).toBe(false);
+          },
+        ),
         { numRuns: 100 },
       );
     });
