@@ -207,22 +207,17 @@ describe("createArchiveEnd", () => {
 
   it("accepts no archive with a line feed added anywhere", () => {
     each((archive) => {
+      const accepted = (at: number) => {
+        const seen = watch([Buffer.concat([archive.subarray(0, at), Buffer.from("\n"), archive.subarray(at)])]);
+        return seen.trailingSize === 0 && !throws(seen.finish);
+      };
       fc.assert(
-        // The records at the end are where it matters most.
-        fc.property(
-          fc.oneof(
-            fc.nat(archive.length),
-            fc.nat(120).map((back) => Math.max(archive.length - back, 0)),
-          ),
-          (at) => {
-            const wrong = Buffer.concat([archive.subarray(0, at), Buffer.from("\n"), archive.subarray(at)]);
-            const seen = watch([wrong]);
-            const accepted = seen.trailingSize === 0 && !throws(seen.finish);
-            expect(accepted).toBe(false);
-          },
-        ),
+        fc.property(fc.nat(archive.length), (at) => !accepted(at)),
         { numRuns: 100 },
       );
+      // The records at the end are where it matters most.
+      const end = Array.from({ length: Math.min(archive.length, 300) }, (_, back) => archive.length - back);
+      expect(end.filter(accepted)).toEqual([]);
     });
   });
 });
