@@ -96,7 +96,9 @@ function knownObject(any: Any): TypedObject | undefined {
 /** An `Any` from its JSON object, of whatever type. */
 export function anyFromObject(object: TypedObject): Any {
   try {
-    return fromJson(AnySchema, { ...object }, { registry: knownTypes, ignoreUnknownFields: true });
+    const any = fromJson(AnySchema, { ...object }, { registry: knownTypes, ignoreUnknownFields: true });
+    any.typeUrl = object["@type"]; // Protobuf writes a host of its own before the type's name.
+    return any;
   } catch {
     const any = create(AnySchema, { typeUrl: object["@type"] });
     jsonOfUnknown.set(any, object);

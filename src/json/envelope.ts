@@ -71,7 +71,10 @@ export function httpBodyFromJson(json: JsonValue): HttpBody {
   if (!isJsonObject(json)) {
     throw brokenBody("the result of a chunk is not an object");
   }
-  const { contentType = "", data = "", extensions = [] } = json;
+  // Null stands for the default, as everywhere in Protobuf's JSON.
+  const contentType = json["contentType"] ?? "";
+  const data = json["data"] ?? "";
+  const extensions = json["extensions"] ?? [];
   if (typeof contentType !== "string") {
     throw brokenBody("contentType of a chunk is not a string");
   }

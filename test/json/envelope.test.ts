@@ -1,0 +1,99 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, it } from "@jest/globals";
+import { ProtocolError } from "../../src/errors.js";
+import { anyToObject } from "../../src/json/any.js";
+import { httpBodyFromJson, openEnvelope, readErrorObject } from "../../src/json/envelope.js";
+
+describe("openEnvelope", () => {
+  it("opens a result", () => {
+    expect(openEnvelope({ result: { data: "UEs=" } })).toEqual({ result: { data: "UEs=" } });
+    expect(openEnvelope({ result: {}, error: null })).toEqual({ result: {} });
+    expect(openEnvelope({ result: "text", other: 1 })).toEqual({ result: "text" });
+  });
+
+  it("opens an error", () => {
+    const error = { code: 13, message: "no such segment", details: [{ "@type": "a.example/b.C", d: 1 }] };
+    expect(openEnvelope({ error })).toEqual({ error });
+    expect(openEnvelope({ result: null, error })).toEqual({ error });
+  });
+
+  it.each<[string, JsonObject]>([
+    ["a chunk has both a result and an error; its fields are: result, error", { result: {}, error: {} }],
+    ["a chunk has neither a result nor an error; its fields are: none", {}],
+    ["a chunk has neither a result nor an error; its fields are: result", { result: null }],
+    ["a chunk has neither a result nor an error; its fields are: code, message", { code: 5, message: "x" }],
+  ])("refuses: %s", (summary, json) => {
+    const open = () => openEnvelope(json);
+    expect(open).toThrow(ProtocolError);
+    expect(open).toThrow(expect.objectContaining({ summary, code: Code.DataLoss }));
+  });
+});
+
+describe("readErrorObject", () => {
+  it("reads an error object", () => {
+    const object = {
+      code: 3,
+      message: "range",
+      details: [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 7, message: "m", inner: "i" }],
+    };
+    expect(readErrorObject(object)).toEqual(object);
+  });
+
+  it.each<[JsonValue]>([[0], [17], [-1], [1.5], ["3"], [null], ["constructor"]])(
+    "takes the code %j for UNKNOWN",
+    (code) => {
+      expect(readErrorObject({ code, message: "m" })).toEqual({ code: Code.Unknown, message: "m", details: [] });
+    },
+  );
+
+  it("keeps what is no error object as far as it can", () => {
+    const { Unknown: code } = Code;
+    expect(readErrorObject("out of order")).toEqual({ code, message: '"out of order"', details: [] });
+    expect(readErrorObject(["x"])).toEqual({ code, message: '["x"]', details: [] });
+    expect(readErrorObject({})).toEqual({ code, message: "", details: [] });
+    expect(readErrorObject({ code: 5, message: 1, details: {} })).toEqual({ code: 5, message: "", details: [] });
+    expect(readErrorObject({ code: 5, details: ["plain", { a: 1 }, { "@type": 2 }] }).details).toEqual(
+      ["plain", { a: 1 }, { "@type": 2 }].map((value) => ({
+        "@type": "type.googleapis.com/google.protobuf.Value",
+        value,
+      })),
+    );
+  });
+});
+
+describe("httpBodyFromJson", () => {
+  it("reads a body", () => {
+    const body = httpBodyFromJson({
+      contentType: "application/zip",
+      data: "UEsDBA==",
+      extensions: [{ "@type": "node.example/a.B", c: [1] }],
+      unknown: true,
+    });
+    expect(body.contentType).toBe("application/zip");
+    expect([...body.data]).toEqual([0x50, 0x4b, 3, 4]);
+    expect(body.extensions.map(anyToObject)).toEqual([{ "@type": "node.example/a.B", c: [1] }]);
+  });
+
+  it("takes fields that are left out for empty", () => {
+    const { contentType, data, extensions } = httpBodyFromJson({});
+    expect({ contentType, size: data.length, extensions }).toEqual({ contentType: "", size: 0, extensions: [] });
+  });
+
+  it.each<[string, JsonValue]>([
+    ["the result of a chunk is not an object", "UEs="],
+    ["contentType of a chunk is not a string", { contentType: 1 }],
+    ["data of a chunk is not base64 (RFC 4648, section 4, with padding)", { data: "UEs" }],
+    ["data of a chunk is not base64 (RFC 4648, section 4, with padding)", { data: [80, 75] }],
+    ["extensions of a chunk is not an array", { extensions: {} }],
+    ["an extension of a chunk has no @type", { extensions: [{ type: "a/b" }] }],
+    ["an extension of a chunk has no @type", { extensions: ["a/b"] }],
+  ])("refuses: %s", (summary, json) => {
+    expect(() => httpBodyFromJson(json)).toThrow(expect.objectContaining({ name: "ProtocolError", summary }));
+  });
+
+  it("takes null for a field that is left out, as Protobuf's JSON does", () => {
+    const { contentType, data, extensions } = httpBodyFromJson({ contentType: null, data: null, extensions: null });
+    expect({ contentType, size: data.length, extensions }).toEqual({ contentType: "", size: 0, extensions: [] });
+  });
+});
