@@ -36,7 +36,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
   // A slash inside braces belongs to the variable's own pattern.
   for (const part of (match[1] ?? "").split(/\/(?![^{]*\})/)) {
-    const variable = /^\{([\w.]+)(?:=([^{}]+))?\}$/.exec(part);
+    const variable = /^\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:=([^{}]+))?\}$/.exec(part);
     if (variable === null) {
       segments.push(segment(part, text));
       continue;
@@ -70,29 +70,34 @@ function segment(text: string, template: string): Segment {
  * @throws {@link RequestError} where a value does not fit its place
  */
 export function fillPath(template: PathTemplate, values: readonly string[]): string {
-  const filled: (string | undefined)[] = template.segments.map((s) =>
-    typeof s === "string" ? encodeURIComponent(s) : undefined,
-  );
   const pieces: string[] = [];
   let at = 0;
   template.variables.forEach((variable, index) => {
     const value = values[index] ?? "";
-    const parts = value.split("/");
     const pattern = template.segments.slice(variable.start, variable.end);
-    if (pattern.length === 1 && pattern[0] !== undefined && isSingle(pattern[0])) {
-      parts.splice(0, parts.length, value);
-    }
-    if (!fits(parts, pattern) || parts.some((part) => part === "" || part === "." || part === "..")) {
+    const parts = pattern.length === 1 && pattern.every(isSingle) ? [value] : value.split("/");
+    if (!fits(parts, pattern) || parts.some((part) => /^\.{0,2}$|\p{Surrogate}/u.test(part))) {
       throw new RequestError(
         `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which cannot stand in the path ${template.text}`,
         { advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for." },
       );
     }
-    pieces.push(...(filled.slice(at, variable.start) as string[]), ...parts.map(encodeURIComponent));
+    pieces.push(...fixedTexts(template, at, variable.start), ...parts);
     at = variable.end;
   });
-  pieces.push(...filled.slice(at).map((piece) => piece ?? ""));
-  return `/${pieces.join("/")}${template.verb === "" ? "" : `:${template.verb}`}`;
+  pieces.push(...fixedTexts(template, at));
+  return `/${pieces.map(encodeURIComponent).join("/")}${template.verb === "" ? "" : `:${template.verb}`}`;
+}
+
+function fixedTexts({ text, segments }: PathTemplate, start: number, end?: number): string[] {
+  return segments.slice(start, end).map((s) => {
+    if (typeof s === "object") {
+      throw new RequestError(`the path ${text} has a wildcard that no field of the request fills`, {
+        advice: "Call this method over gRPC.",
+      });
+    }
+    return s;
+  });
 }
 
 function isSingle(s: Segment): boolean {
