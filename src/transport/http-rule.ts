@@ -75,7 +75,7 @@ export function writeCall<I extends DescMessage>(desc: I, rule: HttpBinding, mes
   let body: JsonValue | undefined;
   if (rule.body !== "") {
     const name = findField(desc, rule.body)?.jsonName ?? rule.body;
-    body = fields[name] ?? {};
+    body = fields[name];
     delete fields[name];
   }
   const query = new URLSearchParams();
@@ -114,6 +114,9 @@ function defaultOf(field: DescField & { fieldKind: "scalar" | "enum" }): string 
   return field.scalar === ScalarType.BOOL ? "false" : "0";
 }
 
+/** The types whose JSON says of what kind a value is, which text in a query string cannot. */
+const FREE_FORM = new Set(["Any", "ListValue", "Struct", "Value"].map((name) => `google.protobuf.${name}`));
+
 function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, query: URLSearchParams): void {
   for (const field of desc.fields) {
     const value = json[field.jsonName];
@@ -124,15 +127,16 @@ function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, query: 
     if (field.fieldKind === "map") {
       throw notInQuery(name, "a map");
     }
+    if (FREE_FORM.has(field.message?.typeName ?? "")) {
+      throw notInQuery(name, "of free form");
+    }
     for (const item of Array.isArray(value) ? value : [value]) {
-      if (typeof item !== "object" || item === null) {
+      if (!isJsonObject(item)) {
         query.append(name, String(item));
-      } else if (Array.isArray(item) || field.fieldKind === "list") {
-        throw notInQuery(name, "a list of messages");
-      } else if (field.fieldKind !== "message" || field.message.typeName.startsWith("google.protobuf.")) {
-        throw notInQuery(name, "a message of free form");
-      } else {
+      } else if (field.fieldKind === "message") {
         writeQuery(field.message, item, `${name}.`, query);
+      } else {
+        throw notInQuery(name, "a list of messages");
       }
     }
   }
@@ -161,12 +165,14 @@ export function readCall<I extends DescMessage>(
   if (values === undefined) {
     return undefined;
   }
-  const json: JsonObject = {};
-  if (rule.body === "*") {
-    Object.assign(json, isJsonObject(call.body) ? call.body : {});
-  } else {
-    if (rule.body !== "" && call.body !== undefined) {
-      json[findField(desc, rule.body)?.jsonName ?? rule.body] = call.body;
+  const body = structuredClone(call.body);
+  const json = rule.body === "*" ? (body ?? {}) : {};
+  if (!isJsonObject(json)) {
+    throw new RequestError("the body is not a JSON object", { advice: "Send the request's message as the body." });
+  }
+  if (rule.body !== "*") {
+    if (rule.body !== "" && body !== undefined) {
+      json[findField(desc, rule.body)?.jsonName ?? rule.body] = body;
     }
     for (const [name, value] of new URLSearchParams(search)) {
       putField(desc, json, name.split("."), value);
@@ -219,5 +225,17 @@ function fieldValue(field: DescField, text: string): JsonValue {
   if (isBool && (text === "true" || text === "false")) {
     return text === "true";
   }
-  return field.enum !== undefined && /^-?\d+$/.test(text) ? Number(text) : text;
+  if (field.enum === undefined) {
+    return text;
+  }
+  if (/^-?\d+$/.test(text)) {
+    return Number(text);
+  }
+  // Protobuf's JSON ignores an unknown name together with unknown fields: the call would be another than was meant.
+  if (!field.enum.values.some(({ name }) => name === text)) {
+    throw new RequestError(`${JSON.stringify(text)} is no value of ${field.parent.typeName}.${field.name}`, {
+      advice: `Choose one of: ${field.enum.values.map(({ name }) => name).join(", ")}.`,
+    });
+  }
+  return text;
 }
