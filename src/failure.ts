@@ -9,7 +9,7 @@ import {
   ProtocolError,
   TradewireError,
 } from "./errors.js";
-import { anyToObject, knownTypes } from "./json/any.js";
+import { anyToObject } from "./json/any.js";
 import { isJsonObject } from "./json/values.js";
 
 /** The call that an error comes from. */
@@ -86,7 +86,7 @@ export function errorObject(error: ConnectError): ErrorObject {
       return { "@type": `type.googleapis.com/${detail.desc.typeName}` };
     }
     const { type, value, debug } = detail;
-    if (knownTypes.getMessage(type) === undefined && isJsonObject(debug) && typeof debug["@type"] === "string") {
+    if (isJsonObject(debug) && typeof debug["@type"] === "string") {
       return { ...debug, "@type": debug["@type"] }; // It came as JSON.
     }
     return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }));

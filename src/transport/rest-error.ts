@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorObject, TradewireError, type TypedObject } from "../errors.js";
-import { anyFromObject } from "../json/any.js";
+import { anyFromObject, anyToObject } from "../json/any.js";
 import { readErrorObject } from "../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../json/values.js";
 import { codeFromHttpStatus } from "./http-status.js";
@@ -38,7 +38,7 @@ export function errorFromObject(object: ErrorObject, header: Headers): ConnectEr
 
 function incomingDetail(object: TypedObject) {
   const any = anyFromObject(object);
-  return { type: any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1), value: any.value, debug: { ...object } };
+  return { type: any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1), value: any.value, debug: { ...anyToObject(any) } };
 }
 
 async function beginning(body: AsyncIterable<Uint8Array>): Promise<Buffer> {

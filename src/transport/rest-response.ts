@@ -51,13 +51,27 @@ function decoded(body: Dispatcher.ResponseData["body"], header: Headers): AsyncI
     return body;
   }
   if (encoding === "gzip") {
-    return pipeline(body, createGunzip(), () => undefined); // A failure comes out of the iteration.
+    return gunzipped(body);
   }
   body.destroy();
   throw new ProtocolError(`the response is compressed with ${JSON.stringify(encoding.slice(0, 40))}`, {
     code: Code.Internal,
     advice: "Only gzip is read; have the server in front of the node leave responses as they are.",
   });
+}
+
+async function* gunzipped(body: Dispatcher.ResponseData["body"]): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pipeline(body, createGunzip(), () => undefined); // A failure comes out of the iteration.
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && String(cause.code).startsWith("Z_")) {
+      throw new ProtocolError(`the response's gzip is broken: ${cause.message}`, {
+        advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
+        cause,
+      });
+    }
+    throw cause;
+  }
 }
 
 /** The message of a response that does not stream. */
@@ -99,7 +113,7 @@ async function wholeJson(response: RestResponse, maxBytes: number): Promise<Json
 }
 
 function isJson(mediaType: string): boolean {
-  return /^application\/(json|x-ndjson|ndjson|json-seq|.+\+json)$/.test(mediaType);
+  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType);
 }
 
 async function notJson(response: RestResponse): Promise<ProtocolError> {

@@ -4,6 +4,7 @@ import {
   createFileRegistry,
   type DescMessage,
   type DescMethod,
+  type DescMethodUnary,
   fromJson,
   type JsonValue,
   setExtension,
@@ -122,7 +123,7 @@ const dependencies = new Map(
 );
 
 /** The method `shapes.Shapes/Call`, of `shapes.Shape` to `shapes.Shape`, with an HTTP rule or without one. */
-export function shapeMethod(rule?: JsonValue): DescMethod {
+export function shapeMethod(rule?: JsonValue): DescMethodUnary {
   const file = fromJson(FileDescriptorProtoSchema, definitions);
   const method = create(MethodDescriptorProtoSchema, {
     name: "Call",
@@ -141,10 +142,14 @@ export function shapeMethod(rule?: JsonValue): DescMethod {
   );
   const registry = createFileRegistry(file, (name) => dependencies.get(name));
   const found = registry.getService("shapes.Shapes")?.methods[0];
-  if (found === undefined) {
+  if (found === undefined || !isUnary(found)) {
     throw new Error("the service of the shapes was not made");
   }
   return found;
+}
+
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
 }
 
 /** The message `shapes.Shape`. */

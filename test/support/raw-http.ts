@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
+
+/** A request as it came. */
+export interface RawRequest {
+  /** The request line. */
+  readonly line: string;
+  readonly headers: Headers;
+  readonly body: string;
+  /** When the socket that it came on has closed. */
+  readonly closed: Promise<unknown>;
+}
+
+/** What a connection is answered with, byte by byte. */
+export interface RawAnswer {
+  /** Each is written on its own. */
+  readonly pieces: readonly (string | Uint8Array)[];
+  /** What becomes of the connection then; `keep` leaves it open. */
+  readonly ending: "end" | "reset" | "keep";
+}
+
+/** A server on 127.0.0.1 that says exactly what it is told to say. */
+export interface RawHttpServer {
+  readonly url: string;
+  /** The requests that came, oldest first. */
+  readonly requests: RawRequest[];
+  /** What each further connection is answered with. */
+  answer: RawAnswer;
+  close(): Promise<void>;
+}
+
+export async function startRawHttp(): Promise<RawHttpServer> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const closed = new Promise((resolve) => {
+      socket.once("close", () => resolve(sockets.delete(socket)));
+    });
+    socket.setNoDelay(true);
+    socket.on("error", () => undefined); // Clients may go when they like.
+    void serve(socket, closed);
+  });
+
+  async function serve(socket: Socket, closed: Promise<unknown>): Promise<void> {
+    const request = await readRequest(socket, closed);
+    if (request === undefined) {
+      return;
+    }
+    raw.requests.push(request);
+    const { pieces, ending } = raw.answer;
+    for (const piece of pieces) {
+      await new Promise((resolve) => socket.write(piece, resolve));
+      await turn(); // The other side is to see this piece on its own.
+    }
+    if (ending === "end") {
+      socket.end();
+    } else if (ending === "reset") {
+      socket.resetAndDestroy();
+    }
+  }
+
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const raw: RawHttpServer = {
+    url: `http://127.0.0.1:${port}`,
+    requests: [],
+    answer: { pieces: [], ending: "end" },
+    async close() {
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return raw;
+}
+
+/** Read a request, whose body is as long as its head says; `undefined` where none came. */
+function readRequest(socket: Socket, closed: Promise<unknown>): Promise<RawRequest | undefined> {
+  return new Promise((resolve) => {
+    let text = "";
+    socket.setEncoding("latin1").on("data", (piece: string) => {
+      text += piece;
+      const end = text.indexOf("\r\n\r\n");
+      if (end === -1) {
+        return;
+      }
+      const [line = "", ...fields] = text.slice(0, end).split("\r\n");
+      const headers = new Headers(
+        fields.map((field): [string, string] => [field.replace(/:.*/s, ""), field.replace(/^[^:]*:/, "")]),
+      );
+      const body = text.slice(end + 4);
+      if (body.length >= Number(headers.get("content-length"))) {
+        resolve({ line, headers, body: Buffer.from(body, "latin1").toString(), closed });
+      }
+    });
+    void closed.then(() => resolve(undefined));
+  });
+}
+
+/** The head of a response. */
+export function head(status: string, headers: Readonly<Record<string, string>> = {}): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status}\r\n${lines.join("")}\r\n`;
+}
+
+/** A whole response, its length in the head, which closes the connection. */
+export function whole(
+  status: string,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = {},
+): RawAnswer {
+  const length = String(Buffer.byteLength(body));
+  return { pieces: [head(status, { ...headers, "content-length": length }), body], ending: "end" };
+}
+
+/** A chunk of a body in chunked transfer coding; the empty one ends it. */
+export function chunk(body: string | Uint8Array): Buffer {
+  const bytes = Buffer.from(body);
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+}
