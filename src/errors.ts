@@ -92,7 +92,8 @@ export class NodeError extends TradewireError {
   readonly object: ErrorObject;
 
   constructor(object: ErrorObject, cause?: unknown) {
-    const said = object.message === "" ? ", without a message" : `: ${object.message}`;
+    const message = object.message.replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}`, {
       code: object.code,
       advice: adviceFor(object.code),

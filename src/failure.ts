@@ -73,10 +73,22 @@ function classify(reason: unknown, { url, signal }: CallContext): TradewireError
     });
   }
   return new ProtocolError(`${error.rawMessage} (${url})`, {
-    code: error.code,
+    code: protocolCode(error.code),
     advice: "Check that the URL is the node's own and of this transport: something else may have answered.",
     cause: reason,
   });
+}
+
+/** The code of what is wrong with an answer: not the caller's argument, and not unknown. */
+function protocolCode(code: Code): Code {
+  switch (code) {
+    case Code.InvalidArgument:
+      return Code.DataLoss; // Connect's for a stream that ends inside a message.
+    case Code.Unknown:
+      return Code.Internal; // Connect's for a content type that is not gRPC's.
+    default:
+      return code;
+  }
 }
 
 /** The error object of a Connect error that the node answered. */
@@ -91,24 +103,26 @@ export function errorObject(error: ConnectError): ErrorObject {
     }
     return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }));
   });
-  return { code: error.code, message: error.rawMessage, details };
+  // In the details of gRPC's status, Connect takes any number for a code.
+  return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
 }
 
 /** The error of Node's network modules, or undici's, underneath: the one that says most. */
 function nodeCause(error: ConnectError): { code: string; message: string } | undefined {
-  let first: { code: string; message: string } | undefined;
+  let found: { code: string; message: string } | undefined;
   for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
-    if (cause.name === "HTTPParserError") {
-      return { code: PARSER_CODE, message: cause.message }; // undici gives it no code.
+    const { name, message } = cause;
+    if (name === HTTP_PARSER_ERROR) {
+      return { code: name, message }; // Of undici; its code is not always there.
     }
     if ("code" in cause && typeof cause.code === "string" && NETWORK_CODE.test(cause.code)) {
-      first ??= { code: cause.code, message: cause.message };
+      found ??= { code: cause.code, message };
     }
   }
-  return first;
+  return found;
 }
 
-const PARSER_CODE = "HPE_INVALID";
+const HTTP_PARSER_ERROR = "HTTPParserError";
 const NETWORK_CODE = /^(E[A-Z]|UND_ERR_|ERR_HTTP2|ERR_SSL|ERR_TLS|CERT_|DEPTH_|SELF_|UNABLE_)/;
 
 function network({ code, message }: { code: string; message: string }): string {
@@ -123,13 +137,14 @@ function network({ code, message }: { code: string; message: string }): string {
       return "the connection could not be made in time";
     case "ECONNRESET":
     case "EPIPE":
+    case "UND_ERR_DESTROYED":
     case "UND_ERR_SOCKET":
     case "ERR_HTTP2_STREAM_ERROR":
     case "ERR_HTTP2_SESSION_ERROR":
       return `the connection was lost: ${message}`;
     case "ERR_HTTP2_ERROR":
       return `the server does not speak HTTP/2: ${message}`;
-    case PARSER_CODE:
+    case HTTP_PARSER_ERROR:
       return `the server does not speak HTTP/1.1: ${message}`;
     default:
       return `${message} (${code})`;

@@ -16,7 +16,7 @@ export function createGrpcTransport(
   options: { readonly maxMessageBytes: number; readonly interceptors?: readonly Interceptor[] },
 ): ClosableTransport {
   const manager = new Http2SessionManager(config.url, {}, { settings: { initialWindowSize: config.windowBytes } });
-  const widened = new WeakSet<Http2Session>();
+  const prepared = new WeakSet<Http2Session>();
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
     useBinaryFormat: config.codec === "proto",
@@ -29,8 +29,10 @@ export function createGrpcTransport(
       async request(method, path, headers, requestOptions) {
         const stream = await manager.request(method, path, headers, requestOptions);
         const { session } = stream;
-        if (session !== undefined && !widened.has(session)) {
-          widened.add(session);
+        if (session !== undefined && !prepared.has(session)) {
+          prepared.add(session);
+          // Once it has let go of a session, Connect does not listen for its late errors, which would end the process.
+          session.on("error", () => undefined);
           session.setLocalWindowSize(config.windowBytes);
         }
         return stream;

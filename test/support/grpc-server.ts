@@ -1,0 +1,132 @@
+import { once } from "node:events";
+import {
+  createServer,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { setImmediate as turn } from "node:timers/promises";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+
+/** What a call is answered with. */
+export interface GrpcAnswer {
+  /** Besides status 200 and the content type of gRPC. */
+  readonly headers?: OutgoingHttpHeaders;
+  /** The bytes of the body, each written on its own; none for a response of headers alone. */
+  readonly pieces?: readonly Uint8Array[];
+  /** The trailers, or what becomes of the stream without any; `keep` leaves it open. */
+  readonly ending: OutgoingHttpHeaders | "end" | "reset" | "destroy" | "keep";
+}
+
+/** A call as it came. */
+export interface GrpcCall {
+  readonly headers: IncomingHttpHeaders;
+  /** The body: frames of gRPC. */
+  readonly body: Buffer;
+  readonly session: Http2Session;
+  /** When the stream has closed. */
+  readonly closed: Promise<unknown>;
+}
+
+/** An HTTP/2 server on 127.0.0.1 that says exactly what it is told to say. */
+export interface GrpcServer {
+  readonly url: string;
+  /** The calls that came, oldest first. */
+  readonly calls: GrpcCall[];
+  /** What each further call is answered with. */
+  answer: GrpcAnswer;
+  close(): Promise<void>;
+}
+
+export async function startGrpcServer(): Promise<GrpcServer> {
+  const sessions = new Set<Http2Session>();
+  const server = createServer();
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+    session.on("error", () => undefined); // Clients may go when they like.
+  });
+  server.on("stream", (stream, headers) => {
+    stream.on("error", () => undefined);
+    void serve(stream, headers);
+  });
+
+  async function serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
+    const { session } = stream;
+    if (session === undefined) {
+      return;
+    }
+    const closed = new Promise((resolve) => {
+      stream.once("close", resolve);
+    });
+    const body: Uint8Array[] = [];
+    for await (const piece of stream) {
+      body.push(piece);
+    }
+    grpc.calls.push({ headers, body: Buffer.concat(body), session, closed });
+    await give(stream, grpc.answer);
+  }
+
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const grpc: GrpcServer = {
+    url: `http://127.0.0.1:${port}`,
+    calls: [],
+    answer: { ending: "end" },
+    async close() {
+      for (const session of sessions) {
+        session.destroy();
+      }
+      server.close();
+      await once(server, "close");
+    },
+  };
+  return grpc;
+}
+
+async function give(stream: ServerHttp2Stream, { headers = {}, pieces = [], ending }: GrpcAnswer): Promise<void> {
+  const all = { ":status": 200, "content-type": "application/grpc+proto", ...headers };
+  if (ending === "end" && pieces.length === 0) {
+    stream.respond(all, { endStream: true });
+    return;
+  }
+  if (typeof ending === "object") {
+    stream.on("wantTrailers", () => stream.sendTrailers(ending));
+  }
+  stream.respond(all, { waitForTrailers: typeof ending === "object" });
+  for (const piece of pieces) {
+    await new Promise((resolve) => stream.write(piece, resolve));
+    await turn(); // The other side is to see this piece on its own.
+  }
+  if (ending === "reset") {
+    stream.destroy(new Error("reset with INTERNAL_ERROR"));
+  } else if (ending === "destroy") {
+    stream.session?.destroy();
+  } else if (ending !== "keep") {
+    stream.end();
+  }
+}
+
+/** A frame of gRPC: a flag, the length, the message. */
+export function frame(message: Uint8Array, flag = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flag, 0);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+/** The trailers of a failure, with the details that `grpc-status-details-bin` carries. */
+export function failureTrailers(
+  status: MessageInitShape<typeof StatusSchema> & { code: number; message: string },
+): OutgoingHttpHeaders {
+  const bytes = toBinary(StatusSchema, create(StatusSchema, status));
+  return {
+    "grpc-status": String(status.code),
+    "grpc-message": encodeURIComponent(status.message),
+    "grpc-status-details-bin": Buffer.from(bytes).toString("base64").replace(/=+$/, ""),
+  };
+}
