@@ -135,7 +135,7 @@ function nodeError(object: ErrorObject, code: string): Expected {
   return {
     class: NodeError,
     code: object.code,
-    summary: `the node answered ${code}: ${object.message}`,
+    summary: `the node answered ${code}: ${object.message.replace("\n", " ")}`, // A summary is one line.
     details: object.details,
   };
 }
@@ -264,7 +264,7 @@ const cases: readonly Case[] = [
     name: "is answered by a page",
     script: () => ({ chunks: [], page: { status: 200, text: "<h1>Welcome</h1>" } }),
     over: grpcOnly,
-    error: { class: ProtocolError, code: Code.Unknown, summary: /^unsupported content type text\/html \(http/ },
+    error: { class: ProtocolError, code: Code.Internal, summary: /^unsupported content type text\/html \(http/ },
   },
   ...(
     [

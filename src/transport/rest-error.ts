@@ -38,7 +38,11 @@ export function errorFromObject(object: ErrorObject, header: Headers): ConnectEr
 
 function incomingDetail(object: TypedObject) {
   const any = anyFromObject(object);
-  return { type: any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1), value: any.value, debug: { ...anyToObject(any) } };
+  return {
+    type: any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1),
+    value: any.value,
+    debug: { ...anyToObject(any) },
+  };
 }
 
 async function beginning(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
