@@ -18,7 +18,7 @@ import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { TradewireError } from "../errors.js";
 import { errorObject } from "../failure.js";
 import { anyToObject, knownTypes } from "../json/any.js";
-import { type HttpBinding, type HttpCall, httpBindings, readCall } from "../transport/http-rule.js";
+import { type HttpBinding, type HttpCall, httpBindings, readCall, responsePart } from "../transport/http-rule.js";
 import { httpStatusFromCode } from "../transport/http-status.js";
 
 /** A body of a request is no larger than this, in bytes. */
@@ -34,9 +34,10 @@ const NDJSON = "application/x-ndjson";
  * byte is appended as a JSON object: the status has been sent by then.
  */
 export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
-  const routes = services.flatMap(({ methods }) =>
-    methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))),
-  );
+  // A path that ends in a colon and a verb also matches templates without one: those with one are tried first.
+  const routes = services
+    .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
+    .toSorted((a, b) => Number(a.rule.template.verb === "") - Number(b.rule.template.verb === ""));
 
   async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const call = { verb: request.method ?? "GET", target: request.url ?? "/", ...(await readBody(request)) };
@@ -60,8 +61,7 @@ export function createGateway(transport: Transport, services: readonly DescServi
   ): Promise<void> {
     if (isUnary(method)) {
       const { header, message: output } = await transport.unary(method, signal, undefined, undefined, message);
-      const json = messageJson(method.output, output);
-      const part = rule.responseBody === "" ? json : (json as { [name: string]: JsonValue })[rule.responseBody];
+      const part = responsePart(method.output, rule, messageJson(method.output, output));
       await send(request, response, 200, header, "application/json", [JSON.stringify(part)]);
       return;
     }

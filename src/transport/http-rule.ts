@@ -191,6 +191,12 @@ export function readCall<I extends DescMessage>(
   }
 }
 
+/** The part of a response's JSON that is the body: all of it, or the one field that the rule names, null where it is not set. */
+export function responsePart(desc: DescMessage, { responseBody }: HttpBinding, json: JsonValue): JsonValue {
+  const field = findField(desc, responseBody);
+  return field === undefined || !isJsonObject(json) ? json : (json[field.jsonName] ?? null);
+}
+
 function putField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[], text: string): void {
   const [name = "", ...rest] = fieldPath;
   const field = findField(desc, name);
