@@ -105,7 +105,15 @@ export class NodeError extends TradewireError {
 }
 
 /** The node could not be reached, or the connection was lost, or the time was up. */
-export class ConnectionError extends TradewireError {}
+export class ConnectionError extends TradewireError {
+  /** Whether there was a connection. Where there was none, nothing of the call has left. */
+  readonly connected: boolean;
+
+  constructor(summary: string, options: TradewireErrorOptions & { readonly connected?: boolean }) {
+    super(summary, options);
+    this.connected = options.connected ?? true;
+  }
+}
 
 /** What arrived breaks the rules of the interface: a chunk, an archive, a CSV file, a response. */
 export class ProtocolError extends TradewireError {

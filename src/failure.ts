@@ -11,6 +11,7 @@ import {
 } from "./errors.js";
 import { anyToObject } from "./json/any.js";
 import { isJsonObject } from "./json/values.js";
+import { connectionLost, type NetworkFailure, networkFailure } from "./network-failure.js";
 
 /** The call that an error comes from. */
 export interface CallContext {
@@ -20,63 +21,78 @@ export interface CallContext {
   readonly method: string;
   /** Where the call went. */
   readonly url: string;
-  /** The caller's signal. */
+  /** The signal that ends the call. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Turn whatever a call threw into one of the library's errors, the same for every transport.
+ * Turn whatever a transport threw into one of the library's errors, the same for every transport.
  *
  * An error of the library's own is given back as it is; in either case it learns which call it comes from.
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
-  const error = classify(reason, context);
+  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context.url);
   error.transport ??= context.transport;
   error.method ??= context.method;
   return error;
 }
 
-function classify(reason: unknown, { url, signal }: CallContext): TradewireError {
-  if (signal?.aborted) {
-    return new CanceledError({ cause: signal.reason });
+/** The error of a call whose signal was aborted: for what reason, the signal tells. */
+function abortedError(reason: unknown): TradewireError {
+  const own = ownError(reason);
+  if (own !== undefined) {
+    return own;
   }
+  const isTimeout = reason instanceof Error && reason.name === "TimeoutError";
+  if (isTimeout || (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)) {
+    return timeUp(reason);
+  }
+  return new CanceledError({ cause: reason });
+}
+
+/** The library's own error that a reason is, or is caused by. */
+export function ownError(reason: unknown): TradewireError | undefined {
   if (reason instanceof TradewireError) {
     return reason;
   }
-  const error = ConnectError.from(reason);
-  if (error.cause instanceof TradewireError) {
-    return error.cause;
+  return reason instanceof ConnectError && reason.cause instanceof TradewireError ? reason.cause : undefined;
+}
+
+function classify(reason: unknown, url: string): TradewireError {
+  const own = ownError(reason);
+  if (own !== undefined) {
+    return own;
   }
+  const error = ConnectError.from(reason);
+  // Only what came over the wire has a status; Connect names an HTTP status in the message alone.
   if (error.metadata.has("grpc-status") || /^HTTP \d{3}$/.test(error.rawMessage)) {
     return new NodeError(errorObject(error), reason);
   }
-  const cause = nodeCause(error);
-  if (cause !== undefined) {
-    return new ConnectionError(`${network(cause)} (${url})`, {
-      code: Code.Unavailable,
-      advice: "Check that the node is running, that the URL is right and of this transport, and the network between.",
-      cause: reason,
-    });
+  const failure = networkFailure(reason);
+  if (failure !== undefined) {
+    return connectionError(failure, url, reason);
+  }
+  const { rawMessage } = error;
+  if (/^unsupported content type/.test(rawMessage)) {
+    return protocolError(Code.Internal, "the response is not of the node's interface", url, error);
+  }
+  if (/missing status|promised \d+ bytes|premature end/.test(rawMessage)) {
+    return protocolError(Code.DataLoss, "the response was cut short", url, error);
   }
   if (error.code === Code.DeadlineExceeded) {
-    return new ConnectionError(`the time for the call was up (${url})`, {
-      code: Code.DeadlineExceeded,
-      advice: "Allow more time, or check why the node is slow.",
+    return timeUp(reason);
+  }
+  if (/larger than/i.test(rawMessage)) {
+    return new ProtocolError(`a message is larger than the limit (${url})`, {
+      code: Code.ResourceExhausted,
+      advice: "Raise limits.maxMessageBytes if the node is right to send that much.",
       cause: reason,
     });
   }
-  if (error.code === Code.Canceled || error.code === Code.Aborted || error.code === Code.Unavailable) {
-    return new ConnectionError(`the connection was lost: ${error.rawMessage} (${url})`, {
-      code: Code.Unavailable,
-      advice: "Try again; if it persists, check the node and the network between.",
-      cause: reason,
-    });
+  if (error.code === Code.Canceled || error.code === Code.Aborted || /^http\/2 stream closed/.test(rawMessage)) {
+    return connectionError(connectionLost(), url, reason);
   }
-  return new ProtocolError(`${error.rawMessage} (${url})`, {
-    code: protocolCode(error.code),
-    advice: "Check that the URL is the node's own and of this transport: something else may have answered.",
-    cause: reason,
-  });
+  return protocolError(protocolCode(error.code), rawMessage, url, error);
 }
 
 /** The code of what is wrong with an answer: not the caller's argument, and not unknown. */
@@ -89,6 +105,27 @@ function protocolCode(code: Code): Code {
     default:
       return code;
   }
+}
+
+function connectionError({ summary, connected, advice }: NetworkFailure, url: string, cause: unknown): ConnectionError {
+  return new ConnectionError(`${summary} (${url})`, { code: Code.Unavailable, advice, connected, cause });
+}
+
+function protocolError(code: Code, summary: string, url: string, cause: ConnectError): ProtocolError {
+  return new ProtocolError(`${summary} (${url})`, {
+    code,
+    advice: "Check that the URL is the node's own and of this transport: something else may have answered.",
+    cause,
+  });
+}
+
+function timeUp(cause: unknown): ConnectionError {
+  return new ConnectionError("the time for the call was up", {
+    code: Code.DeadlineExceeded,
+    advice: "Allow more time (timeouts.callMs, timeouts.idleMs, or the call's own), or check why the node is slow.",
+    connected: true,
+    cause,
+  });
 }
 
 /** The error object of a Connect error that the node answered. */
@@ -105,48 +142,4 @@ export function errorObject(error: ConnectError): ErrorObject {
   });
   // In the details of gRPC's status, Connect takes any number for a code.
   return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
-}
-
-/** The error of Node's network modules, or undici's, underneath: the one that says most. */
-function nodeCause(error: ConnectError): { code: string; message: string } | undefined {
-  let found: { code: string; message: string } | undefined;
-  for (let cause: unknown = error, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
-    const { name, message } = cause;
-    if (name === HTTP_PARSER_ERROR) {
-      return { code: name, message }; // Of undici; its code is not always there.
-    }
-    if ("code" in cause && typeof cause.code === "string" && NETWORK_CODE.test(cause.code)) {
-      found ??= { code: cause.code, message };
-    }
-  }
-  return found;
-}
-
-const HTTP_PARSER_ERROR = "HTTPParserError";
-const NETWORK_CODE = /^(E[A-Z]|UND_ERR_|ERR_HTTP2|ERR_SSL|ERR_TLS|CERT_|DEPTH_|SELF_|UNABLE_)/;
-
-function network({ code, message }: { code: string; message: string }): string {
-  switch (code) {
-    case "ECONNREFUSED":
-      return "the connection was refused";
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return "the host's name could not be resolved";
-    case "ETIMEDOUT":
-    case "UND_ERR_CONNECT_TIMEOUT":
-      return "the connection could not be made in time";
-    case "ECONNRESET":
-    case "EPIPE":
-    case "UND_ERR_DESTROYED":
-    case "UND_ERR_SOCKET":
-    case "ERR_HTTP2_STREAM_ERROR":
-    case "ERR_HTTP2_SESSION_ERROR":
-      return `the connection was lost: ${message}`;
-    case "ERR_HTTP2_ERROR":
-      return `the server does not speak HTTP/2: ${message}`;
-    case HTTP_PARSER_ERROR:
-      return `the server does not speak HTTP/1.1: ${message}`;
-    default:
-      return `${message} (${code})`;
-  }
 }

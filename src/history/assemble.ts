@@ -76,6 +76,7 @@ function checkContentType({ contentType, data }: ExportResult, number: number): 
     throw broken(
       `the content type of chunk ${number} is ${found}, not "${ARCHIVE_TYPE}"${beginning(data)}`,
       "Check that the URL is the node's own: something else may have answered.",
+      Code.Internal,
     );
   }
 }
@@ -145,6 +146,6 @@ function parse(bytes: Uint8Array): JsonValue | undefined {
   }
 }
 
-function broken(summary: string, advice: string): ProtocolError {
-  return new ProtocolError(summary, { code: Code.DataLoss, advice });
+function broken(summary: string, advice: string, code = Code.DataLoss): ProtocolError {
+  return new ProtocolError(summary, { code, advice });
 }

@@ -2,8 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { TradewireError } from "../errors.js";
+import { fileError } from "../file-error.js";
 import { type ArchiveEntry, listEntries } from "./archive.js";
-import { fileError } from "./file-error.js";
 
 /** Bytes are gathered up to this many before they are written. */
 const WRITE_SIZE = 1024 * 1024;

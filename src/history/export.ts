@@ -79,6 +79,15 @@ export function createExport(
 ): NetworkHistoryExport {
   async function* results(onHeader?: (header: Headers) => void): AsyncGenerator<ExportResult> {
     const call = createLinkedAbortController(signal);
+    let thrown: NodeError | undefined;
+    async function* remembering(messages: AsyncIterable<HttpBody>): AsyncGenerator<HttpBody> {
+      try {
+        yield* messages;
+      } catch (reason) {
+        thrown = reason instanceof NodeError ? reason : undefined;
+        throw reason;
+      }
+    }
     let bytes = 0;
     let chunks = 0;
     try {
@@ -86,12 +95,16 @@ export function createExport(
       onHeader?.(header);
       // Where the response is the archive itself, it has no chunks and can carry no extensions.
       const raw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
-      for await (const result of assemble(exportChunks(messages), { extensions: raw ? "optional" : extensions })) {
+      const rules = { extensions: raw ? ("optional" as const) : extensions };
+      for await (const result of assemble(exportChunks(remembering(messages)), rules)) {
         bytes += result.data.length;
         chunks += 1;
         onProgress?.({ bytes, chunks });
         yield result;
       }
+    } catch (reason) {
+      // As a chunk an error does not tell where it came from; as it was thrown it does.
+      throw reason instanceof NodeError && reason.object === thrown?.object ? thrown : reason;
     } finally {
       call.abort(); // Whoever stops early does not want the rest.
     }

@@ -216,7 +216,7 @@ describe("saveArchive", () => {
       const error = await failure(save({ target: join(folder, "no", "x.zip") }));
       expect(error.code).toBe(Code.NotFound);
       expect(error.message).toBe(
-        `${JSON.stringify(join(folder, "no"))}: the folder does not exist\nMake the folder first, or choose another.`,
+        `${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.`,
       );
     });
 

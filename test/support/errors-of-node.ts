@@ -4,6 +4,7 @@ import { isNativeError } from "node:util/types";
 
 Object.defineProperty(Error, Symbol.hasInstance, {
   value(this: unknown, value: unknown): boolean {
-    return this === Error ? isNativeError(value) : Function.prototype[Symbol.hasInstance].call(this, value);
+    const isError = isNativeError(value) || value instanceof DOMException;
+    return this === Error ? isError : Function.prototype[Symbol.hasInstance].call(this, value);
   },
 });

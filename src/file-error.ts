@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { FileError } from "../errors.js";
+import { FileError } from "./errors.js";
 
 /** The error of a failed operation on a file or folder. */
 export function fileError(reason: unknown, path: string): FileError {
@@ -14,14 +14,18 @@ function describe(errno: string): [Code, string, string] {
     case "EEXIST":
       return [Code.AlreadyExists, "it exists already", "Choose another name, or allow it to be replaced (force)."];
     case "ENOENT":
-      return [Code.NotFound, "the folder does not exist", "Make the folder first, or choose another."];
+      return [Code.NotFound, "it does not exist", "Make the folder first, or choose another path."];
     case "ENOTDIR":
       return [Code.NotFound, "a part of the path is no folder", "Choose another path."];
     case "EISDIR":
       return [Code.AlreadyExists, "it is a folder", "Choose the path of a file, or a folder to put the file in."];
     case "EACCES":
     case "EPERM":
-      return [Code.PermissionDenied, "it must not be written", "Check the permissions, or choose another folder."];
+      return [
+        Code.PermissionDenied,
+        "it must not be read or written",
+        "Check the permissions, or choose another folder.",
+      ];
     case "EROFS":
       return [Code.PermissionDenied, "the disk is read-only", "Choose a folder on another disk."];
     case "ENOSPC":

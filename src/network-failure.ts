@@ -1,0 +1,82 @@
+/** What the network did to a call. */
+export interface NetworkFailure {
+  /** What happened, in the same words whichever library noticed. */
+  readonly summary: string;
+  /** Whether there was a connection: where there was none, nothing was sent. */
+  readonly connected: boolean;
+  /** What to look at. */
+  readonly advice: string;
+}
+
+const CHECK_NODE = "Check that the node is running, that the URL is right, and the network between.";
+const CHECK_TRANSPORT = "Check that the URL is of this transport: gRPC and REST have ports of their own.";
+const CHECK_TLS = "Check the certificate, tls.caFile and tls.serverName, and that the URL's scheme is right.";
+const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
+
+const NOT_MADE: ReadonlyMap<string, string> = new Map([
+  ["ECONNREFUSED", "the connection was refused"],
+  ["ENOTFOUND", "the host's name could not be resolved"],
+  ["EAI_AGAIN", "the host's name could not be resolved"],
+  ["EHOSTUNREACH", "the host cannot be reached"],
+  ["ENETUNREACH", "the host cannot be reached"],
+  ["EADDRNOTAVAIL", "the host cannot be reached"],
+  ["ETIMEDOUT", "no connection was made in time"],
+  ["UND_ERR_CONNECT_TIMEOUT", "no connection was made in time"],
+]);
+
+const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
+  ["CERT_HAS_EXPIRED", "the server's certificate has expired"],
+  ["CERT_NOT_YET_VALID", "the server's certificate is not valid yet"],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", "the server's certificate is for another name"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "the server's certificate is not trusted"],
+  ["SELF_SIGNED_CERT_IN_CHAIN", "the server's certificate is not trusted"],
+  ["UNABLE_TO_GET_ISSUER_CERT", "the server's certificate is not trusted"],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "the server's certificate is not trusted"],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the server's certificate is not trusted"],
+]);
+
+const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_STREAM_|ERR_HTTP2_)/;
+
+/**
+ * What the network did, by the codes of the errors that Node's modules and the libraries over them threw.
+ *
+ * @param reason what was thrown; causes are looked at too
+ * @returns `undefined` where the network did nothing
+ */
+export function networkFailure(reason: unknown): NetworkFailure | undefined {
+  const codes = errorCodes(reason);
+  const first = <T>(find: (code: string) => T | undefined) => codes.map(find).find((found) => found !== undefined);
+  const notTrusted = first((code) => NOT_TRUSTED.get(code));
+  if (notTrusted !== undefined) {
+    return { summary: notTrusted, connected: false, advice: CHECK_TLS };
+  }
+  if (codes.some((code) => /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/.test(code))) {
+    return { summary: "no secure connection could be made (TLS)", connected: false, advice: CHECK_TLS };
+  }
+  const notMade = first((code) => NOT_MADE.get(code));
+  if (notMade !== undefined) {
+    return { summary: notMade, connected: false, advice: CHECK_NODE };
+  }
+  if (codes.some((code) => code.startsWith("HPE_") || code === "ERR_HTTP2_ERROR")) {
+    const summary = "the server does not speak the protocol of this transport";
+    return { summary, connected: true, advice: CHECK_TRANSPORT };
+  }
+  return codes.some((code) => LOST.test(code)) ? connectionLost() : undefined;
+}
+
+/** A connection was there and is no more. */
+export function connectionLost(): NetworkFailure {
+  return { summary: "the connection was lost", connected: true, advice: TRY_AGAIN };
+}
+
+function errorCodes(reason: unknown): string[] {
+  const codes: string[] = [];
+  for (let cause = reason, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
+    if ("code" in cause && typeof cause.code === "string") {
+      codes.push(cause.code);
+    } else if (cause.name === "HTTPParserError") {
+      codes.push("HPE_"); // undici gives some of these no code.
+    }
+  }
+  return codes;
+}
