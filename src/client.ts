@@ -1,18 +1,27 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import {
   type CallOptions,
+  ConnectError,
   createClient as createConnectClient,
-  type Interceptor,
+  createContextValues,
   type Transport,
 } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
 import { type ClientConfig, readConfig } from "./config.js";
+import { TradewireError } from "./errors.js";
 import { callError } from "./failure.js";
-import { createExport, type ExportOptions, type NetworkHistoryExport } from "./history/export.js";
+import {
+  createExport,
+  type ExportOptions,
+  type ExportProgress,
+  type NetworkHistoryExport,
+  type SavedExport,
+} from "./history/export.js";
 import { type ExportRequest, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
-import { createTransport } from "./transport/index.js";
+import { avoidedTransports, isElsewhere } from "./transport/fallback.js";
+import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
 
 /** The interface of a node, the same over every transport. */
 export interface Client extends AsyncDisposable {
@@ -44,19 +53,17 @@ export interface Client extends AsyncDisposable {
  * const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
  * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
  */
-export function createClient(
-  config: ClientConfig,
-  options: { readonly interceptors?: readonly Interceptor[] } = {},
-): Client {
+export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
-  const transport = createTransport(checked, options.interceptors);
-  const url = checked.transport === "grpc" ? checked.grpc.url : checked.rest.url;
+  const transport = createTransport(checked, options);
+  const endpoint = mainEndpoint(checked);
   const service = createConnectClient(TradingDataService, transport);
 
   function failing(method: DescMethod, signal: AbortSignal | undefined) {
-    const name = `${method.parent.typeName}/${method.name}`;
+    const context = { transport: endpoint.name, url: endpoint.url, method: methodName(method), signal };
     return (reason: unknown): never => {
-      throw callError(reason, { transport: checked.transport, method: name, url, signal });
+      // What a caller's own function threw is the caller's.
+      throw reason instanceof ConnectError || reason instanceof TradewireError ? callError(reason, context) : reason;
     };
   }
 
@@ -68,22 +75,45 @@ export function createClient(
       const message = { fromBlock: range.fromBlock, toBlock: range.toBlock, table: range.tableNumber };
       const method = TradingDataService.method.exportNetworkHistory;
       const fail = failing(method, exportOptions.signal);
-      const exported = createExport(
-        async (signal) => {
-          const { headers } = exportOptions;
-          const response = await transport
-            .stream(method, signal, undefined, headers, createAsyncIterable([message]))
-            .catch(fail);
-          return { header: response.header, messages: failingWith(response.message, fail) };
-        },
-        range,
-        exportOptions,
-        checked.limits.maxArchiveBytes,
-      );
+      const over = (avoided: readonly string[], onProgress = exportOptions.onProgress) =>
+        createExport(
+          async (signal) => {
+            const { headers } = exportOptions;
+            const contextValues = createContextValues().set(avoidedTransports, avoided);
+            const response = await transport
+              .stream(method, signal, undefined, headers, createAsyncIterable([message]), contextValues)
+              .catch(fail);
+            return { header: response.header, messages: failingWith(response.message, fail) };
+          },
+          range,
+          { ...exportOptions, onProgress },
+          checked.limits.maxArchiveBytes,
+        );
+
+      /** Nothing of a file has been handed out when it fails, so it may be fetched again over another transport. */
+      async function saveTo(target: string, saveOptions?: { readonly force?: boolean }): Promise<SavedExport> {
+        let begun = false;
+        const onProgress = (progress: ExportProgress) => {
+          begun = true;
+          exportOptions.onProgress?.(progress);
+        };
+        try {
+          return await over([], onProgress).saveTo(target, saveOptions);
+        } catch (reason) {
+          const failedOver = reason instanceof TradewireError && isElsewhere(reason) ? reason.transport : undefined;
+          if (!begun || checked.transport !== "auto" || failedOver !== "grpc" || !(reason instanceof TradewireError)) {
+            return fail(reason);
+          }
+          options.hooks?.onFallback?.({ method: methodName(method), from: "grpc", to: "rest", error: reason });
+          return await over([failedOver]).saveTo(target, saveOptions).catch(fail);
+        }
+      }
+
+      const exported = over([]);
       return {
         chunks: () => failingWith(exported.chunks(), fail),
         bytes: () => failingWith(exported.bytes(), fail),
-        saveTo: (target, saveOptions) => exported.saveTo(target, saveOptions).catch(fail),
+        saveTo,
         toZip: () => exported.toZip().catch(fail),
       };
     },
@@ -96,6 +126,10 @@ export function createClient(
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),
   };
+}
+
+function methodName(method: DescMethod): string {
+  return `${method.parent.typeName}/${method.name}`;
 }
 
 /** Give values on; what the source throws is turned into the call's error. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from "commander";
 import { RequestError } from "../errors.js";
+import { addConfig } from "./commands/config.js";
 import { addDemo } from "./commands/demo.js";
 import { addDevnode } from "./commands/devnode.js";
 import { addExport } from "./commands/export.js";
@@ -16,7 +17,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     .exitOverride()
     .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
     .showHelpAfterError("Try --help.");
-  for (const add of [addExport, addSegments, addDevnode, addDemo]) {
+  for (const add of [addExport, addSegments, addConfig, addDevnode, addDemo]) {
     add(program, context);
   }
   try {

@@ -1,9 +1,10 @@
 import type { Http2Session } from "node:http2";
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { GrpcConfig } from "../config.js";
 import { lenientTypes } from "../json/any.js";
 import type { ClosableTransport } from "./closable.js";
+import { readTls } from "./tls.js";
 
 /**
  * A Connect transport over gRPC, on HTTP/2.
@@ -13,20 +14,24 @@ import type { ClosableTransport } from "./closable.js";
  */
 export function createGrpcTransport(
   config: GrpcConfig,
-  options: { readonly maxMessageBytes: number; readonly interceptors?: readonly Interceptor[] },
+  options: { readonly maxMessageBytes: number; readonly connectMs: number },
 ): ClosableTransport {
-  const manager = new Http2SessionManager(config.url, {}, { settings: { initialWindowSize: config.windowBytes } });
+  const manager = new Http2SessionManager(
+    config.url,
+    { pingIntervalMs: config.keepaliveMs },
+    { ...readTls(config.tls), settings: { initialWindowSize: config.windowBytes } },
+  );
   const prepared = new WeakSet<Http2Session>();
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
     useBinaryFormat: config.codec === "proto",
-    interceptors: [...(options.interceptors ?? [])],
     readMaxBytes: options.maxMessageBytes,
     acceptCompression: [], // An archive gains nothing from it.
     jsonOptions: { registry: lenientTypes, ignoreUnknownFields: true },
     sessionManager: {
       authority: manager.authority,
       async request(method, path, headers, requestOptions) {
+        await connected(manager, options.connectMs);
         const stream = await manager.request(method, path, headers, requestOptions);
         const { session } = stream;
         if (session !== undefined && !prepared.has(session)) {
@@ -46,4 +51,20 @@ export function createGrpcTransport(
       manager.abort();
     },
   };
+}
+
+/** Wait for a connection, but not for ever. */
+async function connected(manager: Http2SessionManager, connectMs: number): Promise<void> {
+  const state = manager.state();
+  if (state === "open" || state === "idle") {
+    return;
+  }
+  const timer = setTimeout(() => {
+    const cause = Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" });
+    manager.abort(new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause));
+  }, connectMs);
+  const reached = await manager.connect().finally(() => clearTimeout(timer));
+  if (reached === "error") {
+    throw manager.error();
+  }
 }

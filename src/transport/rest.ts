@@ -6,14 +6,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  createContextValues,
-  type Interceptor,
-  type StreamRequest,
-  type UnaryRequest,
-} from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { Agent, type Dispatcher } from "undici";
 import type { RestConfig } from "../config.js";
@@ -21,6 +14,7 @@ import type { ClosableTransport } from "./closable.js";
 import { type HttpBinding, httpBindings, writeCall } from "./http-rule.js";
 import { connectError, errorFromResponse } from "./rest-error.js";
 import { isHttpBody, openResponse, type RestResponse, responseMessage, responseMessages } from "./rest-response.js";
+import { readTls } from "./tls.js";
 
 type HeaderInit = ConstructorParameters<typeof Headers>[0];
 
@@ -33,12 +27,15 @@ type HeaderInit = ConstructorParameters<typeof Headers>[0];
  */
 export function createRestTransport(
   config: RestConfig,
-  options: { readonly maxJsonBytes: number; readonly interceptors?: readonly Interceptor[] },
+  options: { readonly maxJsonBytes: number; readonly connectMs: number },
 ): ClosableTransport {
   const base = new URL(config.url);
   const prefix = base.pathname.replace(/\/$/, "");
-  const dispatcher = new Agent({ bodyTimeout: 0, headersTimeout: 0 });
-  const interceptors = [...(options.interceptors ?? [])];
+  const dispatcher = new Agent({
+    connect: { ...readTls(config.tls), timeout: options.connectMs },
+    bodyTimeout: 0, // Time limits are set around the transport.
+    headersTimeout: 0,
+  });
 
   /** Send a call; what comes back is the response of a success, or it throws. */
   async function send(
@@ -77,7 +74,6 @@ export function createRestTransport(
     ) {
       const rule = mainBinding(method);
       return runUnaryCall<I, O>({
-        interceptors,
         ...limitedBy(signal, timeoutMs),
         req: {
           stream: false,
@@ -118,7 +114,6 @@ export function createRestTransport(
       }
       const accept = isHttpBody(method.output) ? "*/*" : "application/json";
       return runStreamingCall<I, O>({
-        interceptors,
         ...limitedBy(signal, timeoutMs),
         req: {
           stream: true,

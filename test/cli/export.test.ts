@@ -137,7 +137,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
     expect(outcome.err).toBe(
-      `tradewire: the connection was refused (${url})\nCheck that the node is running, that the URL is right and of this transport, and the network between.\n`,
+      `tradewire: the connection was refused (${url})\nCheck that the node is running, that the URL is right, and the network between.\n`,
     );
     expect(await readdir(folder)).toEqual([]);
   });
@@ -172,8 +172,8 @@ describe("tradewire export", () => {
     [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is no block'],
     [["--table", "trades", "--from-block", "0", "--to-block", "2"], "fromBlock is 0, which is no block"],
     [["--table", "trades", "--from-block", "3", "--to-block", "2"], "fromBlock 3 is behind toBlock 2"],
-    [[...RANGE, "--transport", "smoke"], "'smoke' is invalid. Allowed choices are grpc, rest"],
-    [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "grpc.url: expected a URL such as"],
+    [[...RANGE, "--transport", "smoke"], "'smoke' is invalid. Allowed choices are auto, grpc, grpc-js, rest"],
+    [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
     [[...RANGE, "more"], "too many arguments"],
   ])("refuses %j", async (args, said) => {
@@ -196,7 +196,7 @@ describe("tradewire export", () => {
     presentable(outcome);
     expect(outcome.code).toBe(1);
     expect(outcome.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, "no"))}: the folder does not exist\nMake the folder first, or choose another.\n`,
+      `tradewire: ${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.\n`,
     );
   });
 });

@@ -12,9 +12,11 @@ import {
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import { readConfig } from "../../src/config.js";
+import { type Config, type GrpcConfig, readConfig } from "../../src/config.js";
 import { anyToObject } from "../../src/json/any.js";
+import { createGrpcTransport } from "../../src/transport/grpc.js";
 import { type ClosableTransport, createTransport } from "../../src/transport/index.js";
+import { intercepted } from "../../src/transport/intercepted.js";
 import { failureTrailers, frame, type GrpcAnswer, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 
 const OK = { "grpc-status": "0" };
@@ -40,13 +42,17 @@ interface Settings {
 }
 
 function connect({ codec, windowBytes, maxMessageBytes, interceptors }: Settings = {}) {
-  const config = readConfig({
-    transport: "grpc",
-    grpc: { url: server.url, codec, windowBytes },
-    limits: { maxMessageBytes },
-  });
-  transport = createTransport(config, interceptors);
+  const config = readConfig({ grpc: { url: server.url, codec, windowBytes }, limits: { maxMessageBytes } });
+  const bare = createGrpcTransport(grpcOf(config), { ...config.limits, ...config.timeouts });
+  transport = intercepted(bare, { url: server.url, timeouts: config.timeouts, interceptors: interceptors ?? [] });
   return createClient(TradingDataService, transport);
+}
+
+function grpcOf({ grpc }: Config): GrpcConfig {
+  if (grpc === undefined) {
+    throw new Error("gRPC is not configured");
+  }
+  return grpc;
 }
 
 async function exported(answer: GrpcAnswer, settings: Settings = {}): Promise<HttpBody[]> {

@@ -6,9 +6,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import fc from "fast-check";
 import { Table, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import { readConfig } from "../../src/config.js";
 import { ProtocolError, TradewireError } from "../../src/errors.js";
 import { anyToObject } from "../../src/json/any.js";
 import type { ClosableTransport } from "../../src/transport/closable.js";
+import { intercepted } from "../../src/transport/intercepted.js";
 import { createRestTransport } from "../../src/transport/rest.js";
 import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 import { shapeMethod } from "../support/shapes.js";
@@ -33,7 +35,10 @@ afterEach(async () => {
 afterAll(() => server.close());
 
 function connect({ path = "", maxJsonBytes = 1024, interceptors = [] as Interceptor[] } = {}) {
-  transport = createRestTransport({ url: `${server.url}${path}` }, { maxJsonBytes, interceptors });
+  const url = `${server.url}${path}`;
+  const { timeouts } = readConfig({ rest: { url } });
+  const bare = createRestTransport({ url, allowInsecureHeaders: false }, { maxJsonBytes, ...timeouts });
+  transport = intercepted(bare, { url, timeouts, interceptors });
   return { transport, client: createClient(TradingDataService, transport) };
 }
 
@@ -503,10 +508,10 @@ describe("calls over REST", () => {
     await transport?.close();
     await exported(whole("200 OK", "PK", { ...ZIP_TYPE, "x-node": "b" }), { interceptors: [watching] });
     expect(seen).toEqual([
-      "unary ListAllNetworkHistorySegments GET /api/v2/networkhistory/segments",
+      "unary ListAllNetworkHistorySegments POST /datanode.api.v2.TradingDataService/ListAllNetworkHistorySegments",
       "answered a",
       "message datanode.api.v2.ListAllNetworkHistorySegmentsResponse",
-      "stream ExportNetworkHistory GET /api/v2/networkhistory/export",
+      "stream ExportNetworkHistory POST /datanode.api.v2.TradingDataService/ExportNetworkHistory",
       "answered b",
       "message google.api.HttpBody",
     ]);

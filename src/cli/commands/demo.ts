@@ -25,7 +25,7 @@ export function addDemo(program: Command, { out, signal }: CommandContext): void
       out.write(`A local node runs: gRPC on ${node.grpcUrl}, REST on ${node.restUrl}.\n`);
       out.write(`Exporting ${REQUEST.table}, blocks ${REQUEST.fromBlock} to ${REQUEST.toBlock}:\n`);
 
-      const save = async (config: ClientConfig): Promise<SavedExport> => {
+      const save = async (config: ClientConfig & { readonly transport: string }): Promise<SavedExport> => {
         await using client = createClient(config);
         const start = performance.now();
         const target = join(folder, config.transport, "/");

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Command } from "commander";
 import { startDevnode } from "../../devnode/index.js";
 import { RequestError } from "../../errors.js";
-import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../client-options.js";
+import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../load-config.js";
 import { type CommandContext, json } from "../output.js";
 
 interface DevnodeCommandOptions {

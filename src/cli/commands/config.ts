@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import { valueAt } from "../../config/keys.js";
+import { configKeys } from "../../config.js";
+import type { LoadedConfig } from "../../load-config.js";
+import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
+import { type CommandContext, json, printable, table } from "../output.js";
+
+/** Add the command `config`: what applies, and where it comes from. */
+export function addConfig(program: Command, { out }: CommandContext): void {
+  const command = program
+    .command("config")
+    .description("Print the configuration that applies, and where each value comes from.")
+    .option("--json", "print one JSON object");
+  for (const option of clientOptions()) {
+    command.addOption(option);
+  }
+  command.action((options: ClientOptions & { readonly json?: boolean }) => {
+    const entries = effective(loadClientConfig(options));
+    if (options.json === true) {
+      out.write(json(Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry]))));
+      return;
+    }
+    const rows = entries.map(({ key, value, source }) => [key, printable(text(value)), printable(source)]);
+    out.write(table(["key", "value", "source"], rows));
+  });
+}
+
+/** Each key that has a value, without the values of headers. */
+function effective({ config, sources }: LoadedConfig): { key: string; value: unknown; source: string }[] {
+  return configKeys.flatMap(({ name, path, kind }) => {
+    const value = valueAt(config, path);
+    const source = sources.get(name);
+    return source === undefined ? [] : [{ key: name, value: kind === "headers" ? masked(value) : value, source }];
+  });
+}
+
+function masked(headers: unknown): unknown {
+  return Object.fromEntries(Object.keys(Object(headers)).map((name) => [name, "***"]));
+}
+
+function text(value: unknown): string {
+  if (typeof value !== "object" || value === null) {
+    return String(value);
+  }
+  return Array.isArray(value)
+    ? value.join(",")
+    : Object.entries(value)
+        .map(([name, inner]) => `${name}: ${inner}`)
+        .join(", ");
+}

@@ -1,0 +1,96 @@
+import type { z } from "zod";
+import { type ConfigKey, valueAt } from "./keys.js";
+import { nearest } from "./nearest.js";
+
+/** Where the values of a configuration come from. */
+export interface ConfigPlaces {
+  /** A path, with what gave the value there, such as `tradewire.config.json: grpc.windowBytes`. */
+  at(path: readonly PropertyKey[]): string;
+  /** What gave a key its value, such as `--transport`; undefined where that goes without saying. */
+  sourceOf(name: string): string | undefined;
+}
+
+/** The places in a configuration that came in one piece. */
+export const onePlace: ConfigPlaces = {
+  at: (path) => path.join(".") || "the configuration",
+  sourceOf: () => undefined,
+};
+
+/** Say of each thing that the schema refuses where it is, what was found and what is possible; never a secret. */
+export function issueTexts(
+  issues: readonly z.core.$ZodIssue[],
+  input: unknown,
+  keys: readonly ConfigKey[],
+  places: ConfigPlaces,
+): string[] {
+  return issues.flatMap((issue) => {
+    const { path } = issue;
+    const place = places.at(path);
+    if (issue.code === "unrecognized_keys") {
+      return issue.keys.map((key) => unknownKey([...path, key], keys, places));
+    }
+    if (issue.code === "invalid_key") {
+      return [`${places.at(path.slice(0, -1))} ${issue.issues[0]?.message}`];
+    }
+    if (issue.code === "custom" && issue.params !== undefined) {
+      return [`${place} ${issue.message}${reasons(issue.params["because"], places)}`];
+    }
+    return [`${place} ${found(valueAt(input, path), keyAt(path, keys))}, but ${issue.message}`];
+  });
+}
+
+/** What kind of thing a value is, without the value. */
+export function typeName(value: unknown): string {
+  if (value === null) {
+    return "null";
+  }
+  switch (typeof value) {
+    case "object":
+      return Array.isArray(value) ? "a list" : "an object";
+    case "string":
+      return "a text";
+    case "boolean":
+      return "true or false";
+    default:
+      return `a ${typeof value}`;
+  }
+}
+
+function unknownKey(path: readonly PropertyKey[], keys: readonly ConfigKey[], places: ConfigPlaces): string {
+  const groups = new Set(keys.map((key) => key.path.slice(0, -1).join(".")));
+  const near = nearest(path.join("."), [...keys.map(({ name }) => name), ...groups]);
+  return `${places.at(path)} is not known${near === undefined ? "" : `; the nearest is ${near}`}`;
+}
+
+/** The key that a path leads to, or into. */
+function keyAt(path: readonly PropertyKey[], keys: readonly ConfigKey[]): ConfigKey | undefined {
+  return keys.find((key) => key.path.every((part, index) => path[index] === part));
+}
+
+function found(value: unknown, key: ConfigKey | undefined): string {
+  if (value === undefined) {
+    return "is missing";
+  }
+  // A header may hold a token, and what is no path of a file may be what should have been in the file.
+  const isShown = key !== undefined && key.kind !== "headers" && key.kind !== "file";
+  if (isShown && typeof value === "string") {
+    return `is ${JSON.stringify(withoutSecrets(value).slice(0, 100))}`;
+  }
+  return `is ${isShown && (typeof value === "number" || typeof value === "boolean") ? value : typeName(value)}`;
+}
+
+/** A text without what a URL may hold of secrets: a password in front of the host, and a query. */
+function withoutSecrets(text: string): string {
+  return text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1***@").replace(/[?#].*$/s, "?***");
+}
+
+function reasons(because: unknown, { sourceOf }: ConfigPlaces): string {
+  const names = Array.isArray(because) ? because.map(String) : [];
+  const texts = names.flatMap((name) => {
+    const source = sourceOf(name);
+    return source === undefined
+      ? []
+      : [source === "default" ? `${name} has its default` : `${name} comes from ${source}`];
+  });
+  return texts.length === 0 ? "" : ` (${texts.join(", ")})`;
+}

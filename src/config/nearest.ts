@@ -1,0 +1,25 @@
+/** The candidate that a misspelt name was most likely meant to be; undefined where none is near. */
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
+  const [best] = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ candidate, distance }) => distance * 2 <= name.length + candidate.length)
+    .sort((a, b) => a.distance - b.distance);
+  return best?.candidate;
+}
+
+/**
+ * How many characters must be put in or left out to make one text of the other. Replacing one counts as both, so that
+ * `GRPC_WINDOW` is nearer to `GRPC_WINDOW_BYTES` than to `GRPC_CODEC`.
+ */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1];
+    for (const [column, other] of [...to].entries()) {
+      const replaced = (row[column] ?? 0) + (character === other ? 0 : 2);
+      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import type { TlsConfig } from "../config.js";
+import { fileError } from "../file-error.js";
+
+/** What Node's TLS takes, out of the files that a configuration names. */
+export interface TlsMaterial {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  readonly servername?: string;
+}
+
+/**
+ * Read the files of a TLS configuration.
+ *
+ * @throws {@link FileError} where one cannot be read
+ */
+export function readTls({ caFile, certFile, keyFile, serverName }: TlsConfig = {}): TlsMaterial {
+  return {
+    ...(caFile !== undefined && { ca: read(caFile) }),
+    ...(certFile !== undefined && { cert: read(certFile) }),
+    ...(keyFile !== undefined && { key: read(keyFile) }),
+    ...(serverName !== undefined && { servername: serverName }),
+  };
+}
+
+function read(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (reason) {
+    throw fileError(reason, path);
+  }
+}

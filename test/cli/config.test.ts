@@ -1,0 +1,151 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+
+const MAIN = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
+const TOKEN = "tok3n-never-to-be-seen";
+
+let directory = "";
+beforeAll(() => {
+  directory = realpathSync(mkdtempSync(join(tmpdir(), "tradewire-config-")));
+});
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+function tradewire(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+    cwd: directory,
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], ...environment },
+  });
+  return { status, stdout, stderr };
+}
+
+describe("tradewire config", () => {
+  it("prints a line for each key, with its value and its source", () => {
+    writeFileSync(join(directory, "file.json"), '{"retry":{"tries":5},"rest":{"url":"https://rest.example"}}');
+    const { status, stdout, stderr } = tradewire(
+      ["config", "--config", "file.json", "--grpc-url", "https://grpc.example", "--ca-file", "ca.pem"],
+      { TRADEWIRE_GRPC_HEADERS: `{"authorization":"Bearer ${TOKEN}","x-b":"${TOKEN}"}` },
+    );
+    expect([status, stderr]).toEqual([0, ""]);
+    expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+      ["key", "value", "source"],
+      ["transport", "auto", "default"],
+      ["grpc.url", "https://grpc.example", "--grpc-url"],
+      ["grpc.codec", "proto", "default"],
+      ["grpc.windowBytes", "8388608", "default"],
+      ["grpc.keepaliveMs", "60000", "default"],
+      ["grpc.tls.caFile", join(directory, "ca.pem"), "--ca-file"],
+      ["grpc.headers", "authorization: ***, x-b: ***", "environment variable TRADEWIRE_GRPC_HEADERS"],
+      ["grpc.allowInsecureHeaders", "false", "default"],
+      ["rest.url", "https://rest.example", "file.json"],
+      ["rest.tls.caFile", join(directory, "ca.pem"), "--ca-file"],
+      ["rest.allowInsecureHeaders", "false", "default"],
+      ["timeouts.connectMs", "10000", "default"],
+      ["timeouts.callMs", "60000", "default"],
+      ["timeouts.idleMs", "60000", "default"],
+      ["retry.tries", "5", "file.json"],
+      ["retry.baseMs", "100", "default"],
+      ["retry.maxMs", "10000", "default"],
+      ["fallback.restMs", "30000", "default"],
+      ["fallback.maxRestMs", "300000", "default"],
+      ["limits.maxMessageBytes", "67108864", "default"],
+      ["limits.maxJsonBytes", "67108864", "default"],
+      ["limits.maxArchiveBytes", "536870912", "default"],
+      [""],
+    ]);
+  });
+
+  it("prints an object with --json", () => {
+    const args = ["config", "--json", "--connect-timeout", "500ms", "--call-timeout", "1.5m", "--idle-timeout", "30"];
+    const { status, stdout } = tradewire(args, { TRADEWIRE_REST_HEADERS: `{"authorization":"${TOKEN}"}` });
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      transport: { value: "auto", source: "default" },
+      "grpc.url": { value: "http://127.0.0.1:3007", source: "default" },
+      "rest.url": { value: "http://127.0.0.1:3008", source: "default" },
+      "rest.headers": { value: { authorization: "***" }, source: "environment variable TRADEWIRE_REST_HEADERS" },
+      "timeouts.connectMs": { value: 500, source: "--connect-timeout" },
+      "timeouts.callMs": { value: 90_000, source: "--call-timeout" },
+      "timeouts.idleMs": { value: 30_000, source: "--idle-timeout" },
+    });
+  });
+
+  it("takes the certificate authorities for the URLs that are https", () => {
+    const urls = ["--grpc-url", "http://127.0.0.1:3007", "--rest-url", "https://rest.example"];
+    const { stdout } = tradewire(["config", "--json", ...urls, "--ca-file", "/ca.pem"]);
+    const config: unknown = JSON.parse(stdout);
+    expect(config).toHaveProperty(["rest.tls.caFile"], { value: "/ca.pem", source: "--ca-file" });
+    expect(config).not.toHaveProperty(["grpc.tls.caFile"]);
+  });
+});
+
+describe("options of every command that talks to a node", () => {
+  const commands = [
+    ["config"],
+    ["segments"],
+    ["export", "--table", "trades", "--from-block", "1", "--to-block", "1000"],
+  ];
+
+  it.each(commands)("are refused by %s where they are wrong", (...command) => {
+    for (const [args, message] of [
+      [["--config", "none.json"], 'the configuration file "none.json" does not exist'],
+      [["--transport", "http"], "Allowed choices are auto, grpc, grpc-js, rest."],
+      [["--grpc-url", "node"], 'the configuration is wrong: --grpc-url: grpc.url is "node", but must be a URL'],
+      [["--ca-file", "ca.pem"], "--ca-file: grpc.tls goes with an https URL only"],
+      [["--call-timeout", "soon"], '--call-timeout: "soon" is no duration'],
+      [
+        ["--idle-timeout", "0"],
+        "--idle-timeout: timeouts.idleMs is 0, but must be a whole number of milliseconds from 1",
+      ],
+    ] as const) {
+      const { status, stdout, stderr } = tradewire([...command, ...args]);
+      expect([status, stdout]).toEqual([2, ""]);
+      expect(stderr).toContain(message);
+    }
+  });
+});
+
+describe("a token", () => {
+  const headers = JSON.stringify({ authorization: `Bearer ${TOKEN}` });
+
+  it.each<[string, readonly string[], Readonly<Record<string, string>>]>([
+    ["a configuration that is right", ["config"], { TRADEWIRE_GRPC_HEADERS: headers }],
+    ["the same for machines", ["config", "--json"], { TRADEWIRE_GRPC_HEADERS: headers }],
+    ["plain HTTP", ["config", "--grpc-url", "http://node.example"], { TRADEWIRE_GRPC_HEADERS: headers }],
+    [
+      "plain HTTP, for machines",
+      ["config", "--json", "--rest-url", "http://a.example"],
+      { TRADEWIRE_REST_HEADERS: headers },
+    ],
+    ["headers that are no JSON", ["config", "--json"], { TRADEWIRE_GRPC_HEADERS: `authorization: ${TOKEN}` }],
+    ["a line break in a header", ["config"], { TRADEWIRE_GRPC_HEADERS: JSON.stringify({ a: `${TOKEN}\n` }) }],
+    ["an unknown variable", ["config"], { TRADEWIRE_TOKEN: TOKEN }],
+    ["a password in a URL", ["config"], { TRADEWIRE_GRPC_URL: `https://user:${TOKEN}@node.example` }],
+    ["a query in a URL", ["config"], { TRADEWIRE_GRPC_URL: `https://node.example?${TOKEN}` }],
+    ["a file that is no JSON", ["config", "--config", "broken.json"], {}],
+    ["a file with an unknown key", ["config", "--config", "unknown.json"], {}],
+    [
+      "a node that is not there",
+      ["segments", "--json", "--transport", "grpc", "--grpc-url", "http://127.0.0.1:9"],
+      { TRADEWIRE_GRPC_HEADERS: headers },
+    ],
+    [
+      "a gateway that is not there",
+      ["segments", "--transport", "rest", "--rest-url", "http://127.0.0.1:9"],
+      { TRADEWIRE_REST_HEADERS: headers, TRADEWIRE_RETRY_TRIES: "1" },
+    ],
+  ])("does not appear with %s", (_, args, environment) => {
+    writeFileSync(join(directory, "broken.json"), `{"grpc":{"headers":{"authorization":"${TOKEN}"}}`);
+    writeFileSync(join(directory, "unknown.json"), `{"grpc":{"token":"${TOKEN}"}}`);
+    const { status, stdout, stderr } = tradewire(args, environment);
+    expect([0, 1, 2]).toContain(status);
+    expect(stdout + stderr).not.toBe("");
+    expect(stdout + stderr).not.toContain(TOKEN);
+  });
+});

@@ -1,0 +1,97 @@
+import { createServer, type Server } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { type AddressInfo, createServer as createTcpServer, type Server as NetServer, type Socket } from "node:net";
+import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { createGateway } from "../../src/devnode/gateway.js";
+import { knownTypes } from "../../src/json/any.js";
+
+/** A node of the test's own making, over gRPC and over a gateway. */
+export interface TestNode extends AsyncDisposable {
+  readonly grpcUrl: string;
+  readonly restUrl: string;
+  /** Connections that were made, to either port. */
+  readonly connections: { grpc: number; rest: number };
+  close(): Promise<void>;
+}
+
+/** Serve methods of the data service; what is left out is unimplemented. */
+export async function serveNode(service: Partial<ServiceImpl<typeof TradingDataService>>): Promise<TestNode> {
+  const routes = (router: ConnectRouter) => {
+    router.service(TradingDataService, service);
+  };
+  const jsonOptions = { registry: knownTypes };
+  const grpc = createHttp2Server(connectNodeAdapter({ routes, jsonOptions }));
+  const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService]));
+  const connections = { grpc: 0, rest: 0 };
+  const sessions = new Set<ServerHttp2Session>();
+  grpc.on("session", (session) => {
+    connections.grpc += 1;
+    sessions.add(session);
+    session.on("close", () => sessions.delete(session));
+  });
+  rest.on("connection", () => {
+    connections.rest += 1;
+  });
+  const close = async () => {
+    for (const session of sessions) {
+      session.destroy();
+    }
+    rest.closeAllConnections();
+    await Promise.all([stop(grpc), stop(rest)]);
+  };
+  return {
+    grpcUrl: await listen(grpc),
+    restUrl: await listen(rest),
+    connections,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** A TCP server that does with each connection what it is told to; `count` tells how many there were. */
+export async function serveTcp(
+  onConnection: (socket: Socket) => void,
+): Promise<{ readonly url: string; count(): number } & AsyncDisposable> {
+  const sockets = new Set<Socket>();
+  let count = 0;
+  const server = createTcpServer((socket) => {
+    count += 1;
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.on("close", () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  const url = await listen(server);
+  return {
+    url,
+    count: () => count,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+      await stop(server);
+    },
+  };
+}
+
+/** A URL on which nothing listens. */
+export async function closedUrl(): Promise<string> {
+  const server = createTcpServer();
+  const url = await listen(server);
+  await stop(server);
+  return url;
+}
+
+async function listen(server: Server | Http2Server | NetServer): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return `http://127.0.0.1:${port}`;
+}
+
+function stop(server: Server | Http2Server | NetServer): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}

@@ -1,0 +1,49 @@
+// A service for tests of transports: no more than the ways in which a call can stream, over well-known types.
+import { create, createFileRegistry, type DescMethod } from "@bufbuild/protobuf";
+import {
+  BytesValueSchema,
+  FileDescriptorProtoSchema,
+  file_google_protobuf_wrappers,
+  StringValueSchema,
+} from "@bufbuild/protobuf/wkt";
+
+const TEXT = ".google.protobuf.StringValue";
+const BYTES = ".google.protobuf.BytesValue";
+
+const registry = createFileRegistry(
+  create(FileDescriptorProtoSchema, {
+    name: "probe.proto",
+    package: "test",
+    syntax: "proto3",
+    dependency: [file_google_protobuf_wrappers.proto.name],
+    service: [
+      {
+        name: "Probe",
+        method: [
+          { name: "Say", inputType: TEXT, outputType: TEXT },
+          { name: "Send", inputType: TEXT, outputType: BYTES, serverStreaming: true },
+          { name: "Join", inputType: TEXT, outputType: TEXT, clientStreaming: true },
+          { name: "Talk", inputType: TEXT, outputType: TEXT, clientStreaming: true, serverStreaming: true },
+        ],
+      },
+    ],
+  }),
+  () => file_google_protobuf_wrappers,
+);
+
+function method<Kind extends DescMethod["methodKind"]>(name: string, kind: Kind) {
+  const found = registry.getService("test.Probe")?.methods.find((each) => each.name === name);
+  if (found?.methodKind !== kind) {
+    throw new Error(`test.Probe has no ${kind} method ${name}`);
+  }
+  return { ...found, methodKind: kind };
+}
+
+/** One text, answered by one. */
+export const say = { ...method("Say", "unary"), input: StringValueSchema, output: StringValueSchema };
+/** One text, answered by pieces of bytes. */
+export const send = { ...method("Send", "server_streaming"), input: StringValueSchema, output: BytesValueSchema };
+/** Texts, answered by one. */
+export const join = { ...method("Join", "client_streaming"), input: StringValueSchema, output: StringValueSchema };
+/** Texts, answered by texts. */
+export const talk = { ...method("Talk", "bidi_streaming"), input: StringValueSchema, output: StringValueSchema };

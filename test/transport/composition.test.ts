@@ -1,0 +1,332 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { HistorySegmentSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config.js";
+import { CanceledError, ConnectionError, NodeError, type TradewireError } from "../../src/errors.js";
+import type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "../../src/hooks.js";
+import { csvZip } from "../support/archives.js";
+import { closedUrl, serveNode, serveTcp } from "../support/node.js";
+
+const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
+const listing = { listAllNetworkHistorySegments: () => ({ segments }) };
+const range = { table: "trades", fromBlock: 1, toBlock: 1000 } as const;
+const quick = { retry: { tries: 3, baseMs: 1, maxMs: 2 }, timeouts: { connectMs: 300, callMs: 300, idleMs: 300 } };
+
+const clients: Client[] = [];
+afterEach(async () => {
+  await Promise.all(clients.splice(0).map((client) => client.close()));
+});
+
+function recorded() {
+  const seen = {
+    starts: [] as CallInfo[],
+    bytes: 0,
+    ends: [] as CallEnd[],
+    retries: [] as RetryInfo[],
+    fallbacks: [] as FallbackInfo[],
+  };
+  const hooks: Hooks = {
+    onCallStart: (call) => seen.starts.push(call),
+    onBytes: (_, bytes) => {
+      seen.bytes += bytes;
+    },
+    onCallEnd: (_, end) => seen.ends.push(end),
+    onRetry: (retry) => seen.retries.push(retry),
+    onFallback: (fallback) => seen.fallbacks.push(fallback),
+  };
+  return { seen, hooks };
+}
+
+function connect(config: ClientConfig, options: { hooks?: Hooks; interceptors?: Interceptor[] } = {}): Client {
+  const client = createClient({ ...quick, ...config }, options);
+  clients.push(client);
+  return client;
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<TradewireError> {
+  return promise.then(
+    () => {
+      throw new Error("it did not fail");
+    },
+    (reason: TradewireError) => reason,
+  );
+}
+
+async function drain(bytes: AsyncIterable<Uint8Array>): Promise<number> {
+  let size = 0;
+  for await (const piece of bytes) {
+    size += piece.length;
+  }
+  return size;
+}
+
+describe("auto", () => {
+  it("takes gRPC where both are there", async () => {
+    await using node = await serveNode(listing);
+    const { seen, hooks } = recorded();
+    const client = connect({ grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } }, { hooks });
+    expect(await client.listSegments()).toEqual(segments);
+    expect(node.connections).toEqual({ grpc: 1, rest: 0 });
+    expect(seen.fallbacks).toEqual([]);
+  });
+
+  it("goes on over REST where gRPC cannot be reached, with one failed connection in a hundred calls", async () => {
+    await using node = await serveNode(listing);
+    await using dead = await serveTcp((socket) => socket.destroy());
+    for (const url of [dead.url, await closedUrl()]) {
+      const { seen, hooks } = recorded();
+      const client = connect({ grpc: { url }, rest: { url: node.restUrl } }, { hooks });
+      for (let call = 0; call < 100; call += 1) {
+        expect(await client.listSegments()).toEqual(segments);
+      }
+      expect(seen.fallbacks).toHaveLength(1);
+      expect(seen.fallbacks[0]).toMatchObject({ from: "grpc", to: "rest" });
+      expect(seen.fallbacks[0]?.error).toBeInstanceOf(ConnectionError);
+      expect(seen.retries).toEqual([]);
+    }
+    expect(dead.count()).toBe(1);
+  });
+
+  it("tries a transport again after a while, and stays with it where it is back", async () => {
+    await using node = await serveNode(listing);
+    let alive = false;
+    await using front = await serveTcp((socket) => {
+      if (!alive) {
+        socket.destroy();
+        return;
+      }
+      const { hostname, port } = new URL(node.grpcUrl);
+      const back = new Socket().connect(Number(port), hostname);
+      back.on("error", () => socket.destroy());
+      socket.on("close", () => back.destroy());
+      socket.pipe(back).pipe(socket);
+    });
+    const { seen, hooks } = recorded();
+    const fallback = { restMs: 20, maxRestMs: 40 };
+    const client = connect({ grpc: { url: front.url }, rest: { url: node.restUrl }, fallback }, { hooks });
+    await client.listSegments();
+    expect(seen.fallbacks).toHaveLength(1);
+    alive = true;
+    await sleep(30);
+    await client.listSegments();
+    await client.listSegments();
+    expect(seen.fallbacks).toHaveLength(1);
+    expect(node.connections.grpc).toBe(1);
+  });
+
+  it("goes on where the method is not offered, and not for a bad request", async () => {
+    await using old = await serveNode({});
+    await using node = await serveNode(listing);
+    const { seen, hooks } = recorded();
+    const client = connect({ grpc: { url: old.grpcUrl }, rest: { url: node.restUrl } }, { hooks });
+    expect(await client.listSegments()).toEqual(segments);
+    expect(seen.fallbacks[0]?.error).toMatchObject({ code: Code.Unimplemented });
+
+    await using strict = await serveNode({
+      listAllNetworkHistorySegments: () => {
+        throw new ConnectError("no", Code.InvalidArgument);
+      },
+    });
+    const other = connect({ grpc: { url: strict.grpcUrl }, rest: { url: node.restUrl } });
+    const error = await failureOf(other.listSegments());
+    expect(error).toBeInstanceOf(NodeError);
+    expect(error).toMatchObject({ code: Code.InvalidArgument, transport: "grpc" });
+    expect(node.connections.rest).toBe(1);
+  });
+
+  it("fetches a file again over REST where gRPC breaks off, but not bytes that were handed out", async () => {
+    const archive = await csvZip(5000);
+    const extensions = [{ typeUrl: "type.googleapis.com/google.protobuf.Empty", value: new Uint8Array() }];
+    const part = (from: number, to?: number) => ({
+      contentType: "application/zip",
+      data: archive.subarray(from, to),
+      extensions: from === 0 ? extensions : [],
+    });
+    await using broken = await serveNode({
+      async *exportNetworkHistory() {
+        yield part(0, 1000);
+        throw new ConnectError("going down", Code.Unavailable);
+      },
+    });
+    await using whole = await serveNode({
+      async *exportNetworkHistory() {
+        yield part(0, 1000);
+        yield part(1000);
+      },
+    });
+    const { seen, hooks } = recorded();
+    const client = connect({ grpc: { url: broken.grpcUrl }, rest: { url: whole.restUrl } }, { hooks });
+    const folder = await mkdtemp(join(tmpdir(), "tradewire-composition-"));
+    const saved = await client.exportNetworkHistory(range).saveTo(folder);
+    expect(await readFile(saved.path)).toEqual(archive);
+    expect(seen.fallbacks).toHaveLength(1);
+    await rm(folder, { recursive: true });
+
+    let bytes = 0;
+    const taken = async () => {
+      for await (const piece of client.exportNetworkHistory(range).bytes()) {
+        bytes += piece.length;
+      }
+    };
+    expect(await failureOf(taken())).toMatchObject({ code: Code.Unavailable, transport: "grpc" });
+    expect(bytes).toBe(1000);
+    expect(seen.fallbacks).toHaveLength(1);
+  });
+});
+
+describe("retries", () => {
+  it.each(["grpc", "rest"] as const)("try a read again that the node could not serve (%s)", async (transport) => {
+    let calls = 0;
+    await using node = await serveNode({
+      listAllNetworkHistorySegments: () => {
+        calls += 1;
+        if (calls < 3) {
+          throw new ConnectError("busy", calls === 1 ? Code.Unavailable : Code.ResourceExhausted);
+        }
+        return { segments };
+      },
+    });
+    const { seen, hooks } = recorded();
+    const client = connect({ transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } }, { hooks });
+    expect(await client.listSegments()).toEqual(segments);
+    expect(seen.retries.map(({ attempt, error }) => [attempt, error.code])).toEqual([
+      [1, Code.Unavailable],
+      [2, Code.ResourceExhausted],
+    ]);
+    expect(seen.starts).toHaveLength(1);
+  });
+
+  it("end after three tries, with the last error", async () => {
+    let calls = 0;
+    await using node = await serveNode({
+      listAllNetworkHistorySegments: () => {
+        calls += 1;
+        throw new ConnectError(`busy ${calls}`, Code.Unavailable);
+      },
+    });
+    const error = await failureOf(connect({ grpc: { url: node.grpcUrl } }).listSegments());
+    expect(error.summary).toBe("the node answered UNAVAILABLE: busy 3");
+  });
+
+  it("honour retry-after, within the deadline of the call", async () => {
+    let calls = 0;
+    await using node = await serveNode({
+      listAllNetworkHistorySegments: () => {
+        calls += 1;
+        throw new ConnectError("later", Code.Unavailable, { "retry-after": "30" });
+      },
+    });
+    const { seen, hooks } = recorded();
+    const error = await failureOf(connect({ grpc: { url: node.grpcUrl } }, { hooks }).listSegments());
+    expect(error).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
+    expect(seen.retries.map(({ delayMs }) => delayMs)).toEqual([30_000]);
+    expect(calls).toBe(1);
+  });
+
+  it("leave alone what fails for good", async () => {
+    let calls = 0;
+    await using node = await serveNode({
+      listAllNetworkHistorySegments: () => {
+        calls += 1;
+        throw new ConnectError("no", Code.PermissionDenied);
+      },
+    });
+    await failureOf(connect({ grpc: { url: node.grpcUrl } }).listSegments());
+    expect(calls).toBe(1);
+  });
+});
+
+describe("time limits", () => {
+  it.each(["grpc", "rest"] as const)("end a call to a server that accepts and says nothing (%s)", async (transport) => {
+    await using silent = await serveTcp(() => undefined);
+    const client = connect({ transport, grpc: { url: silent.url }, rest: { url: silent.url } });
+    const call = await failureOf(client.listSegments());
+    expect(call).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
+    const stream = await failureOf(client.exportNetworkHistory(range).toZip());
+    expect(stream).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
+    expect(stream.summary).toBe("nothing came for 300 ms");
+  });
+
+  it("do not count the time that the caller takes", async () => {
+    const archive = await csvZip(5000);
+    await using node = await serveNode({
+      async *exportNetworkHistory() {
+        for (let at = 0; at < archive.length; at += 1000) {
+          yield { contentType: "application/zip", data: archive.subarray(at, at + 1000) };
+        }
+      },
+    });
+    const client = connect({ grpc: { url: node.grpcUrl }, timeouts: { idleMs: 100 } });
+    let bytes = 0;
+    for await (const piece of client.exportNetworkHistory(range, { extensions: "optional" }).bytes()) {
+      bytes += piece.length;
+      if (bytes === 2000) {
+        await sleep(200);
+      }
+    }
+    expect(bytes).toBe(archive.length);
+  });
+
+  it("tell the caller's own abort from a time that was up", async () => {
+    await using silent = await serveTcp(() => undefined);
+    const client = connect({ grpc: { url: silent.url }, timeouts: { callMs: 10_000 } });
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 20);
+    expect(await failureOf(client.listSegments({ signal: abort.signal }))).toBeInstanceOf(CanceledError);
+    const timedOut = await failureOf(client.listSegments({ signal: AbortSignal.timeout(20) }));
+    expect(timedOut).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
+  });
+});
+
+describe("hooks and interceptors", () => {
+  it.each(["grpc", "rest"] as const)("see every call over %s", async (transport) => {
+    const archive = await csvZip(50);
+    const tested: (string | null)[] = [];
+    await using node = await serveNode({
+      listAllNetworkHistorySegments: (_, { requestHeader }) => {
+        tested.push(requestHeader.get("x-test"));
+        return { segments };
+      },
+      async *exportNetworkHistory() {
+        yield { contentType: "application/zip", data: archive };
+      },
+    });
+    const { seen, hooks } = recorded();
+    const names: string[] = [];
+    const interceptor: Interceptor = (next) => (req) => {
+      names.push(`${req.service.typeName}/${req.method.name}`);
+      req.header.set("x-test", "1");
+      return next(req);
+    };
+    const config = { transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
+    const client = connect(config, { hooks, interceptors: [interceptor] });
+    await client.listSegments();
+    expect(await drain(client.exportNetworkHistory(range, { extensions: "optional" }).bytes())).toBe(archive.length);
+    expect(names).toEqual([
+      "datanode.api.v2.TradingDataService/ListAllNetworkHistorySegments",
+      "datanode.api.v2.TradingDataService/ExportNetworkHistory",
+    ]);
+    expect(seen.starts.map(({ method }) => method)).toEqual(names);
+    expect(seen.starts.map((call) => call.transport)).toEqual([transport, transport]);
+    expect(seen.ends).toHaveLength(2);
+    expect(seen.ends.every(({ error, durationMs }) => error === undefined && durationMs > 0)).toBe(true);
+    expect(seen.bytes).toBeGreaterThan(archive.length);
+    if (transport === "grpc") {
+      expect(tested).toEqual(["1"]); // The gateway gives no headers on.
+    }
+  });
+
+  it("see how a call failed", async () => {
+    const { seen, hooks } = recorded();
+    const error = await failureOf(connect({ grpc: { url: await closedUrl() } }, { hooks }).listSegments());
+    expect(seen.ends.map((end) => end.error)).toEqual([error]);
+    expect(seen.retries).toHaveLength(2);
+  });
+});
