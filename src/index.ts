@@ -20,5 +20,6 @@ export { type ExportChunk, type ExportResult, exportChunks } from "./history/chu
 export type { ExportOptions, ExportProgress, NetworkHistoryExport, SavedExport } from "./history/export.js";
 export type { ExportRequest } from "./history/request.js";
 export { type TableName, tableNames } from "./history/table.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./hooks.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.js";
-export { type ClosableTransport, createTransport } from "./transport/index.js";
+export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";

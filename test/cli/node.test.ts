@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Outcome, type Running, run, startCommand } from "../support/command.js";
 
+import { closedUrl } from "../support/node.js";
+
 /** One node for all, started by the command itself. */
 let node: Running;
 let urls: { grpcUrl: string; restUrl: string; chainId: string };
@@ -22,6 +24,30 @@ function presentable({ out, err }: Outcome): void {
   expect(out + err).not.toMatch(/^\s+at .*:\d+/m);
   expect(out + err).not.toContain("Warning");
 }
+
+describe("tradewire over auto", () => {
+  it("delivers over REST where the gRPC port is closed, and says so in one line", async () => {
+    const closed = await closedUrl();
+    const folder = await mkdtemp(join(tmpdir(), "tradewire-cli-"));
+    const range = ["--table", "trades", "--from-block", "1", "--to-block", "40", "--out", folder, "--json"];
+    const outcome = await run([
+      "export",
+      "--transport",
+      "auto",
+      "--grpc-url",
+      closed,
+      "--rest-url",
+      urls.restUrl,
+      ...range,
+    ]);
+    presentable(outcome);
+    expect(outcome.code).toBe(0);
+    expect(outcome.err).toBe(`tradewire: grpc: the connection was refused (${closed}); going on over rest\n`);
+    const files = await readdir(folder);
+    expect(files.map((file) => join(folder, file))).toEqual([JSON.parse(outcome.out).path]);
+    await rm(folder, { recursive: true });
+  });
+});
 
 describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transport) => {
   const ask = (...more: string[]) =>

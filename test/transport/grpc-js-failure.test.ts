@@ -214,7 +214,9 @@ describe("what fails on the way", () => {
     const error = await failure(transportTo(server.url));
 
     expectLocal(error, Code.Unavailable, "ERR_HTTP2_ERROR", ConnectionError);
-    expect(described(error).summary).toBe("the server does not speak the protocol of this transport (http://node.example)");
+    expect(described(error).summary).toBe(
+      "the server does not speak the protocol of this transport (http://node.example)",
+    );
   });
 
   test("a server that hangs up at once", async () => {

@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
-import { createClient } from "../../client.js";
 import { RequestError } from "../../errors.js";
 import type { ExportRequest } from "../../history/request.js";
 import { isTableName, tableNames } from "../../history/table.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type CommandContext, json, printable, size, table } from "../output.js";
 import { createProgress } from "../progress.js";
 
@@ -45,8 +45,9 @@ export function addExport(program: Command, context: CommandContext): void {
   command.action((options: ExportCommandOptions) => runExport(options, context));
 }
 
-async function runExport(options: ExportCommandOptions, { out, err, signal }: CommandContext): Promise<void> {
-  await using client = createClient(clientConfig(options));
+async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
+  const { out, err, signal } = context;
+  await using client = commandClient(options, context);
   const progress = createProgress(err);
   const request = { table: tableOption(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {

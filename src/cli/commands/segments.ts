@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { createClient } from "../../client.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type CommandContext, json, printable, table } from "../output.js";
 
 /** Add the command `segments`: the boundaries between which history can be exported (specification, 4.1). */
@@ -13,7 +13,7 @@ export function addSegments(program: Command, context: CommandContext): void {
     command.addOption(option);
   }
   command.action(async (options: ClientOptions & { readonly json?: boolean }) => {
-    await using client = createClient(clientConfig(options));
+    await using client = commandClient(options, context);
     const segments = await client.listSegments({ signal: context.signal });
     if (options.json === true) {
       context.out.write(
