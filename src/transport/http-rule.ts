@@ -16,6 +16,7 @@ import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { RequestError } from "../errors.js";
 import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/values.js";
+import { findField, putField, writeQuery } from "./http-fields.js";
 import { fillPath, matchPath, type PathTemplate, parsePathTemplate } from "./path-template.js";
 
 /** One way to call a method over HTTP. */
@@ -84,10 +85,6 @@ export function writeCall<I extends DescMessage>(desc: I, rule: HttpBinding, mes
   return { verb: rule.verb, target, ...(body === undefined ? {} : { body }) };
 }
 
-function findField(desc: DescMessage, name: string): DescField | undefined {
-  return desc.fields.find((field) => field.name === name || field.jsonName === name);
-}
-
 /** The text of a field for the path; the field is removed from the JSON. */
 function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[]): string {
   const [name = "", ...rest] = fieldPath;
@@ -112,40 +109,6 @@ function defaultOf(field: DescField & { fieldKind: "scalar" | "enum" }): string 
     return "";
   }
   return field.scalar === ScalarType.BOOL ? "false" : "0";
-}
-
-/** The types whose JSON says of what kind a value is, which text in a query string cannot. */
-const FREE_FORM = new Set(["Any", "ListValue", "Struct", "Value"].map((name) => `google.protobuf.${name}`));
-
-function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, query: URLSearchParams): void {
-  for (const field of desc.fields) {
-    const value = json[field.jsonName];
-    if (value === undefined) {
-      continue;
-    }
-    const name = `${prefix}${field.jsonName}`;
-    if (field.fieldKind === "map") {
-      throw notInQuery(name, "a map");
-    }
-    if (FREE_FORM.has(field.message?.typeName ?? "")) {
-      throw notInQuery(name, "of free form");
-    }
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (!isJsonObject(item)) {
-        query.append(name, String(item));
-      } else if (field.fieldKind === "message") {
-        writeQuery(field.message, item, `${name}.`, query);
-      } else {
-        throw notInQuery(name, "a list of messages");
-      }
-    }
-  }
-}
-
-function notInQuery(name: string, what: string): RequestError {
-  return new RequestError(`${name} is ${what}, which cannot stand in a query string`, {
-    advice: "Call this method over gRPC, or leave the field out.",
-  });
 }
 
 /**
@@ -195,53 +158,4 @@ export function readCall<I extends DescMessage>(
 export function responsePart(desc: DescMessage, { responseBody }: HttpBinding, json: JsonValue): JsonValue {
   const field = findField(desc, responseBody);
   return field === undefined || !isJsonObject(json) ? json : (json[field.jsonName] ?? null);
-}
-
-function putField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[], text: string): void {
-  const [name = "", ...rest] = fieldPath;
-  const field = findField(desc, name);
-  if (field === undefined) {
-    return;
-  }
-  if (rest.length > 0) {
-    if (field.fieldKind === "message") {
-      const inner = json[field.jsonName];
-      const object = isJsonObject(inner) ? inner : {};
-      json[field.jsonName] = object;
-      putField(field.message, object, rest, text);
-    }
-    return;
-  }
-  const value = fieldValue(field, text);
-  if (field.fieldKind === "list") {
-    const list = json[field.jsonName];
-    if (Array.isArray(list)) {
-      list.push(value);
-    } else {
-      json[field.jsonName] = [value];
-    }
-  } else {
-    json[field.jsonName] = value;
-  }
-}
-
-/** The JSON of a value that came as text. Numbers may stay text in Protobuf's JSON; booleans and enum numbers may not. */
-function fieldValue(field: DescField, text: string): JsonValue {
-  const isBool = field.scalar === ScalarType.BOOL || field.message?.typeName === "google.protobuf.BoolValue";
-  if (isBool && (text === "true" || text === "false")) {
-    return text === "true";
-  }
-  if (field.enum === undefined) {
-    return text;
-  }
-  if (/^-?\d+$/.test(text)) {
-    return Number(text);
-  }
-  // Protobuf's JSON ignores an unknown name together with unknown fields: the call would be another than was meant.
-  if (!field.enum.values.some(({ name }) => name === text)) {
-    throw new RequestError(`${JSON.stringify(text)} is no value of ${field.parent.typeName}.${field.name}`, {
-      advice: `Choose one of: ${field.enum.values.map(({ name }) => name).join(", ")}.`,
-    });
-  }
-  return text;
 }
