@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
 import { RequestError } from "../errors.js";
 import { addConfig } from "./commands/config.js";
@@ -14,6 +15,7 @@ const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 async function main(args: readonly string[], context: CommandContext): Promise<number> {
   const program = new Command("tradewire")
     .description("Network history, over gRPC or over REST, as archives of CSV.")
+    .version(createRequire(import.meta.url)("tradewire/package.json").version)
     .exitOverride()
     .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
     .showHelpAfterError("Try --help.");
