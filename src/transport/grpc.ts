@@ -1,6 +1,7 @@
-import type { Http2Session } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { Http2Session, IncomingHttpHeaders } from "node:http2";
+import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../config.js";
 import { lenientTypes } from "../json/any.js";
 import type { ClosableTransport } from "./closable.js";
@@ -33,6 +34,7 @@ export function createGrpcTransport(
       async request(method, path, headers, requestOptions) {
         await connected(manager, options.connectMs);
         const stream = await manager.request(method, path, headers, requestOptions);
+        stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
         const { session } = stream;
         if (session !== undefined && !prepared.has(session)) {
           prepared.add(session);
@@ -66,5 +68,17 @@ async function connected(manager: Http2SessionManager, connectMs: number): Promi
   const reached = await manager.connect().finally(() => clearTimeout(timer));
   if (reached === "error") {
     throw manager.error();
+  }
+}
+
+/** Details that cannot be read would make Connect forget the error that they belong to. */
+function dropBrokenDetails(headers: IncomingHttpHeaders): void {
+  const details = headers["grpc-status-details-bin"];
+  try {
+    if (typeof details === "string") {
+      decodeBinaryHeader(details, StatusSchema);
+    }
+  } catch {
+    delete headers["grpc-status-details-bin"];
   }
 }
