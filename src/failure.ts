@@ -2,6 +2,17 @@ import { create } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
+  type BrokenAnswer,
+  brokenAnswer,
+  COMPRESSED,
+  CUT_SHORT,
+  EMPTY,
+  HEADERS_TOO_LARGE,
+  notOfTheInterface,
+  TOO_LARGE,
+  UNFITTING,
+} from "./broken-answer.js";
+import {
   CanceledError,
   ConnectionError,
   type ErrorObject,
@@ -11,7 +22,7 @@ import {
 } from "./errors.js";
 import { anyToObject } from "./json/any.js";
 import { isJsonObject } from "./json/values.js";
-import { connectionLost, type NetworkFailure, networkFailure } from "./network-failure.js";
+import { connectionLost, errorCodes, type NetworkFailure, networkFailure } from "./network-failure.js";
 
 /** The call that an error comes from. */
 export interface CallContext {
@@ -66,34 +77,45 @@ function classify(reason: unknown, url: string): TradewireError {
   const error = ConnectError.from(reason);
   // Only what came over the wire has a status; Connect names an HTTP status in the message alone.
   if (error.metadata.has("grpc-status") || /^HTTP \d{3}$/.test(error.rawMessage)) {
-    return new NodeError(errorObject(error), reason);
+    return new NodeError(withRedirect(errorObject(error), error.metadata), reason);
+  }
+  if (errorCodes(reason).includes("UND_ERR_HEADERS_OVERFLOW")) {
+    return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
   }
   const failure = networkFailure(reason);
   if (failure !== undefined) {
     return connectionError(failure, url, reason);
   }
   const { rawMessage } = error;
-  if (/^unsupported content type/.test(rawMessage)) {
-    return protocolError(Code.Internal, "the response is not of the node's interface", url, error);
-  }
-  if (/missing status|promised \d+ bytes|premature end/.test(rawMessage)) {
-    return protocolError(Code.DataLoss, "the response was cut short", url, error);
+  const broken = brokenBy(rawMessage);
+  if (broken !== undefined) {
+    return brokenAnswer(broken, ` (${url})`, reason);
   }
   if (error.code === Code.DeadlineExceeded) {
     return timeUp(reason);
-  }
-  if (/larger than/i.test(rawMessage)) {
-    return new ProtocolError(`a message is larger than the limit (${url})`, {
-      code: Code.ResourceExhausted,
-      advice: "Raise limits.maxMessageBytes if the node is right to send that much.",
-      cause: reason,
-    });
   }
   if (error.code === Code.Canceled || error.code === Code.Aborted || /^http\/2 stream closed/.test(rawMessage)) {
     return connectionError(connectionLost(), url, reason);
   }
   return protocolError(protocolCode(error.code), rawMessage, url, error);
 }
+
+/** What is wrong with an answer, by the words of those who noticed: they give it no code of its own. */
+function brokenBy(message: string): BrokenAnswer | undefined {
+  const contentType = /^unsupported content type (.*)$/.exec(message)?.[1];
+  if (contentType !== undefined) {
+    return notOfTheInterface(contentType === "(none)" || contentType === "null" ? "" : contentType);
+  }
+  return BROKEN.find(([words]) => words.test(message))?.[1];
+}
+
+const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
+  [/missing status|without a status|promised \d+ bytes|premature end/, CUT_SHORT],
+  [/missing output message|has no message/, EMPTY],
+  [/larger than/i, TOO_LARGE],
+  [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
+  [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
+];
 
 /** The code of what is wrong with an answer: not the caller's argument, and not unknown. */
 function protocolCode(code: Code): Code {
@@ -128,6 +150,18 @@ function timeUp(cause: unknown): ConnectionError {
   });
 }
 
+/** An HTTP status in an error object's place says where it redirects to: nothing follows it. */
+function withRedirect(object: ErrorObject, header: Headers): ErrorObject {
+  const isStatus = /^HTTP \d{3}$/.test(object.message);
+  return isStatus ? { ...object, message: `${object.message}${redirect(header)}` } : object;
+}
+
+/** Where a response redirects to, as a message says it. */
+export function redirect(header: Headers): string {
+  const location = header.get("location");
+  return location === null ? "" : `, a redirect to ${JSON.stringify(location.slice(0, 200))}, which is not followed`;
+}
+
 /** The error object of a Connect error that the node answered. */
 export function errorObject(error: ConnectError): ErrorObject {
   const details = error.details.map((detail) => {
@@ -140,6 +174,18 @@ export function errorObject(error: ConnectError): ErrorObject {
     }
     return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }));
   });
+  if (/^invalid grpc-status: /.test(error.rawMessage)) {
+    return { code: Code.Unknown, message: decodeMessage(error.metadata.get("grpc-message") ?? ""), details };
+  }
   // In the details of gRPC's status, Connect takes any number for a code.
   return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
+}
+
+/** A message of gRPC's trailers is percent-encoded. */
+function decodeMessage(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
 }

@@ -69,7 +69,8 @@ export function connectionLost(): NetworkFailure {
   return { summary: "the connection was lost", connected: true, advice: TRY_AGAIN };
 }
 
-function errorCodes(reason: unknown): string[] {
+/** The codes of an error and of its causes. */
+export function errorCodes(reason: unknown): string[] {
   const codes: string[] = [];
   for (let cause = reason, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
     if ("code" in cause && typeof cause.code === "string") {

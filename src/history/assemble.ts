@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { brokenAnswer, notOfTheInterface } from "../broken-answer.js";
 import { NodeError, ProtocolError } from "../errors.js";
 import { isTypeUrl } from "../json/any.js";
 import { readErrorObject } from "../json/envelope.js";
@@ -70,6 +71,9 @@ export async function* assemble(
 
 function checkContentType({ contentType, data }: ExportResult, number: number): void {
   const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase();
+  if (mediaType === "text/html") {
+    throw brokenAnswer(notOfTheInterface(mediaType), beginning(data)); // A raw body is of whatever type it came with.
+  }
   // Only the first chunk has to say it.
   if (mediaType !== ARCHIVE_TYPE && (number === 1 || mediaType !== "")) {
     const found = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { brokenAnswer, TOO_LARGE } from "../broken-answer.js";
 import { ProtocolError } from "../errors.js";
 
 const QUOTE = 0x22;
@@ -94,10 +94,7 @@ function backslashesBefore(chunk: Buffer, from: number, end: number): number {
 
 function checkSize(size: number, maxBytes: number): void {
   if (size > maxBytes) {
-    throw new ProtocolError(`a JSON object of more than ${maxBytes} bytes arrived`, {
-      code: Code.ResourceExhausted,
-      advice: "Raise the limit for JSON bodies if the node is right to send that much.",
-    });
+    throw brokenAnswer(TOO_LARGE);
   }
 }
 

@@ -80,10 +80,7 @@ function isCode(number: number): number is Code {
 function nodeError(status: StatusObject, trailer: Headers, header = new Headers()): ConnectError {
   const metadata = appendHeaders(trailer, header);
   metadata.set("grpc-status", String(status.code));
-  const code = codeOf(status);
-  if (code === undefined) {
-    return new ConnectError(`invalid grpc-status: ${status.code}`, Code.Internal, metadata);
-  }
+  const code = codeOf(status) ?? Code.Unknown;
   const whole = statusWithDetails(status);
   const error = new ConnectError(whole?.message ?? decodeReserved(status.details), code, metadata);
   error.details = (whole?.details ?? []).map(({ typeUrl, value }) => ({

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorObject, TradewireError, type TypedObject } from "../errors.js";
+import { redirect } from "../failure.js";
 import { anyFromObject, anyToObject } from "../json/any.js";
 import { readErrorObject } from "../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../json/values.js";
@@ -19,11 +20,8 @@ export async function errorFromResponse(
   if (isJsonObject(object) && typeof object["code"] === "number") {
     return errorFromObject(readErrorObject(object), response.header);
   }
-  const location = response.header.get("location");
-  const redirect =
-    location === null ? "" : `, a redirect to ${JSON.stringify(location.slice(0, 200))}, which is not followed`;
   const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
-  const message = `HTTP ${status}${redirect}${quote}`;
+  const message = `HTTP ${status}${redirect(response.header)}${quote}`;
   return errorFromObject({ code: codeFromHttpStatus(status), message, details: [] }, response.header);
 }
 

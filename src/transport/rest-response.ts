@@ -9,9 +9,9 @@ import {
   type Message,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import type { Dispatcher } from "undici";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { brokenAnswer, COMPRESSED, EMPTY, notOfTheInterface, TOO_LARGE, UNFITTING } from "../broken-answer.js";
 import { ProtocolError } from "../errors.js";
 import { knownTypes } from "../json/any.js";
 import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
@@ -54,10 +54,7 @@ function decoded(body: Dispatcher.ResponseData["body"], header: Headers): AsyncI
     return gunzipped(body);
   }
   body.destroy();
-  throw new ProtocolError(`the response is compressed with ${JSON.stringify(encoding.slice(0, 40))}`, {
-    code: Code.Internal,
-    advice: "Only gzip is read; have the server in front of the node leave responses as they are.",
-  });
+  throw brokenAnswer(COMPRESSED);
 }
 
 async function* gunzipped(body: Dispatcher.ResponseData["body"]): AsyncGenerator<Uint8Array> {
@@ -95,20 +92,16 @@ async function wholeJson(response: RestResponse, maxBytes: number): Promise<Json
     pieces.push(piece);
     size += piece.length;
     if (size > maxBytes) {
-      throw new ProtocolError(`the response is of more than ${maxBytes} bytes`, {
-        code: Code.ResourceExhausted,
-        advice: "Raise the limit for JSON bodies if the node is right to send that much.",
-      });
+      throw brokenAnswer(TOO_LARGE);
     }
+  }
+  if (size === 0) {
+    throw brokenAnswer(EMPTY);
   }
   try {
     return JSON.parse(decodeUtf8(Buffer.concat(pieces)));
   } catch (cause) {
-    throw new ProtocolError(size === 0 ? "the response is empty" : "the response is not valid JSON", {
-      code: Code.Internal,
-      advice: "Check that the URL is the node's HTTP gateway, and that nothing in front of it cuts or changes answers.",
-      cause,
-    });
+    throw brokenAnswer(UNFITTING, "", cause);
   }
 }
 
@@ -117,10 +110,7 @@ function isJson(mediaType: string): boolean {
 }
 
 async function notJson(response: RestResponse): Promise<ProtocolError> {
-  return new ProtocolError(
-    `the response is ${response.mediaType === "" ? "of no content type" : response.mediaType}, not JSON${await quoted(response)}`,
-    { code: Code.Internal, advice: "Check that the URL is the node's HTTP gateway: something else answered." },
-  );
+  return brokenAnswer(notOfTheInterface(response.mediaType), await quoted(response));
 }
 
 async function quoted(response: RestResponse): Promise<string> {
@@ -177,10 +167,6 @@ function messageFromJson<O extends DescMessage>(desc: O, json: JsonValue): Messa
   try {
     return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
   } catch (cause) {
-    throw new ProtocolError(cause instanceof Error ? cause.message : String(cause), {
-      code: Code.Internal,
-      advice: "The node's answer does not fit its definitions; the node may be of another version.",
-      cause,
-    });
+    throw brokenAnswer(UNFITTING, "", cause);
   }
 }

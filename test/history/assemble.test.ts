@@ -144,7 +144,7 @@ describe("assemble", () => {
     it("is quoted together with what came instead", async () => {
       const page = result("<!DOCTYPE html><title>502 Bad Gateway</title>", { contentType: "text/html" });
       expect((await failure([page], "optional")).summary).toBe(
-        'the content type of chunk 1 is "text/html", not "application/zip"; it begins with "<!DOCTYPE html><title>502 Bad Gateway</title>"',
+        `the response is text/html, not of the node's interface; it begins with "<!DOCTYPE html><title>502 Bad Gateway</title>"`,
       );
     });
   });

@@ -131,7 +131,7 @@ describe("jsonObjects", () => {
     expect(await read(line.repeat(5), 14, [3, 20])).toHaveLength(5);
     for (const over of [line, line.slice(0, -1)]) {
       const { summary, code } = await refusal(over, 12);
-      expect(summary).toBe("a JSON object of more than 12 bytes arrived");
+      expect(summary).toBe("a message is larger than the limit");
       expect(code).toBe(Code.ResourceExhausted);
     }
   });
@@ -145,7 +145,7 @@ describe("jsonObjects", () => {
         yield Buffer.alloc(1000, 0x78);
       }
     }
-    await expect(jsonObjects(endless(), 5000).next()).rejects.toThrow("more than 5000 bytes");
+    await expect(jsonObjects(endless(), 5000).next()).rejects.toThrow("a message is larger than the limit");
     expect(sent).toBe(5);
   });
 
