@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import {
+  createSecureServer,
   createServer,
   type Http2Session,
   type IncomingHttpHeaders,
@@ -7,6 +8,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { setImmediate as turn } from "node:timers/promises";
+import type { TlsOptions } from "node:tls";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 
@@ -14,8 +16,10 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 export interface GrpcAnswer {
   /** Besides status 200 and the content type of gRPC. */
   readonly headers?: OutgoingHttpHeaders;
-  /** The bytes of the body, each written on its own; none for a response of headers alone. */
-  readonly pieces?: readonly Uint8Array[];
+  /** The bytes of the body, each written on its own, as long as they are taken; none for a response of headers alone. */
+  readonly pieces?: Iterable<Uint8Array>;
+  /** Whether GOAWAY is sent once the body is written. */
+  readonly goaway?: boolean;
   /** The trailers, or what becomes of the stream without any; `keep` leaves it open. */
   readonly ending: OutgoingHttpHeaders | "end" | "reset" | "destroy" | "keep";
 }
@@ -36,13 +40,16 @@ export interface GrpcServer {
   /** The calls that came, oldest first. */
   readonly calls: GrpcCall[];
   /** What each further call is answered with. */
-  answer: GrpcAnswer;
+  answer: GrpcAnswer | ((call: GrpcCall) => GrpcAnswer);
   close(): Promise<void>;
 }
 
-export async function startGrpcServer(): Promise<GrpcServer> {
+/** Start a server; with the options of TLS it speaks that. */
+export async function startGrpcServer(tls?: TlsOptions): Promise<GrpcServer> {
   const sessions = new Set<Http2Session>();
-  const server = createServer();
+  const options = { maxSendHeaderBlockLength: 4 * 1024 * 1024 };
+  const server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls });
+  server.on("sessionError", () => undefined);
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
@@ -65,8 +72,9 @@ export async function startGrpcServer(): Promise<GrpcServer> {
     for await (const piece of stream) {
       body.push(piece);
     }
-    grpc.calls.push({ headers, body: Buffer.concat(body), session, closed });
-    await give(stream, grpc.answer);
+    const call = { headers, body: Buffer.concat(body), session, closed };
+    grpc.calls.push(call);
+    await give(stream, typeof grpc.answer === "function" ? grpc.answer(call) : grpc.answer);
   }
 
   server.listen(0, "127.0.0.1");
@@ -74,7 +82,7 @@ export async function startGrpcServer(): Promise<GrpcServer> {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const grpc: GrpcServer = {
-    url: `http://127.0.0.1:${port}`,
+    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     calls: [],
     answer: { ending: "end" },
     async close() {
@@ -88,9 +96,12 @@ export async function startGrpcServer(): Promise<GrpcServer> {
   return grpc;
 }
 
-async function give(stream: ServerHttp2Stream, { headers = {}, pieces = [], ending }: GrpcAnswer): Promise<void> {
+async function give(
+  stream: ServerHttp2Stream,
+  { headers = {}, pieces = [], goaway, ending }: GrpcAnswer,
+): Promise<void> {
   const all = { ":status": 200, "content-type": "application/grpc+proto", ...headers };
-  if (ending === "end" && pieces.length === 0) {
+  if (ending === "end" && Array.isArray(pieces) && pieces.length === 0) {
     stream.respond(all, { endStream: true });
     return;
   }
@@ -99,8 +110,14 @@ async function give(stream: ServerHttp2Stream, { headers = {}, pieces = [], endi
   }
   stream.respond(all, { waitForTrailers: typeof ending === "object" });
   for (const piece of pieces) {
+    if (stream.destroyed) {
+      return;
+    }
     await new Promise((resolve) => stream.write(piece, resolve));
     await turn(); // The other side is to see this piece on its own.
+  }
+  if (goaway === true) {
+    stream.session?.goaway();
   }
   if (ending === "reset") {
     stream.destroy(new Error("reset with INTERNAL_ERROR"));

@@ -53,6 +53,7 @@ export async function serveNode(service: Partial<ServiceImpl<typeof TradingDataS
 /** A TCP server that does with each connection what it is told to; `count` tells how many there were. */
 export async function serveTcp(
   onConnection: (socket: Socket) => void,
+  host = "127.0.0.1",
 ): Promise<{ readonly url: string; count(): number } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   let count = 0;
@@ -63,7 +64,7 @@ export async function serveTcp(
     socket.on("close", () => sockets.delete(socket));
     onConnection(socket);
   });
-  const url = await listen(server);
+  const url = await listen(server, host);
   return {
     url,
     count: () => count,
@@ -84,8 +85,8 @@ export async function closedUrl(): Promise<string> {
   return url;
 }
 
-async function listen(server: Server | Http2Server | NetServer): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+async function listen(server: Server | Http2Server | NetServer, host = "127.0.0.1"): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return `http://127.0.0.1:${port}`;
 }

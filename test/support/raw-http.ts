@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
+import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
 /** A request as it came. */
 export interface RawRequest {
@@ -14,8 +15,8 @@ export interface RawRequest {
 
 /** What a connection is answered with, byte by byte. */
 export interface RawAnswer {
-  /** Each is written on its own. */
-  readonly pieces: readonly (string | Uint8Array)[];
+  /** Each is written on its own, as long as they are taken. */
+  readonly pieces: Iterable<string | Uint8Array>;
   /** What becomes of the connection then; `keep` leaves it open. */
   readonly ending: "end" | "reset" | "keep";
 }
@@ -26,13 +27,14 @@ export interface RawHttpServer {
   /** The requests that came, oldest first. */
   readonly requests: RawRequest[];
   /** What each further connection is answered with. */
-  answer: RawAnswer;
+  answer: RawAnswer | ((request: RawRequest) => RawAnswer);
   close(): Promise<void>;
 }
 
-export async function startRawHttp(): Promise<RawHttpServer> {
+/** Start a server; with the options of TLS it speaks that. */
+export async function startRawHttp(tls?: TlsOptions): Promise<RawHttpServer> {
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const onConnection = (socket: Socket) => {
     sockets.add(socket);
     const closed = new Promise((resolve) => {
       socket.once("close", () => resolve(sockets.delete(socket)));
@@ -40,7 +42,9 @@ export async function startRawHttp(): Promise<RawHttpServer> {
     socket.setNoDelay(true);
     socket.on("error", () => undefined); // Clients may go when they like.
     void serve(socket, closed);
-  });
+  };
+  const server = tls === undefined ? createServer(onConnection) : createTlsServer(tls, onConnection);
+  server.on("tlsClientError", () => undefined); // A client may find the certificate wanting.
 
   async function serve(socket: Socket, closed: Promise<unknown>): Promise<void> {
     const request = await readRequest(socket, closed);
@@ -48,8 +52,11 @@ export async function startRawHttp(): Promise<RawHttpServer> {
       return;
     }
     raw.requests.push(request);
-    const { pieces, ending } = raw.answer;
+    const { pieces, ending } = typeof raw.answer === "function" ? raw.answer(request) : raw.answer;
     for (const piece of pieces) {
+      if (socket.destroyed) {
+        return;
+      }
       await new Promise((resolve) => socket.write(piece, resolve));
       await turn(); // The other side is to see this piece on its own.
     }
@@ -65,7 +72,7 @@ export async function startRawHttp(): Promise<RawHttpServer> {
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const raw: RawHttpServer = {
-    url: `http://127.0.0.1:${port}`,
+    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     requests: [],
     answer: { pieces: [], ending: "end" },
     async close() {

@@ -1,0 +1,124 @@
+import { gzipSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { ConnectionError, ProtocolError } from "../../src/errors.js";
+import { chunk, head } from "../support/raw-http.js";
+import { grpcHeaders, type NodeAnswer, restHeaders, succeed } from "./answers.js";
+import { type Case, failure } from "./case.js";
+import { streams } from "./operations.js";
+
+const MIB = 1024 * 1024;
+const small = { limits: { maxMessageBytes: 50, maxJsonBytes: 50 } };
+const tooLarge = failure(ProtocolError, Code.ResourceExhausted, "a message is larger than the limit");
+const timeUp = failure(ConnectionError, Code.DeadlineExceeded, "the time for the call was up");
+const nothingCame = failure(ConnectionError, Code.DeadlineExceeded, "nothing came for 300 ms");
+const onlyHttp1 = { ways: ["body", "envelopes"] as const, because: "a matter of HTTP/1.1 alone" };
+const noRawBody = {
+  ways: ["grpc", "envelopes"] as const,
+  because: "a raw body has no messages that could be too large",
+};
+
+function* endless(piece: Uint8Array): Generator<Uint8Array> {
+  for (;;) {
+    yield piece;
+  }
+}
+
+/** One message that does not end. */
+function endlessMessage(): NodeAnswer {
+  return {
+    grpc: (asked) => {
+      const begin = Buffer.alloc(5);
+      begin.writeUInt32BE(2 ** 31, 1);
+      return { headers: grpcHeaders(asked), pieces: after(begin, endless(Buffer.alloc(16_384, " "))), ending: "keep" };
+    },
+    rest: (asked) => ({
+      pieces: after(
+        Buffer.from(head("200 OK", { ...restHeaders(asked), "transfer-encoding": "chunked" })),
+        endless(chunk(Buffer.alloc(16_384, " "))),
+      ),
+      ending: "keep",
+    }),
+  };
+}
+
+function* after(first: Uint8Array, rest: Iterable<Uint8Array>): Generator<Uint8Array> {
+  yield first;
+  yield* rest;
+}
+
+/** 1 GiB of spaces in 1 MiB of gzip. */
+function gzipBomb(): NodeAnswer {
+  const member = gzipSync(Buffer.alloc(16 * MIB, " "));
+  return {
+    ...succeed(),
+    rest: (asked) => ({
+      pieces: [
+        head("200 OK", { ...restHeaders(asked), "content-encoding": "gzip", "transfer-encoding": "chunked" }),
+        ...Array.from({ length: 64 }, () => chunk(member)),
+        chunk(""),
+      ],
+      ending: "end",
+    }),
+  };
+}
+
+/** More comes than anybody needs. */
+export const limitCases: readonly Case[] = [
+  {
+    name: "headers of 1 MiB",
+    answer: succeed({ headers: { "x-large": "x".repeat(MIB) } }),
+    expected: failure(ProtocolError, Code.ResourceExhausted, "the headers of the response are larger than the limit"),
+    over: onlyHttp1,
+  },
+  {
+    name: "headers of 1 MiB over HTTP/2",
+    answer: succeed({ headers: { "x-large": "x".repeat(MIB) } }),
+    expected: (operation) => (streams(operation) ? nothingCame : timeUp),
+    config: { timeouts: { callMs: 300, idleMs: 300 } },
+    over: {
+      ways: ["grpc"],
+      because: "Node's HTTP/2 client says nothing of headers that it refuses: a time limit ends the call",
+    },
+  },
+  {
+    name: "a message over the limit",
+    answer: succeed(),
+    expected: tooLarge,
+    config: small,
+    of: (operation) => !streams(operation),
+  },
+  {
+    name: "a chunk over the limit",
+    answer: succeed(),
+    expected: tooLarge,
+    config: small,
+    of: streams,
+    over: noRawBody,
+  },
+  {
+    name: "a listing that does not end",
+    answer: endlessMessage(),
+    expected: tooLarge,
+    config: { limits: { maxMessageBytes: MIB, maxJsonBytes: MIB } },
+    of: (operation) => !streams(operation),
+  },
+  {
+    name: "a gzip bomb",
+    answer: gzipBomb(),
+    expected: tooLarge,
+    config: { limits: { maxJsonBytes: MIB } },
+    of: (operation) => !streams(operation),
+    over: onlyHttp1,
+    surround: () => {
+      const before = process.memoryUsage().rss;
+      return {
+        check() {
+          const grown = process.memoryUsage().rss - before;
+          if (grown > 256 * MIB) {
+            throw new Error(`memory has grown by ${grown} bytes`);
+          }
+        },
+      };
+    },
+  },
+];

@@ -1,0 +1,82 @@
+import { networkInterfaces } from "node:os";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createClient } from "../../src/client.js";
+import { RequestError } from "../../src/errors.js";
+import { serveTcp } from "../support/node.js";
+import { httpCases } from "./cases-http.js";
+import { limitCases } from "./cases-limits.js";
+import { networkCases } from "./cases-network.js";
+import { statusCases } from "./cases-status.js";
+import { streamCases } from "./cases-stream.js";
+import { makeCertificates, removeCertificates, tlsCases } from "./cases-tls.js";
+import { expectedOutcomes, isPossible, runCase } from "./run.js";
+import { type Mark, tableOf } from "./table.js";
+import { transports } from "./transports.js";
+
+const cases = [...streamCases, ...statusCases, ...networkCases, ...httpCases, ...limitCases, ...tlsCases];
+const rows: { one: (typeof cases)[number]; marks: Mark[] }[] = [];
+
+beforeAll(makeCertificates);
+afterAll(() => {
+  removeCertificates();
+  process.stdout.write(`\n${tableOf(rows)}\n`);
+});
+
+describe("over every transport alike", () => {
+  it.each(cases.map((one) => [one.name, one] as const))("%s", async (_, one) => {
+    const possible = transports.filter((transport) => isPossible(one, transport));
+    const runs = await Promise.all(
+      possible.map(async (transport) => ({ transport, found: await runCase(one, transport) })),
+    );
+    const first = runs[0]?.found ?? {};
+    const compared = runs.map(({ transport, found }) => {
+      const expected = expectedOutcomes(one, transport, first);
+      return { name: transport.name, found, expected, same: isSame(found, expected) };
+    });
+    const marks = transports.map(({ name }): Mark => {
+      const same = compared.find((comparison) => comparison.name === name)?.same;
+      return same === undefined ? "–" : same ? "✓" : "✗";
+    });
+    rows.push({ one, marks });
+    expect(Object.fromEntries(compared.map(({ name, found }) => [name, found]))).toEqual(
+      Object.fromEntries(compared.map(({ name, expected }) => [name, expected])),
+    );
+  });
+});
+
+function isSame(found: unknown, expected: unknown): boolean {
+  try {
+    expect(found).toEqual(expected);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("a token does not leave over plain HTTP to another machine", () => {
+  const address = Object.values(networkInterfaces())
+    .flatMap((found) => found ?? [])
+    .find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+  const headers = { authorization: "Bearer a-secret" };
+
+  it.each(transports.map((transport) => [transport.name, transport] as const))("%s", async (_, { config }) => {
+    // Where a machine has no address but loopback's, the counter-check alone shows that the server would be reached.
+    await using server = await serveTcp((socket) => socket.end(), "0.0.0.0");
+    const { port } = new URL(server.url);
+    const at = (url: string, more = {}) => {
+      const endpoint = { url, headers, ...more };
+      return config({ grpc: endpoint, rest: endpoint, nowhere: "127.0.0.1:1" });
+    };
+    const client = (url: string, more = {}) => createClient({ ...at(url, more), retry: { tries: 1 } });
+    for (const host of [address ?? "node.example", "node.example"]) {
+      const connect = () => client(`http://${host}:${port}`, { allowInsecureHeaders: false });
+      expect(connect).toThrow(RequestError);
+      expect(connect).toThrow(`headers would go over plain HTTP to ${host}`);
+    }
+    expect(server.count()).toBe(0);
+
+    await using allowed = client(`http://${address ?? "127.0.0.1"}:${port}`, { allowInsecureHeaders: true });
+    await expect(allowed.listSegments()).rejects.toThrow("the connection was lost");
+    expect(server.count()).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,140 @@
+import { readFile, rm } from "node:fs/promises";
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  ListAllNetworkHistorySegmentsResponseSchema,
+  TradingDataService,
+} from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import type { Client } from "../../src/client.js";
+import { NodeError } from "../../src/errors.js";
+import type { NetworkHistoryExport } from "../../src/history/export.js";
+import { csvZip, cutEvery } from "../support/archives.js";
+
+/** What a caller of an operation chooses. */
+export interface TakeOptions {
+  readonly signal?: AbortSignal;
+  /** A folder of this call's own. */
+  readonly folder: string;
+  /** Told whenever a part of the result has come. */
+  readonly onPart: () => void;
+}
+
+/** An operation of the client, as its callers use it. */
+export interface Operation {
+  readonly name: string;
+  /** The method that is called. */
+  readonly method: DescMethod;
+  /** What the node answers. */
+  readonly messages: readonly Message[];
+  /** Call it, and give back all that a caller can see of the result. */
+  take(client: Client, options: TakeOptions): Promise<unknown>;
+  /** What that is; `raw` where it came as the archive itself, which can carry no extensions. */
+  result(raw: boolean): unknown;
+}
+
+const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
+const NAME = "chain-1-trades-1-3000";
+export const DISPOSITION = `attachment;filename=${NAME}.zip`;
+export const archive = await csvZip(30_000, `${NAME}.csv`);
+const sent = anyPack(StringValueSchema, create(StringValueSchema, { value: "all rows" }));
+const extensions = [{ "@type": "type.googleapis.com/google.protobuf.StringValue", value: "all rows" }];
+
+export const listing = create(ListAllNetworkHistorySegmentsResponseSchema, {
+  segments: [1001n, 1n].map((fromHeight) => ({
+    fromHeight,
+    toHeight: fromHeight + 999n,
+    historySegmentId: `Qm-${fromHeight}`,
+    databaseVersion: 2n ** 62n + 1n,
+    chainId: "chaîne-1",
+  })),
+});
+
+/** The messages of an export: an archive in chunks, the first of which carries extensions. */
+export function chunksOf(bytes: Uint8Array, size = 7000) {
+  return cutEvery(Buffer.from(bytes), size).map((data, index) =>
+    create(HttpBodySchema, { contentType: "application/zip", data, extensions: index === 0 ? [sent] : [] }),
+  );
+}
+
+function exporting(
+  name: string,
+  take: (exported: NetworkHistoryExport, options: TakeOptions) => Promise<unknown>,
+  result: (extensions: unknown[]) => unknown,
+): Operation {
+  return {
+    name,
+    method: TradingDataService.method.exportNetworkHistory,
+    messages: chunksOf(archive),
+    take: (client, options) => {
+      const { signal, onPart } = options;
+      return take(client.exportNetworkHistory(request, { signal, onProgress: onPart }), options);
+    },
+    result: (raw) => result(raw ? [] : extensions),
+  };
+}
+
+/** The operations: one entry each. */
+export const operations: readonly Operation[] = [
+  {
+    name: "listSegments",
+    method: TradingDataService.method.listAllNetworkHistorySegments,
+    messages: [listing],
+    take: (client, { signal }) => client.listSegments(signal && { signal }),
+    result: () => listing.segments.toReversed(),
+  },
+  exporting(
+    "chunks()",
+    async (exported) => {
+      const data: Uint8Array[] = [];
+      const seen = { extensions: [] as unknown[], contentTypes: new Set<string>(), error: undefined as unknown };
+      try {
+        for await (const { result, error } of exported.chunks()) {
+          seen.error = error;
+          data.push(result?.data ?? Buffer.alloc(0));
+          seen.extensions.push(...(result?.extensions ?? []));
+          seen.contentTypes.add(result?.contentType ?? "none");
+        }
+      } catch (reason) {
+        // What the node answered is the last chunk, and is thrown too.
+        if ((reason instanceof NodeError ? reason.object : undefined) !== seen.error) {
+          throw new Error("the last chunk is not the error", { cause: reason });
+        }
+        throw reason;
+      }
+      return { archive: Buffer.concat(data).equals(archive), ...seen };
+    },
+    (found) => ({ archive: true, extensions: found, contentTypes: new Set(["application/zip"]), error: undefined }),
+  ),
+  exporting(
+    "bytes()",
+    async (exported) => {
+      const data: Uint8Array[] = [];
+      for await (const bytes of exported.bytes()) {
+        data.push(bytes);
+      }
+      return Buffer.concat(data).equals(archive);
+    },
+    () => true,
+  ),
+  exporting(
+    "saveTo()",
+    async (exported, { folder }) => {
+      const { path, entries, extensions: found, ...saved } = await exported.saveTo(`${folder}/`);
+      const whole = (await readFile(path)).equals(archive) && saved.bytes === archive.length;
+      await rm(path);
+      return { whole, name: path.slice(folder.length + 1), files: entries.map((entry) => entry.name), found };
+    },
+    (found) => ({ whole: true, name: `${NAME}.zip`, files: [`${NAME}.csv`], found }),
+  ),
+  exporting(
+    "toZip()",
+    async (exported) => Object.keys((await exported.toZip()).files),
+    () => [`${NAME}.csv`],
+  ),
+];
+
+/** Whether an operation's answer streams. */
+export function streams({ method }: Operation): boolean {
+  return method.methodKind === "server_streaming";
+}
