@@ -12,13 +12,11 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { createAsyncIterable, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../config.js";
+import { asConnectError, callLimits, type HeaderInit } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
 import { type GrpcJsCall, startCall } from "./grpc-js-call.js";
 import { channelOpener, limitConnecting } from "./grpc-js-channel.js";
 import { toMetadata } from "./grpc-js-metadata.js";
-import { connectError } from "./rest-error.js";
-
-type HeaderInit = ConstructorParameters<typeof Headers>[0];
 
 /**
  * A Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and balancing.
@@ -71,7 +69,7 @@ export function createGrpcJsTransport(
       message: MessageInitShape<I>,
       contextValues = createContextValues(),
     ) {
-      const limits = limitedBy(signal, timeoutMs);
+      const limits = callLimits(signal, timeoutMs);
       return runUnaryCall<I, O>({
         ...limits,
         req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
@@ -101,7 +99,7 @@ export function createGrpcJsTransport(
       input: AsyncIterable<MessageInitShape<I>>,
       contextValues = createContextValues(),
     ) {
-      const limits = limitedBy(signal, timeoutMs);
+      const limits = callLimits(signal, timeoutMs);
       let call: GrpcJsCall | undefined;
       const response = await runStreamingCall<I, O>({
         ...limits,
@@ -127,10 +125,6 @@ export function createGrpcJsTransport(
       channel.close();
     },
   };
-}
-
-function limitedBy(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
-  return { ...(signal && { signal }), ...(timeoutMs !== undefined && timeoutMs > 0 && { timeoutMs }) };
 }
 
 function requestOf(config: GrpcConfig, method: DescMethod, header: HeaderInit) {
@@ -197,12 +191,4 @@ function connectTimeout(connectMs: number): ConnectError {
   const message = `no connection within ${connectMs} ms`;
   const cause = Object.assign(new Error(message), { code: "ETIMEDOUT" });
   return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
-}
-
-async function asConnectError<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (reason) {
-    throw connectError(reason);
-  }
 }

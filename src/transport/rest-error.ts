@@ -1,5 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import { type ErrorObject, TradewireError, type TypedObject } from "../errors.js";
+import { ConnectError } from "@connectrpc/connect";
+import type { ErrorObject, TypedObject } from "../errors.js";
 import { redirect } from "../failure.js";
 import { anyFromObject, anyToObject } from "../json/any.js";
 import { readErrorObject } from "../json/envelope.js";
@@ -62,14 +62,4 @@ function parse(bytes: Uint8Array) {
   } catch {
     return undefined; // A proxy's page, perhaps.
   }
-}
-
-/** Connect's interceptors see Connect's errors only; an error of ours, or of the socket, goes on as the cause. */
-export function connectError(reason: unknown): ConnectError {
-  if (reason instanceof ConnectError) {
-    return reason;
-  }
-  const code = reason instanceof TradewireError ? reason.code : Code.Unavailable;
-  const message = reason instanceof Error ? reason.message : String(reason);
-  return new ConnectError(message, code, undefined, undefined, reason);
 }

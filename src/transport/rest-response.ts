@@ -16,7 +16,8 @@ import { ProtocolError } from "../errors.js";
 import { knownTypes } from "../json/any.js";
 import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
 import { decodeUtf8, jsonObjects } from "../json/values.js";
-import { connectError, errorFromObject } from "./rest-error.js";
+import { connectError } from "./bare-call.js";
+import { errorFromObject } from "./rest-error.js";
 
 /** A response of the gateway. */
 export interface RestResponse {

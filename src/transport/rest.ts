@@ -10,13 +10,12 @@ import { Code, ConnectError, createContextValues, type StreamRequest, type Unary
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { Agent, type Dispatcher } from "undici";
 import type { RestConfig } from "../config.js";
+import { asConnectError, callLimits, type HeaderInit } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
 import { type HttpBinding, httpBindings, writeCall } from "./http-rule.js";
-import { connectError, errorFromResponse } from "./rest-error.js";
+import { errorFromResponse } from "./rest-error.js";
 import { isHttpBody, openResponse, type RestResponse, responseMessage, responseMessages } from "./rest-response.js";
 import { readTls } from "./tls.js";
-
-type HeaderInit = ConstructorParameters<typeof Headers>[0];
 
 /**
  * A Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
@@ -74,7 +73,7 @@ export function createRestTransport(
     ) {
       const rule = mainBinding(method);
       return runUnaryCall<I, O>({
-        ...limitedBy(signal, timeoutMs),
+        ...callLimits(signal, timeoutMs),
         req: {
           stream: false,
           service: method.parent,
@@ -114,7 +113,7 @@ export function createRestTransport(
       }
       const accept = isHttpBody(method.output) ? "*/*" : "application/json";
       return runStreamingCall<I, O>({
-        ...limitedBy(signal, timeoutMs),
+        ...callLimits(signal, timeoutMs),
         req: {
           stream: true,
           service: method.parent,
@@ -153,10 +152,6 @@ function mainBinding(method: DescMethod): HttpBinding {
   return rule;
 }
 
-function limitedBy(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
-  return { ...(signal && { signal }), ...(timeoutMs !== undefined && timeoutMs > 0 && { timeoutMs }) };
-}
-
 function requestHeaders(given: HeaderInit, accept: string): Headers {
   const header = new Headers(given);
   if (!header.has("accept")) {
@@ -171,12 +166,4 @@ async function onlyMessage<T>(messages: AsyncIterable<T>): Promise<T> {
     return message;
   }
   throw new ConnectError("the call has no request message", Code.InvalidArgument);
-}
-
-async function asConnectError<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (reason) {
-    throw connectError(reason);
-  }
 }
