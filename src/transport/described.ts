@@ -1,8 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { NodeError } from "../errors.js";
+import { ConnectionError, NodeError, type TradewireError } from "../errors.js";
 import { callError } from "../failure.js";
 import type { ClosableTransport } from "./closable.js";
+import { onlyReads } from "./read-method.js";
 
 /** A transport as the configuration names it. */
 export interface Endpoint {
@@ -24,7 +25,9 @@ export function described(transport: ClosableTransport, endpoint: Endpoint): Clo
   function failing(method: DescMethod, signal: AbortSignal | undefined) {
     return (reason: unknown): never => {
       const name = `${method.parent.typeName}/${method.name}`;
-      const cause = callError(reason, { transport: endpoint.name, method: name, url: endpoint.url, signal });
+      const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
+      const failure = callError(reason, context);
+      const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
       const { metadata } = ConnectError.from(reason);
       const message = cause instanceof NodeError ? cause.object.message : cause.summary;
       const error = new ConnectError(message, cause.code, metadata, undefined, cause);
@@ -48,6 +51,17 @@ export function described(transport: ClosableTransport, endpoint: Endpoint): Clo
 
     close: () => transport.close(),
   };
+}
+
+/** The failure of a call that does more than read: where it may have arrived, nobody knows whether it was taken. */
+function perhapsTaken(failure: TradewireError): TradewireError {
+  if (!(failure instanceof ConnectionError && failure.connected)) {
+    return failure;
+  }
+  const { code } = failure;
+  const advice = "Look for what the call does before it is made again.";
+  const summary = `${failure.summary}; whether the node took the call is unknown`;
+  return new ConnectionError(summary, { code, advice, cause: failure });
 }
 
 function withHeaders({ headers }: Endpoint, header: ConstructorParameters<typeof Headers>[0]): Headers {

@@ -8,11 +8,13 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { HistorySegmentSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config.js";
+import { type ClientConfig, readConfig } from "../../src/config.js";
 import { CanceledError, ConnectionError, NodeError, type TradewireError } from "../../src/errors.js";
 import type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "../../src/hooks.js";
+import { createTransport } from "../../src/transport/index.js";
 import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
+import { shapeMethod } from "../support/shapes.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
 const listing = { listAllNetworkHistorySegments: () => ({ segments }) };
@@ -178,6 +180,38 @@ describe("auto", () => {
     expect(await failureOf(taken())).toMatchObject({ code: Code.Unavailable, transport: "grpc" });
     expect(bytes).toBe(1000);
     expect(seen.fallbacks).toHaveLength(1);
+  });
+});
+
+describe("a call that does more than read", () => {
+  const method = shapeMethod({ post: "/shapes", body: "*" });
+  const call = async (grpc: string, rest: string) => {
+    const { seen, hooks } = recorded();
+    const transport = createTransport(readConfig({ ...quick, grpc: { url: grpc }, rest: { url: rest } }), { hooks });
+    const error = await failureOf(transport.unary(method, undefined, undefined, undefined, {}));
+    await transport.close();
+    return { seen, error };
+  };
+
+  it("is not made again where it may have left, and it is said that its outcome is unknown", async () => {
+    await using dead = await serveTcp((socket) => socket.once("data", () => socket.destroy()));
+    await using other = await serveTcp((socket) => socket.destroy());
+    const { seen, error } = await call(dead.url, other.url);
+    expect(error.cause).toBeInstanceOf(ConnectionError);
+    expect(error.message).toContain("the connection was lost");
+    expect(error.message).toContain("whether the node took the call is unknown");
+    expect([dead.count(), other.count()]).toEqual([1, 0]);
+    expect(seen.retries).toEqual([]);
+    expect(seen.fallbacks).toEqual([]);
+  });
+
+  it("is made over the next transport where there was no connection", async () => {
+    await using other = await serveTcp((socket) => socket.once("data", () => socket.destroy()));
+    const { seen, error } = await call(await closedUrl(), other.url);
+    expect(seen.fallbacks).toHaveLength(1);
+    expect(seen.retries).toEqual([]);
+    expect(other.count()).toBe(1);
+    expect(error.message).toContain("whether the node took the call is unknown");
   });
 });
 
