@@ -129,8 +129,7 @@ const runs = {
     };
   },
   "csv-parse": () => csvParse({}),
-  "csv-parse, NULL told": () =>
-    csvParse({ cast: (value, { quoting }) => (value === "" && !quoting ? null : value) }),
+  "csv-parse, NULL told": () => csvParse({ cast: (value, { quoting }) => (value === "" && !quoting ? null : value) }),
 };
 
 async function csvParse(options) {
@@ -185,7 +184,9 @@ async function main() {
   for (let round = 0; round < Number(values.rounds); round++) {
     for (const name of names) {
       const self = fileURLToPath(import.meta.url);
-      const output = execFileSync(process.execPath, [self, "--shape", values.shape, "--run", name], { encoding: "utf8" });
+      const output = execFileSync(process.execPath, [self, "--shape", values.shape, "--run", name], {
+        encoding: "utf8",
+      });
       results.get(name).push(JSON.parse(output));
     }
   }

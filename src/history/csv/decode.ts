@@ -1,5 +1,6 @@
 import { constants } from "node:buffer";
 import { RequestError } from "../../errors.js";
+import { each } from "./each.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./format.js";
 import { type CsvBatch, createReader, type ReaderSettings } from "./reader.js";
 
@@ -55,8 +56,8 @@ export function decodeCsv(
  * @example
  * for await (const [id, price] of csvRows(file)) console.log(id, price);
  */
-export function csvRows(source: CsvSource, options: CsvDecodeOptions = {}): AsyncGenerator<CsvRow, void, undefined> {
-  return rowsOf(decodeCsv(source, options));
+export function csvRows(source: CsvSource, options: CsvDecodeOptions = {}): AsyncIterableIterator<CsvRow, undefined> {
+  return each(decodeCsv(source, options), (row) => row);
 }
 
 /**
@@ -69,31 +70,8 @@ export function csvRows(source: CsvSource, options: CsvDecodeOptions = {}): Asyn
 export function csvRecords(
   source: CsvSource,
   options: CsvDecodeOptions = {},
-): AsyncGenerator<CsvRecord, void, undefined> {
-  return recordsOf(decodeCsv(source, options));
-}
-
-async function* rowsOf(batches: AsyncIterable<CsvBatch>): AsyncGenerator<CsvRow, void, undefined> {
-  for await (const { rows } of batches) {
-    for (const row of rows) {
-      yield row;
-    }
-  }
-}
-
-async function* recordsOf(batches: AsyncIterable<CsvBatch>): AsyncGenerator<CsvRecord, void, undefined> {
-  let blank: CsvRecord | undefined;
-  for await (const { columns, rows } of batches) {
-    // A copy of an object that has every key as its own: assigning to one then never reaches a setter of the prototype.
-    blank ??= Object.fromEntries(columns.map((column) => [column, null]));
-    for (const row of rows) {
-      const record = { ...blank };
-      for (const [index, column] of columns.entries()) {
-        record[column] = row[index] ?? null;
-      }
-      yield record;
-    }
-  }
+): AsyncIterableIterator<CsvRecord, undefined> {
+  return each(decodeCsv(source, options), recordsOf());
 }
 
 async function* decode(source: CsvSource, settings: ReaderSettings): AsyncGenerator<CsvBatch, void, undefined> {
@@ -119,4 +97,19 @@ function settingsOf(options: CsvDecodeOptions): ReaderSettings {
     });
   }
   return { name, nullString: nullStringOf(options), maxRowBytes, finalNewline };
+}
+
+/** What makes rows of one file into records. */
+function recordsOf(): (row: CsvRow, columns: readonly string[]) => CsvRecord {
+  let blank: CsvRecord | undefined;
+  return (row, columns) => {
+    // A copy of an object that has every key as its own: assigning to one then never reaches a setter of the prototype.
+    blank ??= Object.fromEntries(columns.map((column) => [column, null]));
+    const record = { ...blank };
+    let index = 0;
+    for (const column of columns) {
+      record[column] = row[index++] ?? null;
+    }
+    return record;
+  };
 }

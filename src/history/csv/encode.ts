@@ -4,8 +4,8 @@ import { type CsvFormat, type CsvRow, nullStringOf } from "./format.js";
 /** How much text is gathered before it is given as one chunk. */
 const CHUNK_CHARACTERS = 64 * 1024;
 
-/** What PostgreSQL quotes a value for, and the halves of surrogate pairs, which have to be looked at. */
-const SPECIAL = /[",\r\n\uD800-\uDFFF]/;
+/** What PostgreSQL quotes a value for. */
+const SPECIAL = /[",\r\n]/;
 
 /** Half of a surrogate pair without the other half. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -62,17 +62,18 @@ function line(row: Readonly<CsvRow>, nullString: string, number: number): string
   let text = "";
   for (const [index, value] of row.entries()) {
     text += index === 0 ? "" : ",";
-    text += value === null ? nullString : field(value, row.length === 1, nullString, number);
+    text += value === null ? nullString : field(value, row.length === 1, nullString);
   }
-  return `${text}\n`;
-}
-
-function field(value: string, alone: boolean, nullString: string, number: number): string {
-  const special = SPECIAL.test(value);
-  if (special && LONE_SURROGATE.test(value)) {
+  if (LONE_SURROGATE.test(text)) {
     throw new RequestError(`row ${number} has a text with half of a surrogate pair, which UTF-8 cannot hold`, {
       advice: "Encode the text as something else, such as hexadecimal, or leave it out.",
     });
   }
-  return special || value === nullString || (alone && value === "\\.") ? `"${value.replaceAll('"', '""')}"` : value;
+  return `${text}\n`;
+}
+
+function field(value: string, alone: boolean, nullString: string): string {
+  return SPECIAL.test(value) || value === nullString || (alone && value === "\\.")
+    ? `"${value.replaceAll('"', '""')}"`
+    : value;
 }

@@ -66,7 +66,7 @@ function readPlainRow(cursor: Cursor, width: number, nullString: string): CsvRow
   if (lf === text.length || cursor.quote < lf || cursor.cr < lf - 1) {
     return undefined;
   }
-  const end = cursor.cr < lf ? cursor.cr : lf;
+  const end = Math.min(cursor.cr, lf);
   const last = width - 1;
   const row = new Array<string | null>(width);
   let { pos, comma } = cursor;
