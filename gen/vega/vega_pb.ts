@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vega/vega.proto.
  */
 export const file_vega_vega: GenFile = /*@__PURE__*/
-  fileDesc("Cg92ZWdhL3ZlZ2EucHJvdG8SBHZlZ2EiOwoLRXJyb3JEZXRhaWwSDAoEY29kZRgBIAEoBRIPCgdtZXNzYWdlGAIgASgJEg0KBWlubmVyGAMgASgJYgZwcm90bzM");
+  fileDesc("Cg92ZWdhL3ZlZ2EucHJvdG8SBHZlZ2EiOwoLRXJyb3JEZXRhaWwSDAoEY29kZRgBIAEoBRIPCgdtZXNzYWdlGAIgASgJEg0KBWlubmVyGAMgASgJIi4KEE5ldHdvcmtQYXJhbWV0ZXISCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJYgZwcm90bzM");
 
 /**
  * A detail of an error: the node's own category of it, and what caused it.
@@ -46,4 +46,32 @@ export type ErrorDetail = Message<"vega.ErrorDetail"> & {
  */
 export const ErrorDetailSchema: GenMessage<ErrorDetail> = /*@__PURE__*/
   messageDesc(file_vega_vega, 0);
+
+/**
+ * A setting of the network, which its token holders can change by vote.
+ *
+ * @generated from message vega.NetworkParameter
+ */
+export type NetworkParameter = Message<"vega.NetworkParameter"> & {
+  /**
+   * Name of the setting, its parts joined by dots, such as `snapshot.interval.length`.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its value as text; its form depends on the setting: a number, a duration, JSON and so on.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message vega.NetworkParameter.
+ * Use `create(NetworkParameterSchema)` to create a new message.
+ */
+export const NetworkParameterSchema: GenMessage<NetworkParameter> = /*@__PURE__*/
+  messageDesc(file_vega_vega, 1);
 

@@ -7,13 +7,19 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import type { HttpBodySchema } from "../../../google/api/httpbody_pb.js";
 import { file_google_api_httpbody } from "../../../google/api/httpbody_pb.js";
+import type { StopOrderEvent } from "../../../vega/events/v1/events_pb.js";
+import { file_vega_events_v1_events } from "../../../vega/events/v1/events_pb.js";
+import type { StopOrder_ExpiryStrategy, StopOrder_Status } from "../../../vega/stop_order_pb.js";
+import { file_vega_stop_order } from "../../../vega/stop_order_pb.js";
+import type { NetworkParameter } from "../../../vega/vega_pb.js";
+import { file_vega_vega } from "../../../vega/vega_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file datanode/api/v2/trading_data.proto.
  */
 export const file_datanode_api_v2_trading_data: GenFile = /*@__PURE__*/
-  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIiagobRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0EhIKCmZyb21fYmxvY2sYASABKAMSEAoIdG9fYmxvY2sYAiABKAMSJQoFdGFibGUYAyABKA4yFi5kYXRhbm9kZS5hcGkudjIuVGFibGUiJgokTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0IloKJUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2USMQoIc2VnbWVudHMYASADKAsyHy5kYXRhbm9kZS5hcGkudjIuSGlzdG9yeVNlZ21lbnQipQEKDkhpc3RvcnlTZWdtZW50EhMKC2Zyb21faGVpZ2h0GAEgASgDEhEKCXRvX2hlaWdodBgCIAEoAxIaChJoaXN0b3J5X3NlZ21lbnRfaWQYAyABKAkSIwobcHJldmlvdXNfaGlzdG9yeV9zZWdtZW50X2lkGAQgASgJEhgKEGRhdGFiYXNlX3ZlcnNpb24YBSABKAMSEAoIY2hhaW5faWQYBiABKAkq3gIKBVRhYmxlEhUKEVRBQkxFX1VOU1BFQ0lGSUVEEAASEgoOVEFCTEVfQkFMQU5DRVMQARIVChFUQUJMRV9DSEVDS1BPSU5UUxACEhUKEVRBQkxFX0RFTEVHQVRJT05TEAMSEAoMVEFCTEVfTEVER0VSEAQSEAoMVEFCTEVfT1JERVJTEAUSEAoMVEFCTEVfVFJBREVTEAYSFQoRVEFCTEVfTUFSS0VUX0RBVEEQBxIXChNUQUJMRV9NQVJHSU5fTEVWRUxTEAgSEwoPVEFCTEVfUE9TSVRJT05TEAkSHgoaVEFCTEVfTElRVUlESVRZX1BST1ZJU0lPTlMQChIRCg1UQUJMRV9NQVJLRVRTEAsSEgoOVEFCTEVfREVQT1NJVFMQDBIVChFUQUJMRV9XSVRIRFJBV0FMUxANEhAKDFRBQkxFX0JMT0NLUxAOEhEKDVRBQkxFX1JFV0FSRFMQDzLUAgoSVHJhZGluZ0RhdGFTZXJ2aWNlEoMBChRFeHBvcnROZXR3b3JrSGlzdG9yeRIsLmRhdGFub2RlLmFwaS52Mi5FeHBvcnROZXR3b3JrSGlzdG9yeVJlcXVlc3QaFC5nb29nbGUuYXBpLkh0dHBCb2R5IiWC0+STAh8SHS9hcGkvdjIvbmV0d29ya2hpc3RvcnkvZXhwb3J0MAEStwEKHUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzEjUuZGF0YW5vZGUuYXBpLnYyLkxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVxdWVzdBo2LmRhdGFub2RlLmFwaS52Mi5MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1Jlc3BvbnNlIieC0+STAiESHy9hcGkvdjIvbmV0d29ya2hpc3Rvcnkvc2VnbWVudHNiBnByb3RvMw", [file_google_api_annotations, file_google_api_httpbody]);
+  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIiagobRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0EhIKCmZyb21fYmxvY2sYASABKAMSEAoIdG9fYmxvY2sYAiABKAMSJQoFdGFibGUYAyABKA4yFi5kYXRhbm9kZS5hcGkudjIuVGFibGUiJgokTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0IloKJUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2USMQoIc2VnbWVudHMYASADKAsyHy5kYXRhbm9kZS5hcGkudjIuSGlzdG9yeVNlZ21lbnQipQEKDkhpc3RvcnlTZWdtZW50EhMKC2Zyb21faGVpZ2h0GAEgASgDEhEKCXRvX2hlaWdodBgCIAEoAxIaChJoaXN0b3J5X3NlZ21lbnRfaWQYAyABKAkSIwobcHJldmlvdXNfaGlzdG9yeV9zZWdtZW50X2lkGAQgASgJEhgKEGRhdGFiYXNlX3ZlcnNpb24YBSABKAMSEAoIY2hhaW5faWQYBiABKAkisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJImsKCURhdGVSYW5nZRIcCg9zdGFydF90aW1lc3RhbXAYASABKANIAIgBARIaCg1lbmRfdGltZXN0YW1wGAIgASgDSAGIAQFCEgoQX3N0YXJ0X3RpbWVzdGFtcEIQCg5fZW5kX3RpbWVzdGFtcCJjChxMaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YASABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBQg0KC19wYWdpbmF0aW9uImgKHUxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlEkcKEm5ldHdvcmtfcGFyYW1ldGVycxgBIAEoCzIrLmRhdGFub2RlLmFwaS52Mi5OZXR3b3JrUGFyYW1ldGVyQ29ubmVjdGlvbiKAAQoaTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24SNAoFZWRnZXMYASADKAsyJS5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIkwKFE5ldHdvcmtQYXJhbWV0ZXJFZGdlEiQKBG5vZGUYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXISDgoGY3Vyc29yGAIgASgJIikKGkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0EgsKA2tleRgBIAEoCSJQChtHZXROZXR3b3JrUGFyYW1ldGVyUmVzcG9uc2USMQoRbmV0d29ya19wYXJhbWV0ZXIYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXIingEKFUxpc3RTdG9wT3JkZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAIgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBARI1CgZmaWx0ZXIYBSABKAsyIC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyRmlsdGVySAGIAQFCDQoLX3BhZ2luYXRpb25CCQoHX2ZpbHRlciJOChZMaXN0U3RvcE9yZGVyc1Jlc3BvbnNlEjQKBm9yZGVycxgBIAEoCzIkLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJDb25uZWN0aW9uInIKE1N0b3BPcmRlckNvbm5lY3Rpb24SLQoFZWRnZXMYASADKAsyHi5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyRWRnZRIsCglwYWdlX2luZm8YAiABKAsyGS5kYXRhbm9kZS5hcGkudjIuUGFnZUluZm8iTQoNU3RvcE9yZGVyRWRnZRIsCgRub2RlGAEgASgLMh4udmVnYS5ldmVudHMudjEuU3RvcE9yZGVyRXZlbnQSDgoGY3Vyc29yGAIgASgJIocCCg9TdG9wT3JkZXJGaWx0ZXISKAoIc3RhdHVzZXMYASADKA4yFi52ZWdhLlN0b3BPcmRlci5TdGF0dXMSOQoRZXhwaXJ5X3N0cmF0ZWdpZXMYAiADKA4yHi52ZWdhLlN0b3BPcmRlci5FeHBpcnlTdHJhdGVneRIzCgpkYXRlX3JhbmdlGAMgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgAiAEBEhEKCXBhcnR5X2lkcxgEIAMoCRISCgptYXJrZXRfaWRzGAUgAygJEhYKCWxpdmVfb25seRgGIAEoCEgBiAEBQg0KC19kYXRlX3JhbmdlQgwKCl9saXZlX29ubHkiJwoTR2V0U3RvcE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCSJFChRHZXRTdG9wT3JkZXJSZXNwb25zZRItCgVvcmRlchgBIAEoCzIeLnZlZ2EuZXZlbnRzLnYxLlN0b3BPcmRlckV2ZW50Kt4CCgVUYWJsZRIVChFUQUJMRV9VTlNQRUNJRklFRBAAEhIKDlRBQkxFX0JBTEFOQ0VTEAESFQoRVEFCTEVfQ0hFQ0tQT0lOVFMQAhIVChFUQUJMRV9ERUxFR0FUSU9OUxADEhAKDFRBQkxFX0xFREdFUhAEEhAKDFRBQkxFX09SREVSUxAFEhAKDFRBQkxFX1RSQURFUxAGEhUKEVRBQkxFX01BUktFVF9EQVRBEAcSFwoTVEFCTEVfTUFSR0lOX0xFVkVMUxAIEhMKD1RBQkxFX1BPU0lUSU9OUxAJEh4KGlRBQkxFX0xJUVVJRElUWV9QUk9WSVNJT05TEAoSEQoNVEFCTEVfTUFSS0VUUxALEhIKDlRBQkxFX0RFUE9TSVRTEAwSFQoRVEFCTEVfV0lUSERSQVdBTFMQDRIQCgxUQUJMRV9CTE9DS1MQDhIRCg1UQUJMRV9SRVdBUkRTEA8ykQcKElRyYWRpbmdEYXRhU2VydmljZRKDAQoURXhwb3J0TmV0d29ya0hpc3RvcnkSLC5kYXRhbm9kZS5hcGkudjIuRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIlgtPkkwIfEh0vYXBpL3YyL25ldHdvcmtoaXN0b3J5L2V4cG9ydDABErcBCh1MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50cxI1LmRhdGFub2RlLmFwaS52Mi5MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1JlcXVlc3QaNi5kYXRhbm9kZS5hcGkudjIuTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXNwb25zZSIngtPkkwIhEh8vYXBpL3YyL25ldHdvcmtoaXN0b3J5L3NlZ21lbnRzEpoBChVMaXN0TmV0d29ya1BhcmFtZXRlcnMSLS5kYXRhbm9kZS5hcGkudjIuTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVxdWVzdBouLmRhdGFub2RlLmFwaS52Mi5MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXNwb25zZSIigtPkkwIcEhovYXBpL3YyL25ldHdvcmsvcGFyYW1ldGVycxKaAQoTR2V0TmV0d29ya1BhcmFtZXRlchIrLmRhdGFub2RlLmFwaS52Mi5HZXROZXR3b3JrUGFyYW1ldGVyUmVxdWVzdBosLmRhdGFub2RlLmFwaS52Mi5HZXROZXR3b3JrUGFyYW1ldGVyUmVzcG9uc2UiKILT5JMCIhIgL2FwaS92Mi9uZXR3b3JrL3BhcmFtZXRlcnMve2tleX0SfQoOTGlzdFN0b3BPcmRlcnMSJi5kYXRhbm9kZS5hcGkudjIuTGlzdFN0b3BPcmRlcnNSZXF1ZXN0GicuZGF0YW5vZGUuYXBpLnYyLkxpc3RTdG9wT3JkZXJzUmVzcG9uc2UiGoLT5JMCFBISL2FwaS92Mi9zdG9wb3JkZXJzEoEBCgxHZXRTdG9wT3JkZXISJC5kYXRhbm9kZS5hcGkudjIuR2V0U3RvcE9yZGVyUmVxdWVzdBolLmRhdGFub2RlLmFwaS52Mi5HZXRTdG9wT3JkZXJSZXNwb25zZSIkgtPkkwIeEhwvYXBpL3YyL3N0b3BvcmRlci97b3JkZXJfaWR9YgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody, file_vega_events_v1_events, file_vega_stop_order, file_vega_vega]);
 
 /**
  * What to export.
@@ -141,6 +147,468 @@ export type HistorySegment = Message<"datanode.api.v2.HistorySegment"> & {
  */
 export const HistorySegmentSchema: GenMessage<HistorySegment> = /*@__PURE__*/
   messageDesc(file_datanode_api_v2_trading_data, 3);
+
+/**
+ * Which page of a listing to give. Ask for the first records after a cursor or for the last ones before one, not for both.
+ *
+ * @generated from message datanode.api.v2.Pagination
+ */
+export type Pagination = Message<"datanode.api.v2.Pagination"> & {
+  /**
+   * How many records to give, counted from the cursor in `after` onwards, or from the start of the listing.
+   *
+   * @generated from field: optional int32 first = 1;
+   */
+  first?: number | undefined;
+
+  /**
+   * The page starts after the row of this cursor: the `end_cursor` of the page before.
+   *
+   * @generated from field: optional string after = 2;
+   */
+  after?: string | undefined;
+
+  /**
+   * How many records to give, counted back from the cursor in `before`, or from the end of the listing.
+   *
+   * @generated from field: optional int32 last = 3;
+   */
+  last?: number | undefined;
+
+  /**
+   * The page ends before the row of this cursor: the `start_cursor` of the page after.
+   *
+   * @generated from field: optional string before = 4;
+   */
+  before?: string | undefined;
+
+  /**
+   * Whether the newest records come first; unset, they do.
+   *
+   * @generated from field: optional bool newest_first = 5;
+   */
+  newestFirst?: boolean | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.Pagination.
+ * Use `create(PaginationSchema)` to create a new message.
+ */
+export const PaginationSchema: GenMessage<Pagination> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 4);
+
+/**
+ * Where a page lies in its listing.
+ *
+ * @generated from message datanode.api.v2.PageInfo
+ */
+export type PageInfo = Message<"datanode.api.v2.PageInfo"> & {
+  /**
+   * Whether there is a page after this one.
+   *
+   * @generated from field: bool has_next_page = 1;
+   */
+  hasNextPage: boolean;
+
+  /**
+   * Whether there is a page before this one.
+   *
+   * @generated from field: bool has_previous_page = 2;
+   */
+  hasPreviousPage: boolean;
+
+  /**
+   * Cursor of the page's first row; opaque.
+   *
+   * @generated from field: string start_cursor = 3;
+   */
+  startCursor: string;
+
+  /**
+   * Cursor of the page's last row; opaque.
+   *
+   * @generated from field: string end_cursor = 4;
+   */
+  endCursor: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.PageInfo.
+ * Use `create(PageInfoSchema)` to create a new message.
+ */
+export const PageInfoSchema: GenMessage<PageInfo> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 5);
+
+/**
+ * A span of time. An end that is unset is open.
+ *
+ * @generated from message datanode.api.v2.DateRange
+ */
+export type DateRange = Message<"datanode.api.v2.DateRange"> & {
+  /**
+   * Where the span starts, in Unix nanoseconds.
+   *
+   * @generated from field: optional int64 start_timestamp = 1;
+   */
+  startTimestamp?: bigint | undefined;
+
+  /**
+   * Where the span ends, in Unix nanoseconds.
+   *
+   * @generated from field: optional int64 end_timestamp = 2;
+   */
+  endTimestamp?: bigint | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.DateRange.
+ * Use `create(DateRangeSchema)` to create a new message.
+ */
+export const DateRangeSchema: GenMessage<DateRange> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 6);
+
+/**
+ * Which network parameters to list.
+ *
+ * @generated from message datanode.api.v2.ListNetworkParametersRequest
+ */
+export type ListNetworkParametersRequest = Message<"datanode.api.v2.ListNetworkParametersRequest"> & {
+  /**
+   * Which page; unset, the first one, as large as the node makes it.
+   *
+   * @generated from field: optional datanode.api.v2.Pagination pagination = 1;
+   */
+  pagination?: Pagination | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.ListNetworkParametersRequest.
+ * Use `create(ListNetworkParametersRequestSchema)` to create a new message.
+ */
+export const ListNetworkParametersRequestSchema: GenMessage<ListNetworkParametersRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 7);
+
+/**
+ * A page of network parameters.
+ *
+ * @generated from message datanode.api.v2.ListNetworkParametersResponse
+ */
+export type ListNetworkParametersResponse = Message<"datanode.api.v2.ListNetworkParametersResponse"> & {
+  /**
+   * The page.
+   *
+   * @generated from field: datanode.api.v2.NetworkParameterConnection network_parameters = 1;
+   */
+  networkParameters?: NetworkParameterConnection | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.ListNetworkParametersResponse.
+ * Use `create(ListNetworkParametersResponseSchema)` to create a new message.
+ */
+export const ListNetworkParametersResponseSchema: GenMessage<ListNetworkParametersResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 8);
+
+/**
+ * A page of network parameters, and where it lies.
+ *
+ * @generated from message datanode.api.v2.NetworkParameterConnection
+ */
+export type NetworkParameterConnection = Message<"datanode.api.v2.NetworkParameterConnection"> & {
+  /**
+   * The rows of the page, in order.
+   *
+   * @generated from field: repeated datanode.api.v2.NetworkParameterEdge edges = 1;
+   */
+  edges: NetworkParameterEdge[];
+
+  /**
+   * Where the page lies in the listing.
+   *
+   * @generated from field: datanode.api.v2.PageInfo page_info = 2;
+   */
+  pageInfo?: PageInfo | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.NetworkParameterConnection.
+ * Use `create(NetworkParameterConnectionSchema)` to create a new message.
+ */
+export const NetworkParameterConnectionSchema: GenMessage<NetworkParameterConnection> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 9);
+
+/**
+ * A row of a page of network parameters.
+ *
+ * @generated from message datanode.api.v2.NetworkParameterEdge
+ */
+export type NetworkParameterEdge = Message<"datanode.api.v2.NetworkParameterEdge"> & {
+  /**
+   * The parameter.
+   *
+   * @generated from field: vega.NetworkParameter node = 1;
+   */
+  node?: NetworkParameter | undefined;
+
+  /**
+   * Cursor of the row, to ask for further pages with; opaque.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.NetworkParameterEdge.
+ * Use `create(NetworkParameterEdgeSchema)` to create a new message.
+ */
+export const NetworkParameterEdgeSchema: GenMessage<NetworkParameterEdge> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 10);
+
+/**
+ * Which network parameter to get.
+ *
+ * @generated from message datanode.api.v2.GetNetworkParameterRequest
+ */
+export type GetNetworkParameterRequest = Message<"datanode.api.v2.GetNetworkParameterRequest"> & {
+  /**
+   * Its key, such as `snapshot.interval.length`.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetNetworkParameterRequest.
+ * Use `create(GetNetworkParameterRequestSchema)` to create a new message.
+ */
+export const GetNetworkParameterRequestSchema: GenMessage<GetNetworkParameterRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 11);
+
+/**
+ * The network parameter that was asked for.
+ *
+ * @generated from message datanode.api.v2.GetNetworkParameterResponse
+ */
+export type GetNetworkParameterResponse = Message<"datanode.api.v2.GetNetworkParameterResponse"> & {
+  /**
+   * The parameter.
+   *
+   * @generated from field: vega.NetworkParameter network_parameter = 1;
+   */
+  networkParameter?: NetworkParameter | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetNetworkParameterResponse.
+ * Use `create(GetNetworkParameterResponseSchema)` to create a new message.
+ */
+export const GetNetworkParameterResponseSchema: GenMessage<GetNetworkParameterResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 12);
+
+/**
+ * Which stop orders to list.
+ *
+ * @generated from message datanode.api.v2.ListStopOrdersRequest
+ */
+export type ListStopOrdersRequest = Message<"datanode.api.v2.ListStopOrdersRequest"> & {
+  /**
+   * Which page; unset, the first one, as large as the node makes it.
+   *
+   * @generated from field: optional datanode.api.v2.Pagination pagination = 2;
+   */
+  pagination?: Pagination | undefined;
+
+  /**
+   * Which stop orders are let through; unset, all.
+   *
+   * @generated from field: optional datanode.api.v2.StopOrderFilter filter = 5;
+   */
+  filter?: StopOrderFilter | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.ListStopOrdersRequest.
+ * Use `create(ListStopOrdersRequestSchema)` to create a new message.
+ */
+export const ListStopOrdersRequestSchema: GenMessage<ListStopOrdersRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 13);
+
+/**
+ * A page of stop orders.
+ *
+ * @generated from message datanode.api.v2.ListStopOrdersResponse
+ */
+export type ListStopOrdersResponse = Message<"datanode.api.v2.ListStopOrdersResponse"> & {
+  /**
+   * The page.
+   *
+   * @generated from field: datanode.api.v2.StopOrderConnection orders = 1;
+   */
+  orders?: StopOrderConnection | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.ListStopOrdersResponse.
+ * Use `create(ListStopOrdersResponseSchema)` to create a new message.
+ */
+export const ListStopOrdersResponseSchema: GenMessage<ListStopOrdersResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 14);
+
+/**
+ * A page of stop orders, and where it lies.
+ *
+ * @generated from message datanode.api.v2.StopOrderConnection
+ */
+export type StopOrderConnection = Message<"datanode.api.v2.StopOrderConnection"> & {
+  /**
+   * The rows of the page, in order.
+   *
+   * @generated from field: repeated datanode.api.v2.StopOrderEdge edges = 1;
+   */
+  edges: StopOrderEdge[];
+
+  /**
+   * Where the page lies in the listing.
+   *
+   * @generated from field: datanode.api.v2.PageInfo page_info = 2;
+   */
+  pageInfo?: PageInfo | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.StopOrderConnection.
+ * Use `create(StopOrderConnectionSchema)` to create a new message.
+ */
+export const StopOrderConnectionSchema: GenMessage<StopOrderConnection> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 15);
+
+/**
+ * A row of a page of stop orders.
+ *
+ * @generated from message datanode.api.v2.StopOrderEdge
+ */
+export type StopOrderEdge = Message<"datanode.api.v2.StopOrderEdge"> & {
+  /**
+   * The stop order, with the order that it holds back.
+   *
+   * @generated from field: vega.events.v1.StopOrderEvent node = 1;
+   */
+  node?: StopOrderEvent | undefined;
+
+  /**
+   * Cursor of the row, to ask for further pages with; opaque.
+   *
+   * @generated from field: string cursor = 2;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.StopOrderEdge.
+ * Use `create(StopOrderEdgeSchema)` to create a new message.
+ */
+export const StopOrderEdgeSchema: GenMessage<StopOrderEdge> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 16);
+
+/**
+ * Which stop orders are let through. A field that is empty or unset lets all through.
+ *
+ * @generated from message datanode.api.v2.StopOrderFilter
+ */
+export type StopOrderFilter = Message<"datanode.api.v2.StopOrderFilter"> & {
+  /**
+   * Only those with one of these statuses.
+   *
+   * @generated from field: repeated vega.StopOrder.Status statuses = 1;
+   */
+  statuses: StopOrder_Status[];
+
+  /**
+   * Only those with one of these expiry strategies.
+   *
+   * @generated from field: repeated vega.StopOrder.ExpiryStrategy expiry_strategies = 2;
+   */
+  expiryStrategies: StopOrder_ExpiryStrategy[];
+
+  /**
+   * Only those of this span of time.
+   *
+   * @generated from field: optional datanode.api.v2.DateRange date_range = 3;
+   */
+  dateRange?: DateRange | undefined;
+
+  /**
+   * Only those submitted by one of these parties: public keys in hex.
+   *
+   * @generated from field: repeated string party_ids = 4;
+   */
+  partyIds: string[];
+
+  /**
+   * Only those submitted to one of these markets: identifiers of 64 hex digits.
+   *
+   * @generated from field: repeated string market_ids = 5;
+   */
+  marketIds: string[];
+
+  /**
+   * Only those that are live.
+   *
+   * @generated from field: optional bool live_only = 6;
+   */
+  liveOnly?: boolean | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.StopOrderFilter.
+ * Use `create(StopOrderFilterSchema)` to create a new message.
+ */
+export const StopOrderFilterSchema: GenMessage<StopOrderFilter> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 17);
+
+/**
+ * Which stop order to get.
+ *
+ * @generated from message datanode.api.v2.GetStopOrderRequest
+ */
+export type GetStopOrderRequest = Message<"datanode.api.v2.GetStopOrderRequest"> & {
+  /**
+   * Its identifier: 64 hex digits.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetStopOrderRequest.
+ * Use `create(GetStopOrderRequestSchema)` to create a new message.
+ */
+export const GetStopOrderRequestSchema: GenMessage<GetStopOrderRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 18);
+
+/**
+ * The stop order that was asked for.
+ *
+ * @generated from message datanode.api.v2.GetStopOrderResponse
+ */
+export type GetStopOrderResponse = Message<"datanode.api.v2.GetStopOrderResponse"> & {
+  /**
+   * The stop order, with the order that it holds back.
+   *
+   * @generated from field: vega.events.v1.StopOrderEvent order = 1;
+   */
+  order?: StopOrderEvent | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetStopOrderResponse.
+ * Use `create(GetStopOrderResponseSchema)` to create a new message.
+ */
+export const GetStopOrderResponseSchema: GenMessage<GetStopOrderResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 19);
 
 /**
  * A table of network history that can be exported.
@@ -296,6 +764,46 @@ export const TradingDataService: GenService<{
     methodKind: "unary";
     input: typeof ListAllNetworkHistorySegmentsRequestSchema;
     output: typeof ListAllNetworkHistorySegmentsResponseSchema;
+  },
+  /**
+   * List the network's parameters, a page at a time.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.ListNetworkParameters
+   */
+  listNetworkParameters: {
+    methodKind: "unary";
+    input: typeof ListNetworkParametersRequestSchema;
+    output: typeof ListNetworkParametersResponseSchema;
+  },
+  /**
+   * Get one network parameter by its key.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.GetNetworkParameter
+   */
+  getNetworkParameter: {
+    methodKind: "unary";
+    input: typeof GetNetworkParameterRequestSchema;
+    output: typeof GetNetworkParameterResponseSchema;
+  },
+  /**
+   * List the stop orders that a filter lets through, a page at a time.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.ListStopOrders
+   */
+  listStopOrders: {
+    methodKind: "unary";
+    input: typeof ListStopOrdersRequestSchema;
+    output: typeof ListStopOrdersResponseSchema;
+  },
+  /**
+   * Get one stop order by its identifier.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.GetStopOrder
+   */
+  getStopOrder: {
+    methodKind: "unary";
+    input: typeof GetStopOrderRequestSchema;
+    output: typeof GetStopOrderResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_datanode_api_v2_trading_data, 0);
