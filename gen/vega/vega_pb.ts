@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vega/vega.proto.
  */
 export const file_vega_vega: GenFile = /*@__PURE__*/
-  fileDesc("Cg92ZWdhL3ZlZ2EucHJvdG8SBHZlZ2EiOwoLRXJyb3JEZXRhaWwSDAoEY29kZRgBIAEoBRIPCgdtZXNzYWdlGAIgASgJEg0KBWlubmVyGAMgASgJIi4KEE5ldHdvcmtQYXJhbWV0ZXISCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJYgZwcm90bzM");
+  fileDesc("Cg92ZWdhL3ZlZ2EucHJvdG8SBHZlZ2EiOwoLRXJyb3JEZXRhaWwSDAoEY29kZRgBIAEoBRIPCgdtZXNzYWdlGAIgASgJEg0KBWlubmVyGAMgASgJIi4KEE5ldHdvcmtQYXJhbWV0ZXISCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJIiYKCE1ldGFkYXRhEgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCWIGcHJvdG8z");
 
 /**
  * A detail of an error: the node's own category of it, and what caused it.
@@ -74,4 +74,32 @@ export type NetworkParameter = Message<"vega.NetworkParameter"> & {
  */
 export const NetworkParameterSchema: GenMessage<NetworkParameter> = /*@__PURE__*/
   messageDesc(file_vega_vega, 1);
+
+/**
+ * A fact that a party publishes about itself.
+ *
+ * @generated from message vega.Metadata
+ */
+export type Metadata = Message<"vega.Metadata"> & {
+  /**
+   * What kind of fact it is; at most 32 characters.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * The fact; at most 255 characters.
+   *
+   * @generated from field: string value = 2;
+   */
+  value: string;
+};
+
+/**
+ * Describes the message vega.Metadata.
+ * Use `create(MetadataSchema)` to create a new message.
+ */
+export const MetadataSchema: GenMessage<Metadata> = /*@__PURE__*/
+  messageDesc(file_vega_vega, 2);
 

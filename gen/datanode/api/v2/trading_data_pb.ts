@@ -149,7 +149,7 @@ export const HistorySegmentSchema: GenMessage<HistorySegment> = /*@__PURE__*/
   messageDesc(file_datanode_api_v2_trading_data, 3);
 
 /**
- * Which page of a listing to give. Ask for the first records after a cursor or for the last ones before one, not for both.
+ * Which page of a listing to give. Ask for the first records after a cursor or the last ones before one, not for both.
  *
  * @generated from message datanode.api.v2.Pagination
  */

@@ -2,17 +2,27 @@
 // @generated from file vega/commands/v1/commands.proto (package vega.commands.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Order_TimeInForce, Order_Type, PeggedOrder, Side } from "../../order_pb.js";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Vote_Value } from "../../governance_pb.js";
+import { file_vega_governance } from "../../governance_pb.js";
+import type { Order_TimeInForce, Order_Type, PeggedOrder, PeggedReference, Side } from "../../order_pb.js";
 import { file_vega_order } from "../../order_pb.js";
+import type { StopOrder_ExpiryStrategy, StopOrder_SizeOverrideSetting, StopOrder_SizeOverrideValue } from "../../stop_order_pb.js";
+import { file_vega_stop_order } from "../../stop_order_pb.js";
+import type { AccountType, DispatchStrategy } from "../../transfer_pb.js";
+import { file_vega_transfer } from "../../transfer_pb.js";
+import type { Metadata } from "../../vega_pb.js";
+import { file_vega_vega } from "../../vega_pb.js";
+import type { WithdrawExt } from "../../withdrawal_pb.js";
+import { file_vega_withdrawal } from "../../withdrawal_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vega/commands/v1/commands.proto.
  */
 export const file_vega_commands_v1_commands: GenFile = /*@__PURE__*/
-  fileDesc("Ch92ZWdhL2NvbW1hbmRzL3YxL2NvbW1hbmRzLnByb3RvEhB2ZWdhLmNvbW1hbmRzLnYxIu4CCg9PcmRlclN1Ym1pc3Npb24SEQoJbWFya2V0X2lkGAEgASgJEg0KBXByaWNlGAIgASgJEgwKBHNpemUYAyABKAQSGAoEc2lkZRgEIAEoDjIKLnZlZ2EuU2lkZRIuCg10aW1lX2luX2ZvcmNlGAUgASgOMhcudmVnYS5PcmRlci5UaW1lSW5Gb3JjZRISCgpleHBpcmVzX2F0GAYgASgDEh4KBHR5cGUYByABKA4yEC52ZWdhLk9yZGVyLlR5cGUSEQoJcmVmZXJlbmNlGAggASgJEicKDHBlZ2dlZF9vcmRlchgJIAEoCzIRLnZlZ2EuUGVnZ2VkT3JkZXISEQoJcG9zdF9vbmx5GAogASgIEhMKC3JlZHVjZV9vbmx5GAsgASgIEjgKDGljZWJlcmdfb3B0cxgMIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuSWNlYmVyZ09wdHNIAIgBAUIPCg1faWNlYmVyZ19vcHRzIj4KC0ljZWJlcmdPcHRzEhEKCXBlYWtfc2l6ZRgBIAEoBBIcChRtaW5pbXVtX3Zpc2libGVfc2l6ZRgCIAEoBGIGcHJvdG8z", [file_vega_order]);
+  fileDesc("Ch92ZWdhL2NvbW1hbmRzL3YxL2NvbW1hbmRzLnByb3RvEhB2ZWdhLmNvbW1hbmRzLnYxIu4CCg9PcmRlclN1Ym1pc3Npb24SEQoJbWFya2V0X2lkGAEgASgJEg0KBXByaWNlGAIgASgJEgwKBHNpemUYAyABKAQSGAoEc2lkZRgEIAEoDjIKLnZlZ2EuU2lkZRIuCg10aW1lX2luX2ZvcmNlGAUgASgOMhcudmVnYS5PcmRlci5UaW1lSW5Gb3JjZRISCgpleHBpcmVzX2F0GAYgASgDEh4KBHR5cGUYByABKA4yEC52ZWdhLk9yZGVyLlR5cGUSEQoJcmVmZXJlbmNlGAggASgJEicKDHBlZ2dlZF9vcmRlchgJIAEoCzIRLnZlZ2EuUGVnZ2VkT3JkZXISEQoJcG9zdF9vbmx5GAogASgIEhMKC3JlZHVjZV9vbmx5GAsgASgIEjgKDGljZWJlcmdfb3B0cxgMIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuSWNlYmVyZ09wdHNIAIgBAUIPCg1faWNlYmVyZ19vcHRzIj4KC0ljZWJlcmdPcHRzEhEKCXBlYWtfc2l6ZRgBIAEoBBIcChRtaW5pbXVtX3Zpc2libGVfc2l6ZRgCIAEoBCI4ChFPcmRlckNhbmNlbGxhdGlvbhIQCghvcmRlcl9pZBgBIAEoCRIRCgltYXJrZXRfaWQYAiABKAkiowIKDk9yZGVyQW1lbmRtZW50EhAKCG9yZGVyX2lkGAEgASgJEhEKCW1hcmtldF9pZBgCIAEoCRISCgVwcmljZRgDIAEoCUgAiAEBEhIKCnNpemVfZGVsdGEYBCABKAMSFwoKZXhwaXJlc19hdBgFIAEoA0gBiAEBEi4KDXRpbWVfaW5fZm9yY2UYBiABKA4yFy52ZWdhLk9yZGVyLlRpbWVJbkZvcmNlEhUKDXBlZ2dlZF9vZmZzZXQYByABKAkSLwoQcGVnZ2VkX3JlZmVyZW5jZRgIIAEoDjIVLnZlZ2EuUGVnZ2VkUmVmZXJlbmNlEhEKBHNpemUYCSABKARIAogBAUIICgZfcHJpY2VCDQoLX2V4cGlyZXNfYXRCBwoFX3NpemUirgEKFFN0b3BPcmRlcnNTdWJtaXNzaW9uEjoKC3Jpc2VzX2Fib3ZlGAEgASgLMiAudmVnYS5jb21tYW5kcy52MS5TdG9wT3JkZXJTZXR1cEgAiAEBEjoKC2ZhbGxzX2JlbG93GAIgASgLMiAudmVnYS5jb21tYW5kcy52MS5TdG9wT3JkZXJTZXR1cEgBiAEBQg4KDF9yaXNlc19hYm92ZUIOCgxfZmFsbHNfYmVsb3cixgMKDlN0b3BPcmRlclNldHVwEjsKEG9yZGVyX3N1Ym1pc3Npb24YASABKAsyIS52ZWdhLmNvbW1hbmRzLnYxLk9yZGVyU3VibWlzc2lvbhIXCgpleHBpcmVzX2F0GAIgASgDSAGIAQESPAoPZXhwaXJ5X3N0cmF0ZWd5GAMgASgOMh4udmVnYS5TdG9wT3JkZXIuRXhwaXJ5U3RyYXRlZ3lIAogBARJHChVzaXplX292ZXJyaWRlX3NldHRpbmcYBCABKA4yIy52ZWdhLlN0b3BPcmRlci5TaXplT3ZlcnJpZGVTZXR0aW5nSAOIAQESQwoTc2l6ZV9vdmVycmlkZV92YWx1ZRgFIAEoCzIhLnZlZ2EuU3RvcE9yZGVyLlNpemVPdmVycmlkZVZhbHVlSASIAQESDwoFcHJpY2UYZCABKAlIABIhChd0cmFpbGluZ19wZXJjZW50X29mZnNldBhlIAEoCUgAQgkKB3RyaWdnZXJCDQoLX2V4cGlyZXNfYXRCEgoQX2V4cGlyeV9zdHJhdGVneUIYChZfc2l6ZV9vdmVycmlkZV9zZXR0aW5nQhYKFF9zaXplX292ZXJyaWRlX3ZhbHVlImwKFlN0b3BPcmRlcnNDYW5jZWxsYXRpb24SFgoJbWFya2V0X2lkGAEgASgJSACIAQESGgoNc3RvcF9vcmRlcl9pZBgCIAEoCUgBiAEBQgwKCl9tYXJrZXRfaWRCEAoOX3N0b3Bfb3JkZXJfaWQilwMKF0JhdGNoTWFya2V0SW5zdHJ1Y3Rpb25zEjoKDWNhbmNlbGxhdGlvbnMYASADKAsyIy52ZWdhLmNvbW1hbmRzLnYxLk9yZGVyQ2FuY2VsbGF0aW9uEjQKCmFtZW5kbWVudHMYAiADKAsyIC52ZWdhLmNvbW1hbmRzLnYxLk9yZGVyQW1lbmRtZW50EjYKC3N1Ym1pc3Npb25zGAMgAygLMiEudmVnYS5jb21tYW5kcy52MS5PcmRlclN1Ym1pc3Npb24SSgoYc3RvcF9vcmRlcnNfY2FuY2VsbGF0aW9uGAQgAygLMigudmVnYS5jb21tYW5kcy52MS5TdG9wT3JkZXJzQ2FuY2VsbGF0aW9uEkYKFnN0b3Bfb3JkZXJzX3N1Ym1pc3Npb24YBSADKAsyJi52ZWdhLmNvbW1hbmRzLnYxLlN0b3BPcmRlcnNTdWJtaXNzaW9uEj4KEnVwZGF0ZV9tYXJnaW5fbW9kZRgGIAMoCzIiLnZlZ2EuY29tbWFuZHMudjEuVXBkYXRlTWFyZ2luTW9kZSLZAQoQVXBkYXRlTWFyZ2luTW9kZRIRCgltYXJrZXRfaWQYASABKAkSNQoEbW9kZRgCIAEoDjInLnZlZ2EuY29tbWFuZHMudjEuVXBkYXRlTWFyZ2luTW9kZS5Nb2RlEhoKDW1hcmdpbl9mYWN0b3IYAyABKAlIAIgBASJNCgRNb2RlEhQKEE1PREVfVU5TUEVDSUZJRUQQABIVChFNT0RFX0NST1NTX01BUkdJThABEhgKFE1PREVfSVNPTEFURURfTUFSR0lOEAJCEAoOX21hcmdpbl9mYWN0b3IibAocTGlxdWlkaXR5UHJvdmlzaW9uU3VibWlzc2lvbhIRCgltYXJrZXRfaWQYASABKAkSGQoRY29tbWl0bWVudF9hbW91bnQYAiABKAkSCwoDZmVlGAMgASgJEhEKCXJlZmVyZW5jZRgGIAEoCSJrChtMaXF1aWRpdHlQcm92aXNpb25BbWVuZG1lbnQSEQoJbWFya2V0X2lkGAEgASgJEhkKEWNvbW1pdG1lbnRfYW1vdW50GAIgASgJEgsKA2ZlZRgDIAEoCRIRCglyZWZlcmVuY2UYBiABKAkiMwoeTGlxdWlkaXR5UHJvdmlzaW9uQ2FuY2VsbGF0aW9uEhEKCW1hcmtldF9pZBgBIAEoCSLdAwoJU3VibWl0QU1NEhEKCW1hcmtldF9pZBgBIAEoCRIZChFjb21taXRtZW50X2Ftb3VudBgCIAEoCRIaChJzbGlwcGFnZV90b2xlcmFuY2UYAyABKAkSZgohY29uY2VudHJhdGVkX2xpcXVpZGl0eV9wYXJhbWV0ZXJzGAQgASgLMjsudmVnYS5jb21tYW5kcy52MS5TdWJtaXRBTU0uQ29uY2VudHJhdGVkTGlxdWlkaXR5UGFyYW1ldGVycxIUCgxwcm9wb3NlZF9mZWUYBSABKAkahwIKH0NvbmNlbnRyYXRlZExpcXVpZGl0eVBhcmFtZXRlcnMSGAoLdXBwZXJfYm91bmQYASABKAlIAIgBARIYCgtsb3dlcl9ib3VuZBgCIAEoCUgBiAEBEgwKBGJhc2UYAyABKAkSJAoXbGV2ZXJhZ2VfYXRfdXBwZXJfYm91bmQYBCABKAlIAogBARIkChdsZXZlcmFnZV9hdF9sb3dlcl9ib3VuZBgFIAEoCUgDiAEBQg4KDF91cHBlcl9ib3VuZEIOCgxfbG93ZXJfYm91bmRCGgoYX2xldmVyYWdlX2F0X3VwcGVyX2JvdW5kQhoKGF9sZXZlcmFnZV9hdF9sb3dlcl9ib3VuZCK3BAoIQW1lbmRBTU0SEQoJbWFya2V0X2lkGAEgASgJEh4KEWNvbW1pdG1lbnRfYW1vdW50GAIgASgJSACIAQESGgoSc2xpcHBhZ2VfdG9sZXJhbmNlGAMgASgJEmoKIWNvbmNlbnRyYXRlZF9saXF1aWRpdHlfcGFyYW1ldGVycxgEIAEoCzI6LnZlZ2EuY29tbWFuZHMudjEuQW1lbmRBTU0uQ29uY2VudHJhdGVkTGlxdWlkaXR5UGFyYW1ldGVyc0gBiAEBEhkKDHByb3Bvc2VkX2ZlZRgFIAEoCUgCiAEBGocCCh9Db25jZW50cmF0ZWRMaXF1aWRpdHlQYXJhbWV0ZXJzEhgKC3VwcGVyX2JvdW5kGAEgASgJSACIAQESGAoLbG93ZXJfYm91bmQYAiABKAlIAYgBARIMCgRiYXNlGAMgASgJEiQKF2xldmVyYWdlX2F0X3VwcGVyX2JvdW5kGAQgASgJSAKIAQESJAoXbGV2ZXJhZ2VfYXRfbG93ZXJfYm91bmQYBSABKAlIA4gBAUIOCgxfdXBwZXJfYm91bmRCDgoMX2xvd2VyX2JvdW5kQhoKGF9sZXZlcmFnZV9hdF91cHBlcl9ib3VuZEIaChhfbGV2ZXJhZ2VfYXRfbG93ZXJfYm91bmRCFAoSX2NvbW1pdG1lbnRfYW1vdW50QiQKIl9jb25jZW50cmF0ZWRfbGlxdWlkaXR5X3BhcmFtZXRlcnNCDwoNX3Byb3Bvc2VkX2ZlZSKiAQoJQ2FuY2VsQU1NEhEKCW1hcmtldF9pZBgBIAEoCRIyCgZtZXRob2QYAiABKA4yIi52ZWdhLmNvbW1hbmRzLnYxLkNhbmNlbEFNTS5NZXRob2QiTgoGTWV0aG9kEhYKEk1FVEhPRF9VTlNQRUNJRklFRBAAEhQKEE1FVEhPRF9JTU1FRElBVEUQARIWChJNRVRIT0RfUkVEVUNFX09OTFkQAiJTChJXaXRoZHJhd1N1Ym1pc3Npb24SDgoGYW1vdW50GAEgASgJEg0KBWFzc2V0GAIgASgJEh4KA2V4dBgDIAEoCzIRLnZlZ2EuV2l0aGRyYXdFeHQitQIKCFRyYW5zZmVyEiwKEWZyb21fYWNjb3VudF90eXBlGAEgASgOMhEudmVnYS5BY2NvdW50VHlwZRIKCgJ0bxgCIAEoCRIqCg90b19hY2NvdW50X3R5cGUYAyABKA4yES52ZWdhLkFjY291bnRUeXBlEg0KBWFzc2V0GAQgASgJEg4KBmFtb3VudBgFIAEoCRIRCglyZWZlcmVuY2UYBiABKAkSEQoEZnJvbRgHIAEoCUgBiAEBEjMKB29uZV9vZmYYZSABKAsyIC52ZWdhLmNvbW1hbmRzLnYxLk9uZU9mZlRyYW5zZmVySAASOAoJcmVjdXJyaW5nGGYgASgLMiMudmVnYS5jb21tYW5kcy52MS5SZWN1cnJpbmdUcmFuc2ZlckgAQgYKBGtpbmRCBwoFX2Zyb20iJAoOT25lT2ZmVHJhbnNmZXISEgoKZGVsaXZlcl9vbhgBIAEoAyKRAQoRUmVjdXJyaW5nVHJhbnNmZXISEwoLc3RhcnRfZXBvY2gYASABKAQSFgoJZW5kX2Vwb2NoGAIgASgESACIAQESDgoGZmFjdG9yGAMgASgJEjEKEWRpc3BhdGNoX3N0cmF0ZWd5GAQgASgLMhYudmVnYS5EaXNwYXRjaFN0cmF0ZWd5QgwKCl9lbmRfZXBvY2giJQoOQ2FuY2VsVHJhbnNmZXISEwoLdHJhbnNmZXJfaWQYASABKAkiNQoSRGVsZWdhdGVTdWJtaXNzaW9uEg8KB25vZGVfaWQYASABKAkSDgoGYW1vdW50GAIgASgJIsQBChRVbmRlbGVnYXRlU3VibWlzc2lvbhIPCgdub2RlX2lkGAEgASgJEg4KBmFtb3VudBgCIAEoCRI9CgZtZXRob2QYAyABKA4yLS52ZWdhLmNvbW1hbmRzLnYxLlVuZGVsZWdhdGVTdWJtaXNzaW9uLk1ldGhvZCJMCgZNZXRob2QSFgoSTUVUSE9EX1VOU1BFQ0lGSUVEEAASDgoKTUVUSE9EX05PVxABEhoKFk1FVEhPRF9BVF9FTkRfT0ZfRVBPQ0gQAiJGCg5Wb3RlU3VibWlzc2lvbhITCgtwcm9wb3NhbF9pZBgBIAEoCRIfCgV2YWx1ZRgCIAEoDjIQLnZlZ2EuVm90ZS5WYWx1ZSKVAgoRQ3JlYXRlUmVmZXJyYWxTZXQSDwoHaXNfdGVhbRgBIAEoCBI7CgR0ZWFtGAIgASgLMigudmVnYS5jb21tYW5kcy52MS5DcmVhdGVSZWZlcnJhbFNldC5UZWFtSACIAQESIgoaZG9fbm90X2NyZWF0ZV9yZWZlcnJhbF9zZXQYAyABKAgahAEKBFRlYW0SDAoEbmFtZRgKIAEoCRIVCgh0ZWFtX3VybBgLIAEoCUgAiAEBEhcKCmF2YXRhcl91cmwYDCABKAlIAYgBARIOCgZjbG9zZWQYDSABKAgSEgoKYWxsb3dfbGlzdBgOIAMoCUILCglfdGVhbV91cmxCDQoLX2F2YXRhcl91cmxCBwoFX3RlYW0imwIKEVVwZGF0ZVJlZmVycmFsU2V0EgoKAmlkGAEgASgJEg8KB2lzX3RlYW0YAiABKAgSOwoEdGVhbRgDIAEoCzIoLnZlZ2EuY29tbWFuZHMudjEuVXBkYXRlUmVmZXJyYWxTZXQuVGVhbUgAiAEBGqIBCgRUZWFtEhEKBG5hbWUYCiABKAlIAIgBARIVCgh0ZWFtX3VybBgLIAEoCUgBiAEBEhcKCmF2YXRhcl91cmwYDCABKAlIAogBARITCgZjbG9zZWQYDSABKAhIA4gBARISCgphbGxvd19saXN0GA4gAygJQgcKBV9uYW1lQgsKCV90ZWFtX3VybEINCgtfYXZhdGFyX3VybEIJCgdfY2xvc2VkQgcKBV90ZWFtIjkKEUFwcGx5UmVmZXJyYWxDb2RlEgoKAmlkGAEgASgJEhgKEGRvX25vdF9qb2luX3RlYW0YAiABKAgiFgoISm9pblRlYW0SCgoCaWQYASABKAkiRQoSVXBkYXRlUGFydHlQcm9maWxlEg0KBWFsaWFzGAEgASgJEiAKCG1ldGFkYXRhGAIgAygLMg4udmVnYS5NZXRhZGF0YWIGcHJvdG8z", [file_vega_governance, file_vega_order, file_vega_stop_order, file_vega_transfer, file_vega_vega, file_vega_withdrawal]);
 
 /**
  * Submit an order to a market.
@@ -92,7 +102,8 @@ export type OrderSubmission = Message<"vega.commands.v1.OrderSubmission"> & {
   postOnly: boolean;
 
   /**
-   * Take the order only if its trades bring the party's position nearer to zero; for orders that do not rest on the book.
+   * Take the order only if its trades bring the party's position nearer to zero; for orders that do not rest on the
+   * book.
    *
    * @generated from field: bool reduce_only = 11;
    */
@@ -140,4 +151,1313 @@ export type IcebergOpts = Message<"vega.commands.v1.IcebergOpts"> & {
  */
 export const IcebergOptsSchema: GenMessage<IcebergOpts> = /*@__PURE__*/
   messageDesc(file_vega_commands_v1_commands, 1);
+
+/**
+ * Cancel one order, all orders on a market, or all orders.
+ *
+ * @generated from message vega.commands.v1.OrderCancellation
+ */
+export type OrderCancellation = Message<"vega.commands.v1.OrderCancellation"> & {
+  /**
+   * The order: 64 hex digits. Empty for all of the party's orders on the market.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * The market: 64 hex digits. Empty for all markets.
+   *
+   * @generated from field: string market_id = 2;
+   */
+  marketId: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.OrderCancellation.
+ * Use `create(OrderCancellationSchema)` to create a new message.
+ */
+export const OrderCancellationSchema: GenMessage<OrderCancellation> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 2);
+
+/**
+ * Change an order. What is left unset or at its default stays as it is.
+ *
+ * @generated from message vega.commands.v1.OrderAmendment
+ */
+export type OrderAmendment = Message<"vega.commands.v1.OrderAmendment"> & {
+  /**
+   * The order: 64 hex digits.
+   *
+   * @generated from field: string order_id = 1;
+   */
+  orderId: string;
+
+  /**
+   * The market that it is on: 64 hex digits.
+   *
+   * @generated from field: string market_id = 2;
+   */
+  marketId: string;
+
+  /**
+   * The new price: an unsigned whole number in text, scaled to the market's decimal places.
+   *
+   * @generated from field: optional string price = 3;
+   */
+  price?: string | undefined;
+
+  /**
+   * How much to add to the size, or with a minus to take from it; 0 where `size` is set.
+   *
+   * @generated from field: int64 size_delta = 4;
+   */
+  sizeDelta: bigint;
+
+  /**
+   * The new expiry time, in Unix nanoseconds; only with TIME_IN_FORCE_GTT.
+   *
+   * @generated from field: optional int64 expires_at = 5;
+   */
+  expiresAt?: bigint | undefined;
+
+  /**
+   * The new time in force; neither TIME_IN_FORCE_GFA nor TIME_IN_FORCE_GFN.
+   *
+   * @generated from field: vega.Order.TimeInForce time_in_force = 6;
+   */
+  timeInForce: Order_TimeInForce;
+
+  /**
+   * The new offset of a pegged order: an unsigned whole number in text, scaled to the market's decimal places.
+   *
+   * @generated from field: string pegged_offset = 7;
+   */
+  peggedOffset: string;
+
+  /**
+   * The new reference of a pegged order.
+   *
+   * @generated from field: vega.PeggedReference pegged_reference = 8;
+   */
+  peggedReference: PeggedReference;
+
+  /**
+   * The new size, in the unit of the order's size; unset where `size_delta` changes it.
+   *
+   * @generated from field: optional uint64 size = 9;
+   */
+  size?: bigint | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.OrderAmendment.
+ * Use `create(OrderAmendmentSchema)` to create a new message.
+ */
+export const OrderAmendmentSchema: GenMessage<OrderAmendment> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 3);
+
+/**
+ * Submit a stop order. With both halves it is a pair: when one is triggered, the other is stopped.
+ *
+ * @generated from message vega.commands.v1.StopOrdersSubmission
+ */
+export type StopOrdersSubmission = Message<"vega.commands.v1.StopOrdersSubmission"> & {
+  /**
+   * The one that waits for the price to rise above a level.
+   *
+   * @generated from field: optional vega.commands.v1.StopOrderSetup rises_above = 1;
+   */
+  risesAbove?: StopOrderSetup | undefined;
+
+  /**
+   * The one that waits for the price to fall below a level; on the same market.
+   *
+   * @generated from field: optional vega.commands.v1.StopOrderSetup falls_below = 2;
+   */
+  fallsBelow?: StopOrderSetup | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.StopOrdersSubmission.
+ * Use `create(StopOrdersSubmissionSchema)` to create a new message.
+ */
+export const StopOrdersSubmissionSchema: GenMessage<StopOrdersSubmission> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 4);
+
+/**
+ * What a stop order waits for, and the order that it then makes.
+ *
+ * @generated from message vega.commands.v1.StopOrderSetup
+ */
+export type StopOrderSetup = Message<"vega.commands.v1.StopOrderSetup"> & {
+  /**
+   * The order to make; it must be `reduce_only`.
+   *
+   * @generated from field: vega.commands.v1.OrderSubmission order_submission = 1;
+   */
+  orderSubmission?: OrderSubmission | undefined;
+
+  /**
+   * When the stop order expires, in Unix nanoseconds; unset where it does not.
+   *
+   * @generated from field: optional int64 expires_at = 2;
+   */
+  expiresAt?: bigint | undefined;
+
+  /**
+   * What happens then; required where it expires.
+   *
+   * @generated from field: optional vega.StopOrder.ExpiryStrategy expiry_strategy = 3;
+   */
+  expiryStrategy?: StopOrder_ExpiryStrategy | undefined;
+
+  /**
+   * What gives the order its size; unset for the size in the order itself.
+   *
+   * @generated from field: optional vega.StopOrder.SizeOverrideSetting size_override_setting = 4;
+   */
+  sizeOverrideSetting?: StopOrder_SizeOverrideSetting | undefined;
+
+  /**
+   * How much of the party's position is the order's size; only where the position gives it.
+   *
+   * @generated from field: optional vega.StopOrder.SizeOverrideValue size_override_value = 5;
+   */
+  sizeOverrideValue?: StopOrder_SizeOverrideValue | undefined;
+
+  /**
+   * The level that the market's price has to pass; required.
+   *
+   * @generated from oneof vega.commands.v1.StopOrderSetup.trigger
+   */
+  trigger: {
+    /**
+     * A fixed price: an unsigned whole number in text, scaled to the market's decimal places.
+     *
+     * @generated from field: string price = 100;
+     */
+    value: string;
+    case: "price";
+  } | {
+    /**
+     * A level that trails the best price reached so far at this share of it: a decimal number in text
+     * between 0 and 1, `0.01` for 1%.
+     *
+     * @generated from field: string trailing_percent_offset = 101;
+     */
+    value: string;
+    case: "trailingPercentOffset";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.commands.v1.StopOrderSetup.
+ * Use `create(StopOrderSetupSchema)` to create a new message.
+ */
+export const StopOrderSetupSchema: GenMessage<StopOrderSetup> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 5);
+
+/**
+ * Cancel one stop order, all stop orders on a market, or all stop orders.
+ *
+ * @generated from message vega.commands.v1.StopOrdersCancellation
+ */
+export type StopOrdersCancellation = Message<"vega.commands.v1.StopOrdersCancellation"> & {
+  /**
+   * The market: 64 hex digits. Unset for all markets.
+   *
+   * @generated from field: optional string market_id = 1;
+   */
+  marketId?: string | undefined;
+
+  /**
+   * The stop order: 64 hex digits. Unset for all of the party's stop orders on the market.
+   *
+   * @generated from field: optional string stop_order_id = 2;
+   */
+  stopOrderId?: string | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.StopOrdersCancellation.
+ * Use `create(StopOrdersCancellationSchema)` to create a new message.
+ */
+export const StopOrdersCancellationSchema: GenMessage<StopOrdersCancellation> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 6);
+
+/**
+ * Carry out several commands to markets in one transaction. Orders are cancelled first, then changed, then submitted,
+ * each list in its order. A command that fails does not undo the others.
+ *
+ * @generated from message vega.commands.v1.BatchMarketInstructions
+ */
+export type BatchMarketInstructions = Message<"vega.commands.v1.BatchMarketInstructions"> & {
+  /**
+   * Orders to cancel.
+   *
+   * @generated from field: repeated vega.commands.v1.OrderCancellation cancellations = 1;
+   */
+  cancellations: OrderCancellation[];
+
+  /**
+   * Orders to change; no order twice.
+   *
+   * @generated from field: repeated vega.commands.v1.OrderAmendment amendments = 2;
+   */
+  amendments: OrderAmendment[];
+
+  /**
+   * Orders to submit.
+   *
+   * @generated from field: repeated vega.commands.v1.OrderSubmission submissions = 3;
+   */
+  submissions: OrderSubmission[];
+
+  /**
+   * Stop orders to cancel.
+   *
+   * @generated from field: repeated vega.commands.v1.StopOrdersCancellation stop_orders_cancellation = 4;
+   */
+  stopOrdersCancellation: StopOrdersCancellation[];
+
+  /**
+   * Stop orders to submit.
+   *
+   * @generated from field: repeated vega.commands.v1.StopOrdersSubmission stop_orders_submission = 5;
+   */
+  stopOrdersSubmission: StopOrdersSubmission[];
+
+  /**
+   * Margin modes to choose.
+   *
+   * @generated from field: repeated vega.commands.v1.UpdateMarginMode update_margin_mode = 6;
+   */
+  updateMarginMode: UpdateMarginMode[];
+};
+
+/**
+ * Describes the message vega.commands.v1.BatchMarketInstructions.
+ * Use `create(BatchMarketInstructionsSchema)` to create a new message.
+ */
+export const BatchMarketInstructionsSchema: GenMessage<BatchMarketInstructions> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 7);
+
+/**
+ * Choose how margin is held for the party's position on a market.
+ *
+ * @generated from message vega.commands.v1.UpdateMarginMode
+ */
+export type UpdateMarginMode = Message<"vega.commands.v1.UpdateMarginMode"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * How margin is held.
+   *
+   * @generated from field: vega.commands.v1.UpdateMarginMode.Mode mode = 2;
+   */
+  mode: UpdateMarginMode_Mode;
+
+  /**
+   * The share of the position's worth that is set aside: a decimal number in text, above 0 and at most 1, the inverse
+   * of the leverage. MODE_ISOLATED_MARGIN needs it, no other mode takes it.
+   *
+   * @generated from field: optional string margin_factor = 3;
+   */
+  marginFactor?: string | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.UpdateMarginMode.
+ * Use `create(UpdateMarginModeSchema)` to create a new message.
+ */
+export const UpdateMarginModeSchema: GenMessage<UpdateMarginMode> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 8);
+
+/**
+ * A way to hold margin.
+ *
+ * @generated from enum vega.commands.v1.UpdateMarginMode.Mode
+ */
+export enum UpdateMarginMode_Mode {
+  /**
+   * Nothing chosen; never valid.
+   *
+   * @generated from enum value: MODE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * All of the party's free funds in the asset back the position.
+   *
+   * @generated from enum value: MODE_CROSS_MARGIN = 1;
+   */
+  CROSS_MARGIN = 1,
+
+  /**
+   * Only a fixed share of the position's worth backs it.
+   *
+   * @generated from enum value: MODE_ISOLATED_MARGIN = 2;
+   */
+  ISOLATED_MARGIN = 2,
+}
+
+/**
+ * Describes the enum vega.commands.v1.UpdateMarginMode.Mode.
+ */
+export const UpdateMarginMode_ModeSchema: GenEnum<UpdateMarginMode_Mode> = /*@__PURE__*/
+  enumDesc(file_vega_commands_v1_commands, 8, 0);
+
+/**
+ * Commit to provide liquidity to a market, for a share of its fees.
+ *
+ * @generated from message vega.commands.v1.LiquidityProvisionSubmission
+ */
+export type LiquidityProvisionSubmission = Message<"vega.commands.v1.LiquidityProvisionSubmission"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * How much is committed, in the market's settlement asset: an unsigned whole number in text, scaled to the asset's
+   * decimal places.
+   *
+   * @generated from field: string commitment_amount = 2;
+   */
+  commitmentAmount: string;
+
+  /**
+   * The liquidity fee that the provider votes for, as a share of what is traded: a decimal number in text, `0.001` for
+   * 0.1%.
+   *
+   * @generated from field: string fee = 3;
+   */
+  fee: string;
+
+  /**
+   * A label for people to read; it may be empty.
+   *
+   * @generated from field: string reference = 6;
+   */
+  reference: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.LiquidityProvisionSubmission.
+ * Use `create(LiquidityProvisionSubmissionSchema)` to create a new message.
+ */
+export const LiquidityProvisionSubmissionSchema: GenMessage<LiquidityProvisionSubmission> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 9);
+
+/**
+ * Change a commitment of liquidity. What is left empty stays as it is.
+ *
+ * @generated from message vega.commands.v1.LiquidityProvisionAmendment
+ */
+export type LiquidityProvisionAmendment = Message<"vega.commands.v1.LiquidityProvisionAmendment"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * The new commitment: an unsigned whole number in text, scaled to the settlement asset's decimal places.
+   *
+   * @generated from field: string commitment_amount = 2;
+   */
+  commitmentAmount: string;
+
+  /**
+   * The new fee, as a share of what is traded: a decimal number in text.
+   *
+   * @generated from field: string fee = 3;
+   */
+  fee: string;
+
+  /**
+   * The new label.
+   *
+   * @generated from field: string reference = 6;
+   */
+  reference: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.LiquidityProvisionAmendment.
+ * Use `create(LiquidityProvisionAmendmentSchema)` to create a new message.
+ */
+export const LiquidityProvisionAmendmentSchema: GenMessage<LiquidityProvisionAmendment> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 10);
+
+/**
+ * End a commitment of liquidity.
+ *
+ * @generated from message vega.commands.v1.LiquidityProvisionCancellation
+ */
+export type LiquidityProvisionCancellation = Message<"vega.commands.v1.LiquidityProvisionCancellation"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.LiquidityProvisionCancellation.
+ * Use `create(LiquidityProvisionCancellationSchema)` to create a new message.
+ */
+export const LiquidityProvisionCancellationSchema: GenMessage<LiquidityProvisionCancellation> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 11);
+
+/**
+ * Start an automated market maker on a market: it quotes prices along a curve that the command describes.
+ *
+ * @generated from message vega.commands.v1.SubmitAMM
+ */
+export type SubmitAMM = Message<"vega.commands.v1.SubmitAMM"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * How much is committed, in the market's settlement asset: an unsigned whole number in text, scaled to the asset's
+   * decimal places.
+   *
+   * @generated from field: string commitment_amount = 2;
+   */
+  commitmentAmount: string;
+
+  /**
+   * How far the price may slip if it has to trade at once to reach its curve: a decimal number in text, above 0 and at
+   * most 1, `0.01` for 1%.
+   *
+   * @generated from field: string slippage_tolerance = 3;
+   */
+  slippageTolerance: string;
+
+  /**
+   * The curve.
+   *
+   * @generated from field: vega.commands.v1.SubmitAMM.ConcentratedLiquidityParameters concentrated_liquidity_parameters = 4;
+   */
+  concentratedLiquidityParameters?: SubmitAMM_ConcentratedLiquidityParameters | undefined;
+
+  /**
+   * The liquidity fee that it votes for, as a share of what is traded: a decimal number in text.
+   *
+   * @generated from field: string proposed_fee = 5;
+   */
+  proposedFee: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.SubmitAMM.
+ * Use `create(SubmitAMMSchema)` to create a new message.
+ */
+export const SubmitAMMSchema: GenMessage<SubmitAMM> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 12);
+
+/**
+ * The curve. It has a lower half, an upper half or both.
+ *
+ * @generated from message vega.commands.v1.SubmitAMM.ConcentratedLiquidityParameters
+ */
+export type SubmitAMM_ConcentratedLiquidityParameters = Message<"vega.commands.v1.SubmitAMM.ConcentratedLiquidityParameters"> & {
+  /**
+   * Price at which the upper half ends: an unsigned whole number in text, scaled to the market's decimal places, above
+   * the base. Unset for no upper half.
+   *
+   * @generated from field: optional string upper_bound = 1;
+   */
+  upperBound?: string | undefined;
+
+  /**
+   * Price at which the lower half ends: an unsigned whole number in text, scaled to the market's decimal places, below
+   * the base. Unset for no lower half.
+   *
+   * @generated from field: optional string lower_bound = 2;
+   */
+  lowerBound?: string | undefined;
+
+  /**
+   * Price at which it holds no position: an unsigned whole number in text, scaled to the market's decimal places.
+   *
+   * @generated from field: string base = 3;
+   */
+  base: string;
+
+  /**
+   * Leverage of its position at the upper bound: a decimal number in text; unset for what the market's risk allows.
+   *
+   * @generated from field: optional string leverage_at_upper_bound = 4;
+   */
+  leverageAtUpperBound?: string | undefined;
+
+  /**
+   * Leverage of its position at the lower bound: a decimal number in text; unset for what the market's risk allows.
+   *
+   * @generated from field: optional string leverage_at_lower_bound = 5;
+   */
+  leverageAtLowerBound?: string | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.SubmitAMM.ConcentratedLiquidityParameters.
+ * Use `create(SubmitAMM_ConcentratedLiquidityParametersSchema)` to create a new message.
+ */
+export const SubmitAMM_ConcentratedLiquidityParametersSchema: GenMessage<SubmitAMM_ConcentratedLiquidityParameters> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 12, 0);
+
+/**
+ * Change an automated market maker. What is left unset stays as it is.
+ *
+ * @generated from message vega.commands.v1.AmendAMM
+ */
+export type AmendAMM = Message<"vega.commands.v1.AmendAMM"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * The new commitment: an unsigned whole number in text, scaled to the settlement asset's decimal places.
+   *
+   * @generated from field: optional string commitment_amount = 2;
+   */
+  commitmentAmount?: string | undefined;
+
+  /**
+   * How far the price may slip if it has to trade at once to reach its new curve: a decimal number in text, above 0 and
+   * at most 1. It is always required.
+   *
+   * @generated from field: string slippage_tolerance = 3;
+   */
+  slippageTolerance: string;
+
+  /**
+   * The new curve.
+   *
+   * @generated from field: optional vega.commands.v1.AmendAMM.ConcentratedLiquidityParameters concentrated_liquidity_parameters = 4;
+   */
+  concentratedLiquidityParameters?: AmendAMM_ConcentratedLiquidityParameters | undefined;
+
+  /**
+   * The new fee, as a share of what is traded: a decimal number in text.
+   *
+   * @generated from field: optional string proposed_fee = 5;
+   */
+  proposedFee?: string | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.AmendAMM.
+ * Use `create(AmendAMMSchema)` to create a new message.
+ */
+export const AmendAMMSchema: GenMessage<AmendAMM> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 13);
+
+/**
+ * The new curve. Give it in full, as for SubmitAMM: what becomes of a part left out is for the network to say.
+ *
+ * @generated from message vega.commands.v1.AmendAMM.ConcentratedLiquidityParameters
+ */
+export type AmendAMM_ConcentratedLiquidityParameters = Message<"vega.commands.v1.AmendAMM.ConcentratedLiquidityParameters"> & {
+  /**
+   * Price at which the upper half ends: an unsigned whole number in text, scaled to the market's decimal places, above
+   * the base.
+   *
+   * @generated from field: optional string upper_bound = 1;
+   */
+  upperBound?: string | undefined;
+
+  /**
+   * Price at which the lower half ends: an unsigned whole number in text, scaled to the market's decimal places, below
+   * the base.
+   *
+   * @generated from field: optional string lower_bound = 2;
+   */
+  lowerBound?: string | undefined;
+
+  /**
+   * Price at which it holds no position: an unsigned whole number in text, scaled to the market's decimal places.
+   *
+   * @generated from field: string base = 3;
+   */
+  base: string;
+
+  /**
+   * Leverage of its position at the upper bound: a decimal number in text.
+   *
+   * @generated from field: optional string leverage_at_upper_bound = 4;
+   */
+  leverageAtUpperBound?: string | undefined;
+
+  /**
+   * Leverage of its position at the lower bound: a decimal number in text.
+   *
+   * @generated from field: optional string leverage_at_lower_bound = 5;
+   */
+  leverageAtLowerBound?: string | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.AmendAMM.ConcentratedLiquidityParameters.
+ * Use `create(AmendAMM_ConcentratedLiquidityParametersSchema)` to create a new message.
+ */
+export const AmendAMM_ConcentratedLiquidityParametersSchema: GenMessage<AmendAMM_ConcentratedLiquidityParameters> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 13, 0);
+
+/**
+ * End an automated market maker.
+ *
+ * @generated from message vega.commands.v1.CancelAMM
+ */
+export type CancelAMM = Message<"vega.commands.v1.CancelAMM"> & {
+  /**
+   * The market: 64 hex digits.
+   *
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * How its position is given up.
+   *
+   * @generated from field: vega.commands.v1.CancelAMM.Method method = 2;
+   */
+  method: CancelAMM_Method;
+};
+
+/**
+ * Describes the message vega.commands.v1.CancelAMM.
+ * Use `create(CancelAMMSchema)` to create a new message.
+ */
+export const CancelAMMSchema: GenMessage<CancelAMM> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 14);
+
+/**
+ * How its position is given up.
+ *
+ * @generated from enum vega.commands.v1.CancelAMM.Method
+ */
+export enum CancelAMM_Method {
+  /**
+   * Nothing said; never valid.
+   *
+   * @generated from enum value: METHOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * At once: the network takes it over, with the margin that it needs.
+   *
+   * @generated from enum value: METHOD_IMMEDIATE = 1;
+   */
+  IMMEDIATE = 1,
+
+  /**
+   * Little by little: it only makes trades that bring its position nearer to zero, and ends there.
+   *
+   * @generated from enum value: METHOD_REDUCE_ONLY = 2;
+   */
+  REDUCE_ONLY = 2,
+}
+
+/**
+ * Describes the enum vega.commands.v1.CancelAMM.Method.
+ */
+export const CancelAMM_MethodSchema: GenEnum<CancelAMM_Method> = /*@__PURE__*/
+  enumDesc(file_vega_commands_v1_commands, 14, 0);
+
+/**
+ * Withdraw an asset from the network to another chain.
+ *
+ * @generated from message vega.commands.v1.WithdrawSubmission
+ */
+export type WithdrawSubmission = Message<"vega.commands.v1.WithdrawSubmission"> & {
+  /**
+   * How much: an unsigned whole number in text, scaled to the asset's decimal places.
+   *
+   * @generated from field: string amount = 1;
+   */
+  amount: string;
+
+  /**
+   * The asset: 64 hex digits.
+   *
+   * @generated from field: string asset = 2;
+   */
+  asset: string;
+
+  /**
+   * Where it goes on the other chain.
+   *
+   * @generated from field: vega.WithdrawExt ext = 3;
+   */
+  ext?: WithdrawExt | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.WithdrawSubmission.
+ * Use `create(WithdrawSubmissionSchema)` to create a new message.
+ */
+export const WithdrawSubmissionSchema: GenMessage<WithdrawSubmission> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 15);
+
+/**
+ * Transfer an asset from an account of the sender to another account, once or again and again.
+ *
+ * @generated from message vega.commands.v1.Transfer
+ */
+export type Transfer = Message<"vega.commands.v1.Transfer"> & {
+  /**
+   * The kind of account that is debited: ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_VESTED_REWARDS.
+   *
+   * @generated from field: vega.AccountType from_account_type = 1;
+   */
+  fromAccountType: AccountType;
+
+  /**
+   * Who is credited: a public key in hex; 64 zeros for an account of the network.
+   *
+   * @generated from field: string to = 2;
+   */
+  to: string;
+
+  /**
+   * The kind of account that is credited.
+   *
+   * @generated from field: vega.AccountType to_account_type = 3;
+   */
+  toAccountType: AccountType;
+
+  /**
+   * The asset: 64 hex digits.
+   *
+   * @generated from field: string asset = 4;
+   */
+  asset: string;
+
+  /**
+   * How much: an unsigned whole number in text, scaled to the asset's decimal places.
+   *
+   * @generated from field: string amount = 5;
+   */
+  amount: string;
+
+  /**
+   * A label for people to read, of at most 100 characters; it may be empty.
+   *
+   * @generated from field: string reference = 6;
+   */
+  reference: string;
+
+  /**
+   * Owner of the account that is debited, where that is not the sender's own key but one derived from it: a key in hex.
+   * Unset, the sender.
+   *
+   * @generated from field: optional string from = 7;
+   */
+  from?: string | undefined;
+
+  /**
+   * How often.
+   *
+   * @generated from oneof vega.commands.v1.Transfer.kind
+   */
+  kind: {
+    /**
+     * Once.
+     *
+     * @generated from field: vega.commands.v1.OneOffTransfer one_off = 101;
+     */
+    value: OneOffTransfer;
+    case: "oneOff";
+  } | {
+    /**
+     * Once in every epoch.
+     *
+     * @generated from field: vega.commands.v1.RecurringTransfer recurring = 102;
+     */
+    value: RecurringTransfer;
+    case: "recurring";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.commands.v1.Transfer.
+ * Use `create(TransferSchema)` to create a new message.
+ */
+export const TransferSchema: GenMessage<Transfer> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 16);
+
+/**
+ * When a transfer that happens once happens.
+ *
+ * @generated from message vega.commands.v1.OneOffTransfer
+ */
+export type OneOffTransfer = Message<"vega.commands.v1.OneOffTransfer"> & {
+  /**
+   * When the receiver is credited, in Unix nanoseconds; 0 for at once.
+   *
+   * @generated from field: int64 deliver_on = 1;
+   */
+  deliverOn: bigint;
+};
+
+/**
+ * Describes the message vega.commands.v1.OneOffTransfer.
+ * Use `create(OneOffTransferSchema)` to create a new message.
+ */
+export const OneOffTransferSchema: GenMessage<OneOffTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 17);
+
+/**
+ * When a transfer that happens again and again happens, and how its amount changes.
+ *
+ * @generated from message vega.commands.v1.RecurringTransfer
+ */
+export type RecurringTransfer = Message<"vega.commands.v1.RecurringTransfer"> & {
+  /**
+   * Number of the first epoch that it happens in; not 0.
+   *
+   * @generated from field: uint64 start_epoch = 1;
+   */
+  startEpoch: bigint;
+
+  /**
+   * Number of the last epoch that it happens in; unset for no end.
+   *
+   * @generated from field: optional uint64 end_epoch = 2;
+   */
+  endEpoch?: bigint | undefined;
+
+  /**
+   * What the amount is multiplied by from one epoch to the next: a decimal number in text, above 0; `1` keeps it.
+   *
+   * @generated from field: string factor = 3;
+   */
+  factor: string;
+
+  /**
+   * How it becomes rewards; for transfers to accounts for rewards, which need it.
+   *
+   * @generated from field: vega.DispatchStrategy dispatch_strategy = 4;
+   */
+  dispatchStrategy?: DispatchStrategy | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.RecurringTransfer.
+ * Use `create(RecurringTransferSchema)` to create a new message.
+ */
+export const RecurringTransferSchema: GenMessage<RecurringTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 18);
+
+/**
+ * End a recurring transfer.
+ *
+ * @generated from message vega.commands.v1.CancelTransfer
+ */
+export type CancelTransfer = Message<"vega.commands.v1.CancelTransfer"> & {
+  /**
+   * The transfer: 64 hex digits.
+   *
+   * @generated from field: string transfer_id = 1;
+   */
+  transferId: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.CancelTransfer.
+ * Use `create(CancelTransferSchema)` to create a new message.
+ */
+export const CancelTransferSchema: GenMessage<CancelTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 19);
+
+/**
+ * Delegate stake to a validator.
+ *
+ * @generated from message vega.commands.v1.DelegateSubmission
+ */
+export type DelegateSubmission = Message<"vega.commands.v1.DelegateSubmission"> & {
+  /**
+   * The validator's node: 64 hex digits.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * How much: an unsigned whole number in text, scaled to the staking token's decimal places.
+   *
+   * @generated from field: string amount = 2;
+   */
+  amount: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.DelegateSubmission.
+ * Use `create(DelegateSubmissionSchema)` to create a new message.
+ */
+export const DelegateSubmissionSchema: GenMessage<DelegateSubmission> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 20);
+
+/**
+ * Take delegated stake back from a validator.
+ *
+ * @generated from message vega.commands.v1.UndelegateSubmission
+ */
+export type UndelegateSubmission = Message<"vega.commands.v1.UndelegateSubmission"> & {
+  /**
+   * The validator's node: 64 hex digits.
+   *
+   * @generated from field: string node_id = 1;
+   */
+  nodeId: string;
+
+  /**
+   * How much: an unsigned whole number in text, scaled to the staking token's decimal places; empty for all.
+   *
+   * @generated from field: string amount = 2;
+   */
+  amount: string;
+
+  /**
+   * When it is taken back.
+   *
+   * @generated from field: vega.commands.v1.UndelegateSubmission.Method method = 3;
+   */
+  method: UndelegateSubmission_Method;
+};
+
+/**
+ * Describes the message vega.commands.v1.UndelegateSubmission.
+ * Use `create(UndelegateSubmissionSchema)` to create a new message.
+ */
+export const UndelegateSubmissionSchema: GenMessage<UndelegateSubmission> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 21);
+
+/**
+ * When it is taken back.
+ *
+ * @generated from enum vega.commands.v1.UndelegateSubmission.Method
+ */
+export enum UndelegateSubmission_Method {
+  /**
+   * Nothing said; say which.
+   *
+   * @generated from enum value: METHOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * At once, without the current epoch's rewards for it.
+   *
+   * @generated from enum value: METHOD_NOW = 1;
+   */
+  NOW = 1,
+
+  /**
+   * When the current epoch ends, with its rewards.
+   *
+   * @generated from enum value: METHOD_AT_END_OF_EPOCH = 2;
+   */
+  AT_END_OF_EPOCH = 2,
+}
+
+/**
+ * Describes the enum vega.commands.v1.UndelegateSubmission.Method.
+ */
+export const UndelegateSubmission_MethodSchema: GenEnum<UndelegateSubmission_Method> = /*@__PURE__*/
+  enumDesc(file_vega_commands_v1_commands, 21, 0);
+
+/**
+ * Vote on a proposal.
+ *
+ * @generated from message vega.commands.v1.VoteSubmission
+ */
+export type VoteSubmission = Message<"vega.commands.v1.VoteSubmission"> & {
+  /**
+   * The proposal: 64 hex digits.
+   *
+   * @generated from field: string proposal_id = 1;
+   */
+  proposalId: string;
+
+  /**
+   * For or against.
+   *
+   * @generated from field: vega.Vote.Value value = 2;
+   */
+  value: Vote_Value;
+};
+
+/**
+ * Describes the message vega.commands.v1.VoteSubmission.
+ * Use `create(VoteSubmissionSchema)` to create a new message.
+ */
+export const VoteSubmissionSchema: GenMessage<VoteSubmission> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 22);
+
+/**
+ * Found a referral set, whose members pay lower fees together, and, if wanted, a team.
+ *
+ * @generated from message vega.commands.v1.CreateReferralSet
+ */
+export type CreateReferralSet = Message<"vega.commands.v1.CreateReferralSet"> & {
+  /**
+   * Whether it is a team as well, which competes with other teams.
+   *
+   * @generated from field: bool is_team = 1;
+   */
+  isTeam: boolean;
+
+  /**
+   * What the team is like; required for a team.
+   *
+   * @generated from field: optional vega.commands.v1.CreateReferralSet.Team team = 2;
+   */
+  team?: CreateReferralSet_Team | undefined;
+
+  /**
+   * Whether to found the team alone, without a referral set.
+   *
+   * @generated from field: bool do_not_create_referral_set = 3;
+   */
+  doNotCreateReferralSet: boolean;
+};
+
+/**
+ * Describes the message vega.commands.v1.CreateReferralSet.
+ * Use `create(CreateReferralSetSchema)` to create a new message.
+ */
+export const CreateReferralSetSchema: GenMessage<CreateReferralSet> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 23);
+
+/**
+ * What the team is like.
+ *
+ * @generated from message vega.commands.v1.CreateReferralSet.Team
+ */
+export type CreateReferralSet_Team = Message<"vega.commands.v1.CreateReferralSet.Team"> & {
+  /**
+   * Its name; at most 100 characters.
+   *
+   * @generated from field: string name = 10;
+   */
+  name: string;
+
+  /**
+   * URL of its home page; at most 200 characters.
+   *
+   * @generated from field: optional string team_url = 11;
+   */
+  teamUrl?: string | undefined;
+
+  /**
+   * URL of its picture; at most 200 characters.
+   *
+   * @generated from field: optional string avatar_url = 12;
+   */
+  avatarUrl?: string | undefined;
+
+  /**
+   * Whether it is closed to all but those on `allow_list`.
+   *
+   * @generated from field: bool closed = 13;
+   */
+  closed: boolean;
+
+  /**
+   * Public keys in hex of those that may join though it is closed.
+   *
+   * @generated from field: repeated string allow_list = 14;
+   */
+  allowList: string[];
+};
+
+/**
+ * Describes the message vega.commands.v1.CreateReferralSet.Team.
+ * Use `create(CreateReferralSet_TeamSchema)` to create a new message.
+ */
+export const CreateReferralSet_TeamSchema: GenMessage<CreateReferralSet_Team> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 23, 0);
+
+/**
+ * Change a referral set or its team. What is left unset stays as it is.
+ *
+ * @generated from message vega.commands.v1.UpdateReferralSet
+ */
+export type UpdateReferralSet = Message<"vega.commands.v1.UpdateReferralSet"> & {
+  /**
+   * The referral set: 64 hex digits.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Whether it is a team as well.
+   *
+   * @generated from field: bool is_team = 2;
+   */
+  isTeam: boolean;
+
+  /**
+   * What is new about the team; required for a team.
+   *
+   * @generated from field: optional vega.commands.v1.UpdateReferralSet.Team team = 3;
+   */
+  team?: UpdateReferralSet_Team | undefined;
+};
+
+/**
+ * Describes the message vega.commands.v1.UpdateReferralSet.
+ * Use `create(UpdateReferralSetSchema)` to create a new message.
+ */
+export const UpdateReferralSetSchema: GenMessage<UpdateReferralSet> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 24);
+
+/**
+ * What is new about the team.
+ *
+ * @generated from message vega.commands.v1.UpdateReferralSet.Team
+ */
+export type UpdateReferralSet_Team = Message<"vega.commands.v1.UpdateReferralSet.Team"> & {
+  /**
+   * Its new name; at most 100 characters.
+   *
+   * @generated from field: optional string name = 10;
+   */
+  name?: string | undefined;
+
+  /**
+   * The new URL of its home page; at most 200 characters.
+   *
+   * @generated from field: optional string team_url = 11;
+   */
+  teamUrl?: string | undefined;
+
+  /**
+   * The new URL of its picture; at most 200 characters.
+   *
+   * @generated from field: optional string avatar_url = 12;
+   */
+  avatarUrl?: string | undefined;
+
+  /**
+   * Whether it is now closed to all but those on `allow_list`.
+   *
+   * @generated from field: optional bool closed = 13;
+   */
+  closed?: boolean | undefined;
+
+  /**
+   * Public keys in hex of those that may now join though it is closed; the list is replaced as a whole.
+   *
+   * @generated from field: repeated string allow_list = 14;
+   */
+  allowList: string[];
+};
+
+/**
+ * Describes the message vega.commands.v1.UpdateReferralSet.Team.
+ * Use `create(UpdateReferralSet_TeamSchema)` to create a new message.
+ */
+export const UpdateReferralSet_TeamSchema: GenMessage<UpdateReferralSet_Team> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 24, 0);
+
+/**
+ * Join a referral set by its code.
+ *
+ * @generated from message vega.commands.v1.ApplyReferralCode
+ */
+export type ApplyReferralCode = Message<"vega.commands.v1.ApplyReferralCode"> & {
+  /**
+   * The code: the referral set's identifier, 64 hex digits.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Whether to join the set alone, and not the team that it may be.
+   *
+   * @generated from field: bool do_not_join_team = 2;
+   */
+  doNotJoinTeam: boolean;
+};
+
+/**
+ * Describes the message vega.commands.v1.ApplyReferralCode.
+ * Use `create(ApplyReferralCodeSchema)` to create a new message.
+ */
+export const ApplyReferralCodeSchema: GenMessage<ApplyReferralCode> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 25);
+
+/**
+ * Join a team, or go over to it from another.
+ *
+ * @generated from message vega.commands.v1.JoinTeam
+ */
+export type JoinTeam = Message<"vega.commands.v1.JoinTeam"> & {
+  /**
+   * The team: 64 hex digits.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message vega.commands.v1.JoinTeam.
+ * Use `create(JoinTeamSchema)` to create a new message.
+ */
+export const JoinTeamSchema: GenMessage<JoinTeam> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 26);
+
+/**
+ * Change what the party publishes about itself. Both fields replace what was there.
+ *
+ * @generated from message vega.commands.v1.UpdatePartyProfile
+ */
+export type UpdatePartyProfile = Message<"vega.commands.v1.UpdatePartyProfile"> & {
+  /**
+   * The name that the party goes by; at most 32 characters.
+   *
+   * @generated from field: string alias = 1;
+   */
+  alias: string;
+
+  /**
+   * Facts about the party; at most 10, no key twice.
+   *
+   * @generated from field: repeated vega.Metadata metadata = 2;
+   */
+  metadata: Metadata[];
+};
+
+/**
+ * Describes the message vega.commands.v1.UpdatePartyProfile.
+ * Use `create(UpdatePartyProfileSchema)` to create a new message.
+ */
+export const UpdatePartyProfileSchema: GenMessage<UpdatePartyProfile> = /*@__PURE__*/
+  messageDesc(file_vega_commands_v1_commands, 27);
 
