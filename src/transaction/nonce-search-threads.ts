@@ -1,0 +1,140 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { CanceledError } from "../errors.js";
+import { NONCE_END, type NonceSearch, nonceSearchModule } from "./nonce-search.js";
+
+/** How many nonces a thread takes at a time: about a millisecond's worth, after which it sees what else there is. */
+const BLOCK_SIZE = 4096n;
+
+/** What the threads of a search share: the number of the next block to take, and that of the block to stop before. */
+const NEXT = 0;
+const END = 1;
+
+/**
+ * What each thread runs. It is a text because a text is found wherever this module ends up: in the sources, in dist, in a
+ * bundle; and `getBuiltinModule` works whether Node takes a text for CommonJS or for an ES module.
+ *
+ * Blocks are taken in ascending order, and whoever finds a nonce lowers the end to its block. So when all threads have
+ * answered, every nonce below the smallest found was tried, however the threads were scheduled.
+ */
+const THREAD = `
+const { parentPort, workerData } = process.getBuiltinModule("node:worker_threads");
+const { module, BLOCK_SIZE, NONCE_END, NEXT, END } = workerData;
+const { memory, prefixAddress, search } = new WebAssembly.Instance(module).exports;
+const jobs = [];
+
+parentPort.on("message", (job) => {
+  if (jobs.push(job) === 1) setImmediate(searchBlock);
+});
+
+// Searches run by turns, a block each, so that a long one does not keep a short one waiting.
+function searchBlock() {
+  const job = jobs.shift();
+  const { id, prefix, difficulty, blocks } = job;
+  const block = Atomics.add(blocks, NEXT, 1n);
+  if (block >= Atomics.load(blocks, END)) {
+    parentPort.postMessage({ id });
+  } else {
+    const first = job.first + block * BLOCK_SIZE;
+    const left = NONCE_END - first;
+    new Uint8Array(memory.buffer).set(prefix, prefixAddress.value);
+    const index = search(prefix.length, first, Number(left < BLOCK_SIZE ? left : BLOCK_SIZE), difficulty);
+    if (index < 0) {
+      jobs.push(job);
+    } else {
+      let end = Atomics.load(blocks, END);
+      while (block < end) end = Atomics.compareExchange(blocks, END, end, block);
+      parentPort.postMessage({ id, nonce: first + BigInt(index) });
+    }
+  }
+  if (jobs.length > 0) setImmediate(searchBlock);
+}
+`;
+
+/** What a thread answers: the smallest nonce that it found, if it found any before the search ended. */
+interface Answer {
+  readonly id: number;
+  readonly nonce?: bigint;
+}
+
+/** A thread, and the searches that it has not answered yet. */
+interface Thread {
+  readonly worker: Worker;
+  readonly pending: Map<number, { resolve(answer: Answer): void; reject(error: unknown): void }>;
+}
+
+/** The threads that are running. Idle ones wait for the next search, and do not keep the process alive. */
+const threads: Thread[] = [];
+
+let lastId = 0;
+
+/**
+ * Searches all nonces from `search.first` on, in threads that are started when first needed.
+ *
+ * @param count - How many threads search.
+ * @returns The smallest nonce that will do, whatever `count` is; `undefined` if none up to 2^64 - 1 will.
+ * @throws CanceledError once the signal is aborted; the threads stop within a block.
+ */
+export async function searchNoncesInThreads(
+  search: NonceSearch,
+  count: number,
+  signal: AbortSignal | undefined,
+): Promise<bigint | undefined> {
+  const blocks = new BigUint64Array(new SharedArrayBuffer(16));
+  blocks[END] = (NONCE_END - search.first + BLOCK_SIZE - 1n) / BLOCK_SIZE;
+  const job = { ...search, id: ++lastId, blocks };
+
+  let cancel = (): void => {};
+  const canceled = new Promise<never>((_, reject) => {
+    cancel = () => reject(new CanceledError({ cause: signal?.reason }));
+  });
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    const answers = leastBusyThreads(count).map((thread) => ask(thread, job));
+    const nonces = (await Promise.race([Promise.all(answers), canceled])).flatMap(({ nonce }) => nonce ?? []);
+    return nonces.reduce<bigint | undefined>(
+      (least, nonce) => (least === undefined || nonce < least ? nonce : least),
+      undefined,
+    );
+  } finally {
+    Atomics.store(blocks, END, 0n);
+    signal?.removeEventListener("abort", cancel);
+  }
+}
+
+/** Gives `count` threads, idle ones first; starts some while there are fewer than processors, or than `count`. */
+function leastBusyThreads(count: number): Thread[] {
+  const most = Math.max(count, availableParallelism());
+  let idle = threads.filter(({ pending }) => pending.size === 0).length;
+  for (; idle < count && threads.length < most; idle++) threads.push(startThread());
+  return threads.toSorted((a, b) => a.pending.size - b.pending.size).slice(0, count);
+}
+
+function startThread(): Thread {
+  const worker = new Worker(THREAD, {
+    eval: true,
+    // Flags of the process, such as loaders and --input-type, are of no use to the thread, and may break it.
+    execArgv: [],
+    workerData: { module: nonceSearchModule(), BLOCK_SIZE, NONCE_END, NEXT, END },
+  });
+  const thread: Thread = { worker, pending: new Map() };
+  worker.unref();
+  worker.on("message", (answer: Answer) => {
+    thread.pending.get(answer.id)?.resolve(answer);
+    thread.pending.delete(answer.id);
+    if (thread.pending.size === 0) worker.unref();
+  });
+  worker.on("error", (error) => {
+    threads.splice(threads.indexOf(thread), 1);
+    for (const { reject } of thread.pending.values()) reject(error);
+  });
+  return thread;
+}
+
+function ask({ worker, pending }: Thread, job: NonceSearch & { readonly id: number }): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    pending.set(job.id, { resolve, reject });
+    worker.ref();
+    worker.postMessage(job);
+  });
+}

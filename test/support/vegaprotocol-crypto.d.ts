@@ -1,0 +1,13 @@
+// The package has no types of its own. This is what the tests use of it.
+declare module "@vegaprotocol/crypto/pow" {
+  /** Finds the first nonce from `startNonce` on, one thread, difficulty 1 to 50; `nonce` is undefined if there is none. */
+  export function solve(
+    difficulty: number,
+    blockHash: string,
+    tid: string,
+    startNonce?: bigint,
+    endNonce?: bigint,
+  ): Promise<{ nonce: bigint | undefined; tid: string; hashFunction: string }>;
+
+  export function verify(difficulty: number, blockHash: string, tid: string, nonce: bigint): Promise<boolean>;
+}
