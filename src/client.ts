@@ -88,6 +88,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
           range,
           { ...exportOptions, onProgress },
           checked.limits.maxArchiveBytes,
+          fail,
         );
 
       /** Nothing of a file has been handed out when it fails, so it may be fetched again over another transport. */
@@ -114,6 +115,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
         chunks: () => failingWith(exported.chunks(), fail),
         bytes: () => failingWith(exported.bytes(), fail),
         saveTo,
+        files: () => exported.files(),
+        rows: (rowOptions) => exported.rows(rowOptions),
         toZip: () => exported.toZip().catch(fail),
       };
     },

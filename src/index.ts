@@ -13,10 +13,33 @@ export {
   TradewireError,
   type TypedObject,
 } from "./errors.js";
-export type { ArchiveEntry } from "./history/archive.js";
+export {
+  type Archive,
+  type ArchiveEntry,
+  type ArchiveFile,
+  type ArchiveOptions,
+  type ArchiveSource,
+  mergeArchives,
+  openArchive,
+  type RowOptions,
+} from "./history/archive/index.js";
 export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./history/archive-name.js";
 export { type AssembleOptions, assemble } from "./history/assemble.js";
 export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunk.js";
+export {
+  type CsvBatch,
+  type CsvDecodeOptions,
+  type CsvFormat,
+  type CsvRecord,
+  type CsvRow,
+  type CsvRows,
+  type CsvSource,
+  csvRecords,
+  csvRows,
+  decodeCsv,
+  encodeCsv,
+} from "./history/csv/index.js";
+export type { SavedArchive } from "./history/download.js";
 export type { ExportOptions, ExportProgress, NetworkHistoryExport, SavedExport } from "./history/export.js";
 export type { ExportRequest } from "./history/request.js";
 export { type TableName, tableNames } from "./history/table.js";

@@ -1,7 +1,5 @@
-import { once } from "node:events";
-import { PassThrough, Readable } from "node:stream";
-import { ZipFile } from "yazl";
 import { RequestError } from "../errors.js";
+import { writeArchiveFiles } from "../history/archive/index.js";
 import { csvName } from "../history/archive-name.js";
 import type { TableName } from "../history/table.js";
 import type { Database, Segment } from "./database.js";
@@ -36,31 +34,12 @@ export async function* writeArchive(database: Database, options: ArchiveOptions)
     throw new RequestError(range.reason, { advice: "Ask for whole history segments." });
   }
   const spans = spansOf(range.segments);
-  const zip = new ZipFile();
-  const output = new PassThrough();
-  zip.outputStream.pipe(output);
-  let source: Readable | undefined;
-  for (const span of spans) {
-    zip.addReadStreamLazy(fileName(span, options, spans.length > 1), entryOptions, (callback) => {
-      source = Readable.from(copySegments(database, options.table, span));
-      source.on("error", (error) => output.destroy(error));
-      callback(null, source);
-    });
-  }
-  zip.end();
-  try {
-    yield* inParts(output);
-  } finally {
-    output.destroy();
-    source?.destroy();
-    if (source?.closed === false) {
-      await once(source, "close");
-    }
-  }
+  const files = spans.map((span) => ({
+    name: fileName(span, options, spans.length > 1),
+    content: () => copySegments(database, options.table, span),
+  }));
+  yield* inParts(writeArchiveFiles(files));
 }
-
-// DOS times have no zone and are written in the local one, so this one is local too.
-const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
 
 /** The segments, split where the version of the database schema changes. No span is empty. */
 function spansOf(segments: readonly Segment[]): Segment[][] {

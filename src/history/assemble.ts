@@ -5,7 +5,7 @@ import { NodeError, ProtocolError } from "../errors.js";
 import { isTypeUrl } from "../json/any.js";
 import { readErrorObject } from "../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../json/values.js";
-import { createArchiveEnd } from "./archive-end.js";
+import { type ArchiveEnd, createArchiveEnd } from "./archive-end.js";
 import type { ExportChunk, ExportResult } from "./chunk.js";
 
 /** The media type of an export's body (specification, 4.1). */
@@ -59,6 +59,16 @@ export async function* assemble(
       "Check the node; it ended the export with no data.",
     );
   }
+  checkEnd(end);
+}
+
+/**
+ * Check how a stream ended that held an archive and was watched for the archive's end.
+ *
+ * @throws {@link NodeError} where an error object follows the archive, or stands where it broke off
+ * @throws {@link ProtocolError} where the archive has not ended, or something else follows it
+ */
+export function checkEnd(end: ArchiveEnd): void {
   try {
     end.finish();
   } catch (reason) {

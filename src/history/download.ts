@@ -3,7 +3,7 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "nod
 import { basename, dirname, join, resolve } from "node:path";
 import type { TradewireError } from "../errors.js";
 import { fileError } from "../file-error.js";
-import { type ArchiveEntry, listEntries } from "./archive.js";
+import { type ArchiveEntry, listEntries } from "./archive/index.js";
 
 /** Bytes are gathered up to this many before they are written. */
 const WRITE_SIZE = 1024 * 1024;

@@ -1,10 +1,11 @@
-import { Code } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
-import JSZip from "jszip";
+import type JSZip from "jszip";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
-import { NodeError, ProtocolError, type TypedObject } from "../errors.js";
+import { NodeError, type TypedObject } from "../errors.js";
+import { type Archive, type ArchiveFile, openArchive, type RowOptions, zipInMemory } from "./archive/index.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunk.js";
+import type { CsvRecord } from "./csv/index.js";
 import { type SavedArchive, saveArchive } from "./download.js";
 import { type ExportedRange, fileNameFor } from "./file-name.js";
 
@@ -40,7 +41,7 @@ export interface SavedExport extends SavedArchive {
 /**
  * An export of network history that can be consumed in several ways. Each of them calls the node once more.
  */
-export interface NetworkHistoryExport {
+export interface NetworkHistoryExport extends Archive {
   /**
    * The chunks (specification, 2.7), held to the rules of the stream. An error is the last chunk; it is then thrown too,
    * so that it cannot be missed.
@@ -58,9 +59,17 @@ export interface NetworkHistoryExport {
    */
   saveTo(target: string, options?: { readonly force?: boolean }): Promise<SavedExport>;
   /**
+   * The files of the archive as they arrive. Their names, where they parse, must cover what was asked for from end to end.
+   *
+   * What arrives is taken no faster than the rows are. If this throws, rows are missing behind those that came before.
+   */
+  files(): AsyncIterable<ArchiveFile>;
+  /** The rows of all files, in the order of their blocks; all else is as with `files()`. */
+  rows(options?: RowOptions): AsyncIterable<CsvRecord>;
+  /**
    * Take the archive into memory.
    *
-   * @throws {@link ProtocolError} where it is larger than the limit `maxArchiveBytes`
+   * @throws {@link ProtocolError} where it is broken, larger than the limit `maxArchiveBytes`, or inflates to more than 1 GiB
    */
   toZip(): Promise<JSZip>;
 }
@@ -76,9 +85,12 @@ export function createExport(
   exported: ExportedRange,
   { signal, onProgress, extensions = "required" }: ExportOptions,
   maxArchiveBytes: number,
+  fail: (reason: unknown) => never,
 ): NetworkHistoryExport {
-  async function* results(onHeader?: (header: Headers) => void): AsyncGenerator<ExportResult> {
-    const call = createLinkedAbortController(signal);
+  async function* results(
+    onHeader?: (header: Headers) => void,
+    call = createLinkedAbortController(signal),
+  ): AsyncGenerator<ExportResult> {
     let thrown: NodeError | undefined;
     async function* remembering(messages: AsyncIterable<HttpBody>): AsyncGenerator<HttpBody> {
       try {
@@ -110,13 +122,32 @@ export function createExport(
     }
   }
 
-  async function* bytes(onHeader?: (header: Headers) => void, onResult?: (result: ExportResult) => void) {
-    for await (const result of results(onHeader)) {
+  async function* bytes(
+    onHeader?: (header: Headers) => void,
+    onResult?: (result: ExportResult) => void,
+    call?: AbortController,
+  ) {
+    for await (const result of results(onHeader, call)) {
       onResult?.(result);
       if (result.data.length > 0) {
         yield result.data;
       }
     }
+  }
+
+  /** Turns what the bytes throw into the call's error: behind `files()` nobody else could. */
+  async function* failing(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    try {
+      yield* archive;
+    } catch (reason) {
+      fail(reason);
+    }
+  }
+
+  function opened(): Archive {
+    const call = createLinkedAbortController(signal);
+    // Whoever stops early does not want to wait for the chunk that comes next.
+    return openArchive(failing(bytes(undefined, undefined, call)), { exported, signal, onClose: () => call.abort() });
   }
 
   return {
@@ -150,27 +181,10 @@ export function createExport(
       return { ...saved, extensions: first?.extensions ?? [] };
     },
 
-    async toZip() {
-      const pieces: Uint8Array[] = [];
-      let size = 0;
-      for await (const piece of bytes()) {
-        pieces.push(piece);
-        size += piece.length;
-        if (size > maxArchiveBytes) {
-          throw new ProtocolError(`the archive is larger than ${maxArchiveBytes} bytes, the limit for memory`, {
-            code: Code.ResourceExhausted,
-            advice: "Save it to a file or stream it, or raise limits.maxArchiveBytes.",
-          });
-        }
-      }
-      try {
-        return await JSZip.loadAsync(Buffer.concat(pieces));
-      } catch (cause) {
-        throw new ProtocolError(`the archive is corrupt: ${cause instanceof Error ? cause.message : String(cause)}`, {
-          advice: "Export again; if it persists, tell who runs the node.",
-          cause,
-        });
-      }
-    },
+    files: () => opened().files(),
+
+    rows: (options) => opened().rows(options),
+
+    toZip: () => zipInMemory(bytes(), { maxArchiveBytes, signal }),
   };
 }

@@ -71,7 +71,7 @@ export function csvRecords(
   source: CsvSource,
   options: CsvDecodeOptions = {},
 ): AsyncIterableIterator<CsvRecord, undefined> {
-  return each(decodeCsv(source, options), recordsOf());
+  return batchRecords(decodeCsv(source, options));
 }
 
 async function* decode(source: CsvSource, settings: ReaderSettings): AsyncGenerator<CsvBatch, void, undefined> {
@@ -99,12 +99,28 @@ function settingsOf(options: CsvDecodeOptions): ReaderSettings {
   return { name, nullString: nullStringOf(options), maxRowBytes, finalNewline };
 }
 
-/** What makes rows of one file into records. */
-function recordsOf(): (row: CsvRow, columns: readonly string[]) => CsvRecord {
-  let blank: CsvRecord | undefined;
+/**
+ * The rows of batches, which may be those of several files, as plain objects with the columns of their file.
+ *
+ * @param columns - the columns that every record has, `null` where its file does not have it
+ */
+export function batchRecords(
+  batches: AsyncGenerator<CsvBatch, void, undefined>,
+  columns?: readonly string[],
+): AsyncIterableIterator<CsvRecord, undefined> {
+  return each(batches, recordsOf(columns));
+}
+
+/** What makes rows into records. */
+function recordsOf(all?: readonly string[]): (row: CsvRow, columns: readonly string[]) => CsvRecord {
+  let blank: CsvRecord = {};
+  let blankOf: readonly string[] | undefined;
   return (row, columns) => {
-    // A copy of an object that has every key as its own: assigning to one then never reaches a setter of the prototype.
-    blank ??= Object.fromEntries(columns.map((column) => [column, null]));
+    if (columns !== blankOf) {
+      // A copy of an object that has every key as its own: assigning to one then never reaches a setter of the prototype.
+      blank = Object.fromEntries((all ?? columns).map((column) => [column, null]));
+      blankOf = columns;
+    }
     const record = { ...blank };
     let index = 0;
     for (const column of columns) {

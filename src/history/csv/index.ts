@@ -1,4 +1,5 @@
-export { type CsvDecodeOptions, type CsvSource, csvRecords, csvRows, decodeCsv } from "./decode.js";
+export { createCarry } from "./carry.js";
+export { batchRecords, type CsvDecodeOptions, type CsvSource, csvRecords, csvRows, decodeCsv } from "./decode.js";
 export { type CsvRows, encodeCsv } from "./encode.js";
 export type { CsvFormat, CsvRecord, CsvRow } from "./format.js";
 export type { CsvBatch } from "./reader.js";

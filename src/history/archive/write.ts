@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { PassThrough, Readable } from "node:stream";
+import { ZipFile } from "yazl";
+
+/** A file to write into an archive. */
+export interface WrittenFile {
+  readonly name: string;
+  /** Asked for once it is the file's turn, and only as fast as the archive is taken. */
+  content(): AsyncIterable<Uint8Array>;
+}
+
+// DOS times have no zone and are written in the local one, so this one is local too.
+const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
+
+/**
+ * Writes an archive the way a deployed node does: deflated, sizes in data descriptors, no comment, ZIP64 where sizes need it.
+ * The same files make the same bytes. Whoever stops taking them ends the reading of the files.
+ */
+export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
+  const zip = new ZipFile();
+  const output = new PassThrough();
+  zip.outputStream.pipe(output);
+  let source: Readable | undefined;
+  for (const file of files) {
+    zip.addReadStreamLazy(file.name, entryOptions, (callback) => {
+      source = Readable.from(file.content());
+      source.on("error", (error) => output.destroy(error));
+      callback(null, source);
+    });
+  }
+  zip.end();
+  try {
+    yield* output;
+  } finally {
+    output.destroy();
+    source?.destroy();
+    if (source?.closed === false) {
+      await once(source, "close");
+    }
+  }
+}
