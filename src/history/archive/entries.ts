@@ -10,6 +10,9 @@ import type { Stored } from "./stored.js";
 /** The most that the directory and the end of a streamed archive may have: it is held in memory. */
 const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
 
+/** How far a stream is read on after a mistake in it. */
+const MAX_DRAINED = 1024 * 1024;
+
 /** One file of an archive, before it is taken for CSV. */
 export interface Entry {
   readonly name: string;
@@ -99,7 +102,12 @@ export async function* streamedEntries(
           return measured;
         },
         async *content() {
-          measured = yield* readContent(reader, header, undefined, limits, growth);
+          try {
+            measured = yield* readContent(reader, header, undefined, limits, growth);
+          } catch (reason) {
+            await drain(reader);
+            throw reason;
+          }
         },
       };
       if (measured === undefined) {
@@ -125,11 +133,13 @@ async function checkRest(
   const directory = await readDirectory({
     size: start + rest.length,
     read: async (position, length) => {
-      const from = position - start;
-      if (from < 0 || from + length > rest.length) {
+      // The end record is looked for from behind, as far as its longest comment may reach; what has passed is then zeros.
+      const before = Math.min(Math.max(start - position, 0), length);
+      const from = position + before - start;
+      if (from + length - before > rest.length) {
         throw new Error("its end record does not fit its directory");
       }
-      return rest.subarray(from, from + length);
+      return Buffer.concat([Buffer.alloc(before), rest.subarray(from, from + length - before)]);
     },
   });
   if (directory.start !== start) {
@@ -162,6 +172,17 @@ async function readRest(reader: ByteReader): Promise<Buffer> {
     }
   }
   return Buffer.concat(pieces);
+}
+
+/** What comes soon after a mistake may tell more than the mistake: the source fails, or an error object ends it. */
+async function drain(reader: ByteReader): Promise<void> {
+  for (let left = MAX_DRAINED; left > 0; ) {
+    const bytes = await reader.next();
+    if (bytes === undefined) {
+      return;
+    }
+    left -= bytes.length;
+  }
 }
 
 /** The bytes of the archive in a stream. The error for one that does not end well is that of an export. */

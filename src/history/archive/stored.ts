@@ -11,7 +11,7 @@ export interface Stored extends Bytes {
 }
 
 /** An archive in memory. */
-function inMemory(archive: Uint8Array): Stored {
+export function inMemory(archive: Uint8Array): Stored {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
   return {
     size: bytes.length,

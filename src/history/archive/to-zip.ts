@@ -1,8 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import JSZip from "jszip";
 import { ProtocolError } from "../../errors.js";
-import { streamedEntries } from "./entries.js";
+import { storedEntries } from "./entries.js";
 import { corrupt } from "./problem.js";
+import { inMemory } from "./stored.js";
 
 /** How much of memory an archive may take. */
 export interface MemoryLimits {
@@ -24,27 +25,25 @@ export async function zipInMemory(
 ): Promise<JSZip> {
   const pieces: Uint8Array[] = [];
   let size = 0;
-  async function* keeping() {
-    for await (const piece of stream) {
-      size += piece.length;
-      if (size > maxArchiveBytes) {
-        throw new ProtocolError(`the archive is larger than ${maxArchiveBytes} bytes, the limit for memory`, {
-          code: Code.ResourceExhausted,
-          advice: "Save it to a file or stream it, or raise limits.maxArchiveBytes.",
-        });
-      }
-      pieces.push(piece.slice());
-      yield piece;
+  for await (const piece of stream) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > maxArchiveBytes) {
+      throw new ProtocolError(`the archive is larger than ${maxArchiveBytes} bytes, the limit for memory`, {
+        code: Code.ResourceExhausted,
+        advice: "Save it to a file or stream it, or raise limits.maxArchiveBytes.",
+      });
     }
   }
-  for await (const entry of streamedEntries(keeping(), { limits: { maxSize, maxRatio }, signal })) {
+  const bytes = Buffer.concat(pieces);
+  for await (const entry of storedEntries(inMemory(bytes), { limits: { maxSize, maxRatio }, signal })) {
     for await (const _ of entry.content()) {
       // Only checked.
     }
   }
   try {
     // No checkCRC32: that is done, and JSZip would inflate all of it at once.
-    return await JSZip.loadAsync(Buffer.concat(pieces));
+    return await JSZip.loadAsync(bytes);
   } catch (cause) {
     throw corrupt(cause instanceof Error ? cause.message : String(cause), cause);
   }
