@@ -1,0 +1,21 @@
+// 100,000 mutated archives and as many mutated CSV files, from a seed: each gives all its rows or an error of the library's own,
+// the same from bytes and from a stream.
+//
+//   node bench/fuzz-archives.mjs [--cases 100000] [--seed 1]
+//
+// It runs the test that reads a few of them, with more: --cases archives and --cases CSV files.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: { cases: { type: "string", default: "100000" }, seed: { type: "string", default: "1" } },
+});
+const root = fileURLToPath(new URL("..", import.meta.url));
+const jest = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", "node_modules/jest/bin/jest.js"];
+const { status } = spawnSync(process.execPath, [...jest, "test/history/archive/fuzz"], {
+  cwd: root,
+  stdio: "inherit",
+  env: { ...process.env, FUZZ_CASES: values.cases, FUZZ_SEED: values.seed },
+});
+process.exitCode = status ?? 1;
