@@ -112,7 +112,7 @@ async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> 
 
 function listedEntry(entry: Entry): ListedEntry {
   const { fileName: name, fileNameRaw, compressedSize, uncompressedSize: size, crc32 } = entry;
-  checkName(name);
+  checkName(name, fileNameRaw);
   const method = readMethod(name, entry.generalPurposeBitFlag, entry.compressionMethod);
   const offset = entry.relativeOffsetOfLocalHeader;
   return { name, rawName: Buffer.from(fileNameRaw), method, compressedSize, size, crc32, offset };

@@ -63,13 +63,15 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
 }
 
 /** The name of an entry, which must be that of a file below the place where the archive is. */
-export function checkName(name: string): void {
+export function checkName(name: string, rawName: Buffer): void {
   const wrong = validateFileName(name);
   if (wrong !== null) {
     throw corrupt(wrong);
   }
-  if (name === "" || /\p{Cc}/u.test(name) || name.split("/").includes(".") || name.length > 4096) {
-    throw corrupt(`a file in it has the name ${shown(name)}`);
+  // Without a flag for UTF-8 a name is read as code page 437, where control characters look like others.
+  const control = /\p{Cc}/u.test(name) || rawName.some((byte) => byte < 0x20);
+  if (name === "" || control || name.split("/").includes(".") || name.length > 4096) {
+    throw corrupt(`a file in it has the name ${shown(control ? rawName.toString("latin1") : name)}`);
   }
 }
 
@@ -91,7 +93,7 @@ function readName(flags: number, rawName: Buffer, extra: Buffer): string {
   } catch (reason) {
     throw corrupt(reason instanceof Error ? reason.message : String(reason), reason);
   }
-  checkName(name);
+  checkName(name, rawName);
   return name;
 }
 
