@@ -18,7 +18,8 @@ import {
   type NetworkHistoryExport,
   type SavedExport,
 } from "./history/export.js";
-import { type ExportRequest, readExportRequest } from "./history/request.js";
+import type { ExportedRange } from "./history/file-name.js";
+import { type ExportRequest, rangeToExport, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { avoidedTransports, isElsewhere } from "./transport/fallback.js";
 import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
@@ -67,25 +68,40 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     };
   }
 
+  function segmentsOf({ signal, headers }: Pick<ExportOptions, "signal" | "headers">): Promise<HistorySegment[]> {
+    return listSegments(service, {
+      ...(signal === undefined ? {} : { signal }),
+      ...(headers === undefined ? {} : { headers }),
+    }).catch(failing(TradingDataService.method.listAllNetworkHistorySegments, signal));
+  }
+
   return {
     transport,
 
     exportNetworkHistory(request, exportOptions = {}) {
-      const range = readExportRequest(request);
-      const message = { fromBlock: range.fromBlock, toBlock: range.toBlock, table: range.tableNumber };
+      const { tableNumber, ...asked } = readExportRequest(request);
+      let taken: Promise<ExportedRange> | undefined;
+      const takeRange = () => {
+        taken ??= rangeToExport(asked, exportOptions, () => segmentsOf(exportOptions)).catch((reason: unknown) => {
+          taken = undefined;
+          throw reason;
+        });
+        return taken;
+      };
       const method = TradingDataService.method.exportNetworkHistory;
       const fail = failing(method, exportOptions.signal);
       const over = (avoided: readonly string[], onProgress = exportOptions.onProgress) =>
         createExport(
-          async (signal) => {
+          async ({ fromBlock, toBlock }, signal) => {
             const { headers } = exportOptions;
+            const message = { fromBlock, toBlock, table: tableNumber };
             const contextValues = createContextValues().set(avoidedTransports, avoided);
             const response = await transport
               .stream(method, signal, undefined, headers, createAsyncIterable([message]), contextValues)
               .catch(fail);
             return { header: response.header, messages: failingWith(response.message, fail) };
           },
-          range,
+          takeRange,
           { ...exportOptions, onProgress },
           checked.limits.maxArchiveBytes,
           fail,
@@ -112,6 +128,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
       const exported = over([]);
       return {
+        range: exported.range,
         chunks: () => failingWith(exported.chunks(), fail),
         bytes: () => failingWith(exported.bytes(), fail),
         saveTo,
@@ -121,10 +138,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       };
     },
 
-    listSegments: ({ signal } = {}) =>
-      listSegments(service, signal === undefined ? {} : { signal }).catch(
-        failing(TradingDataService.method.listAllNetworkHistorySegments, signal),
-      ),
+    listSegments: (listOptions = {}) => segmentsOf(listOptions),
 
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),

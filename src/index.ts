@@ -25,6 +25,7 @@ export {
 } from "./history/archive/index.js";
 export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./history/archive-name.js";
 export { type AssembleOptions, assemble } from "./history/assemble.js";
+export { capturedChunks } from "./history/captured.js";
 export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunk.js";
 export {
   type CsvBatch,
@@ -42,6 +43,17 @@ export {
 export type { SavedArchive } from "./history/download.js";
 export type { ExportOptions, ExportProgress, NetworkHistoryExport, SavedExport } from "./history/export.js";
 export type { ExportRequest } from "./history/request.js";
+export {
+  type BlockRange,
+  checkRange,
+  contiguousSpans,
+  gapsBetween,
+  type RangeCheck,
+  type SegmentHeights,
+  type SegmentSpan,
+  schemaSpans,
+  snapRange,
+} from "./history/segments.js";
 export { type TableName, tableNames } from "./history/table.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./hooks.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.js";

@@ -2,12 +2,16 @@
 import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
 import { RequestError } from "../errors.js";
+import { addAssemble } from "./commands/assemble.js";
 import { addConfig } from "./commands/config.js";
 import { addDemo } from "./commands/demo.js";
 import { addDevnode } from "./commands/devnode.js";
 import { addExport } from "./commands/export.js";
+import { addInspect } from "./commands/inspect.js";
+import { addMerge } from "./commands/merge.js";
+import { addRows } from "./commands/rows.js";
 import { addSegments } from "./commands/segments.js";
-import { type CommandContext, errorJson, errorText } from "./output.js";
+import { type CommandContext, errorJson, errorText, Reported } from "./output.js";
 
 const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
@@ -19,7 +23,17 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     .exitOverride()
     .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
     .showHelpAfterError("Try --help.");
-  for (const add of [addExport, addSegments, addConfig, addDevnode, addDemo]) {
+  for (const add of [
+    addExport,
+    addSegments,
+    addRows,
+    addInspect,
+    addAssemble,
+    addMerge,
+    addConfig,
+    addDevnode,
+    addDemo,
+  ]) {
     add(program, context);
   }
   try {
@@ -31,6 +45,9 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     }
     if (context.signal.aborted) {
       return EXIT.interrupted;
+    }
+    if (reason instanceof Reported) {
+      return EXIT.failure;
     }
     if (args.includes("--json")) {
       context.out.write(errorJson(reason));
@@ -47,9 +64,13 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 // Whoever reads a pipe may have had enough: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === "EPIPE" ? EXIT.ok : EXIT.failure);
+  process.exit(interrupt.signal.aborted ? EXIT.interrupted : error.code === "EPIPE" ? EXIT.ok : EXIT.failure);
 });
 process.exitCode = await main(process.argv.slice(2), {
+  // Only a command that reads it touches it: a terminal's input would keep the process alive.
+  get in() {
+    return process.stdin;
+  },
   out: process.stdout,
   err: process.stderr,
   signal: interrupt.signal,

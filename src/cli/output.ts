@@ -1,15 +1,37 @@
+import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { TradewireError } from "../errors.js";
 
 /** Where a command writes: results to `out`, everything else to `err`. */
 export interface Streams {
-  readonly out: NodeJS.WritableStream;
+  readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean };
 }
 
 /** What every command is run with. */
 export interface CommandContext extends Streams {
+  /** Standard input, for those that are told to read it. */
+  readonly in: Readable;
   /** Aborted on Ctrl-C and on SIGTERM. */
   readonly signal: AbortSignal;
+}
+
+/** The command has failed and has said so in its output. */
+export class Reported extends Error {}
+
+/**
+ * Write a part of the output, and wait until there is room for more: who reads it sets the pace.
+ *
+ * @throws the signal's reason where it is aborted
+ */
+export async function writeOut(
+  { out, signal }: Pick<CommandContext, "out" | "signal">,
+  part: string | Uint8Array,
+): Promise<void> {
+  signal.throwIfAborted();
+  if (!out.write(part)) {
+    await once(out, "drain", { signal });
+  }
 }
 
 /** One JSON document on a line of its own; 64-bit numbers are strings in it, as in Protobuf's JSON. */

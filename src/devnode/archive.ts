@@ -1,9 +1,9 @@
 import { RequestError } from "../errors.js";
 import { writeArchiveFiles } from "../history/archive/index.js";
 import { csvName } from "../history/archive-name.js";
+import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../history/segments.js";
 import type { TableName } from "../history/table.js";
 import type { Database, Segment } from "./database.js";
-import { checkRange } from "./range.js";
 
 /** What to export. */
 export interface ArchiveOptions {
@@ -31,9 +31,11 @@ export const partSize = 1024 * 1024;
 export async function* writeArchive(database: Database, options: ArchiveOptions): AsyncGenerator<Uint8Array, void> {
   const range = checkRange(await database.listSegments(), options);
   if (!range.valid) {
-    throw new RequestError(range.reason, { advice: "Ask for whole history segments." });
+    throw new RequestError(`${range.problem}; ${nearestText(range.nearest)}`, {
+      advice: "Ask for whole history segments.",
+    });
   }
-  const spans = spansOf(range.segments);
+  const spans = schemaSpans(range.segments);
   const files = spans.map((span) => ({
     name: fileName(span, options, spans.length > 1),
     content: () => copySegments(database, options.table, span),
@@ -41,32 +43,16 @@ export async function* writeArchive(database: Database, options: ArchiveOptions)
   yield* inParts(writeArchiveFiles(files));
 }
 
-/** The segments, split where the version of the database schema changes. No span is empty. */
-function spansOf(segments: readonly Segment[]): Segment[][] {
-  const spans: Segment[][] = [];
-  for (const segment of segments) {
-    const span = spans.at(-1);
-    if (span?.[0]?.databaseVersion === segment.databaseVersion) {
-      span.push(segment);
-    } else {
-      spans.push([segment]);
-    }
-  }
-  return spans;
+function fileName(
+  { fromBlock, toBlock, databaseVersion }: ReturnType<typeof schemaSpans>[number],
+  { chainId, table }: ArchiveOptions,
+  crossing: boolean,
+): string {
+  return csvName({ chainId, table, schemaVersion: crossing ? databaseVersion : undefined, fromBlock, toBlock });
 }
 
-function fileName(span: readonly Segment[], { chainId, table, fromBlock, toBlock }: ArchiveOptions, crossing: boolean) {
-  return csvName({
-    chainId,
-    table,
-    schemaVersion: crossing ? span[0]?.databaseVersion : undefined,
-    fromBlock: span[0]?.fromHeight ?? fromBlock,
-    toBlock: span.at(-1)?.toHeight ?? toBlock,
-  });
-}
-
-async function* copySegments(database: Database, table: TableName, span: readonly Segment[]) {
-  for (const [index, { fromHeight, toHeight, databaseVersion }] of span.entries()) {
+async function* copySegments(database: Database, table: TableName, { segments }: SegmentSpan<Segment>) {
+  for (const [index, { fromHeight, toHeight, databaseVersion }] of segments.entries()) {
     yield await database.copyTable({
       table,
       fromBlock: fromHeight,

@@ -5,10 +5,10 @@ import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import { archiveName } from "../history/archive-name.js";
 import { ARCHIVE_TYPE } from "../history/assemble.js";
+import { checkRange, nearestText } from "../history/segments.js";
 import { tableName, tableNames } from "../history/table.js";
 import { writeArchive } from "./archive.js";
 import type { Database, Segment } from "./database.js";
-import { checkRange } from "./range.js";
 
 type HistoryService = Pick<
   ServiceImpl<typeof TradingDataService>,
@@ -31,7 +31,7 @@ export function historyService(database: Database): HistoryService {
       }
       const range = checkRange(await database.listSegments(), { fromBlock, toBlock });
       if (!range.valid) {
-        throw invalid("range", range.reason);
+        throw invalid("range", `${range.problem}; ${nearestText(range.nearest)}`);
       }
       const { chainId } = database;
       const name = archiveName({ chainId, table, fromBlock, toBlock, schemaVersion: archiveVersion(range.segments) });

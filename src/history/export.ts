@@ -8,6 +8,7 @@ import { type ExportChunk, type ExportResult, exportChunks } from "./chunk.js";
 import type { CsvRecord } from "./csv/index.js";
 import { type SavedArchive, saveArchive } from "./download.js";
 import { type ExportedRange, fileNameFor } from "./file-name.js";
+import type { BlockRange } from "./segments.js";
 
 /** How far an export has come. */
 export interface ExportProgress {
@@ -28,12 +29,23 @@ export interface ExportOptions {
    * `optional` for nodes that send none, as deployed v0.78 nodes do. A raw HTTP body has no chunks to hold to it.
    */
   readonly extensions?: "required" | "optional" | undefined;
+  /**
+   * Ask the node for its segments first, and check the range against them: the error then names the nearest range that can be
+   * exported. It is a further call, which can be large for a long history; without it the node itself refuses a wrong range.
+   */
+  readonly check?: boolean | undefined;
+  /** Ask the node for its segments first, and widen the range to the boundaries of those that it begins and ends in. */
+  readonly snap?: boolean | undefined;
   /** Further headers of the request. */
   readonly headers?: ConstructorParameters<typeof Headers>[0];
 }
 
 /** An archive that an export saved. */
 export interface SavedExport extends SavedArchive {
+  /** First block. */
+  readonly fromBlock: bigint;
+  /** Last block, inclusive. */
+  readonly toBlock: bigint;
   /** The extensions of the first chunk; none over a raw HTTP body. */
   readonly extensions: readonly TypedObject[];
 }
@@ -42,6 +54,13 @@ export interface SavedExport extends SavedArchive {
  * An export of network history that can be consumed in several ways. Each of them calls the node once more.
  */
 export interface NetworkHistoryExport extends Archive {
+  /**
+   * The blocks that are exported: those asked for or, with `snap`, what they were widened to. The node is asked for its
+   * segments once, and only with `snap` or `check`.
+   *
+   * @throws {@link RequestError} where the node's segments do not make up the range
+   */
+  range(): Promise<BlockRange>;
   /**
    * The chunks (specification, 2.7), held to the rules of the stream. An error is the last chunk; it is then thrown too,
    * so that it cannot be missed.
@@ -76,13 +95,18 @@ export interface NetworkHistoryExport extends Archive {
 
 /** Calls the node. */
 export type OpenExport = (
+  range: BlockRange,
   signal: AbortSignal,
 ) => Promise<{ readonly header: Headers; readonly messages: AsyncIterable<HttpBody> }>;
 
-/** Make an export of a way to call the node. */
+/**
+ * Make an export of a way to call the node.
+ *
+ * @param takeRange tells what to export, each time the same
+ */
 export function createExport(
   open: OpenExport,
-  exported: ExportedRange,
+  takeRange: () => Promise<ExportedRange>,
   { signal, onProgress, extensions = "required" }: ExportOptions,
   maxArchiveBytes: number,
   fail: (reason: unknown) => never,
@@ -103,7 +127,7 @@ export function createExport(
     let bytes = 0;
     let chunks = 0;
     try {
-      const { header, messages } = await open(call.signal);
+      const { header, messages } = await open(await takeRange(), call.signal);
       onHeader?.(header);
       // Where the response is the archive itself, it has no chunks and can carry no extensions.
       const raw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
@@ -147,10 +171,19 @@ export function createExport(
   function opened(): Archive {
     const call = createLinkedAbortController(signal);
     // Whoever stops early does not want to wait for the chunk that comes next.
-    return openArchive(failing(bytes(undefined, undefined, call)), { exported, signal, onClose: () => call.abort() });
+    return openArchive(failing(bytes(undefined, undefined, call)), {
+      exported: takeRange,
+      signal,
+      onClose: () => call.abort(),
+    });
   }
 
   return {
+    range: async () => {
+      const { fromBlock, toBlock } = await takeRange();
+      return { fromBlock, toBlock };
+    },
+
     async *chunks() {
       try {
         for await (const result of results()) {
@@ -167,6 +200,7 @@ export function createExport(
     bytes: () => bytes(),
 
     async saveTo(target, { force = false } = {}) {
+      const exported = await takeRange();
       let header = new Headers();
       let first: ExportResult | undefined;
       const archive = bytes(
@@ -178,7 +212,8 @@ export function createExport(
         },
       );
       const saved = await saveArchive(archive, { target, force, fileName: () => fileNameFor(header, exported) });
-      return { ...saved, extensions: first?.extensions ?? [] };
+      const { fromBlock, toBlock } = exported;
+      return { ...saved, fromBlock, toBlock, extensions: first?.extensions ?? [] };
     },
 
     files: () => opened().files(),

@@ -1,6 +1,15 @@
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { RequestError } from "../errors.js";
 import type { ExportedRange } from "./file-name.js";
+import {
+  type BlockRange,
+  checkRange,
+  contiguousSpans,
+  nearestText,
+  type RangeCheck,
+  type SegmentHeights,
+  snapRange,
+} from "./segments.js";
 import { isTableName, type TableName, tableName, tableNames } from "./table.js";
 
 /** What to export (specification, 4.1). */
@@ -36,6 +45,41 @@ export function readExportRequest({
     });
   }
   return { ...range, table: name, tableNumber: Table[upper(name)] };
+}
+
+/**
+ * The range to export: as it was asked for, unless the node's segments are to be asked about it first.
+ *
+ * @throws {@link RequestError} where the node's segments do not make up the range
+ */
+export async function rangeToExport(
+  asked: ExportedRange,
+  { check = false, snap = false }: { readonly check?: boolean | undefined; readonly snap?: boolean | undefined },
+  listSegments: () => Promise<readonly SegmentHeights[]>,
+): Promise<ExportedRange> {
+  if (!check && !snap) {
+    return asked;
+  }
+  const segments = await listSegments();
+  const found = (snap ? snapRange : checkRange)(segments, asked);
+  if (!found.valid) {
+    throw rangeError(found, segments, asked);
+  }
+  const [span = asked] = contiguousSpans(found.segments);
+  return { ...asked, fromBlock: span.fromBlock, toBlock: span.toBlock };
+}
+
+/** The error of a range that the node's segments do not make up: it says what could be exported instead. */
+export function rangeError(
+  { problem, nearest }: Extract<RangeCheck<SegmentHeights>, { valid: false }>,
+  segments: readonly SegmentHeights[],
+  asked: BlockRange,
+  cause?: unknown,
+): RequestError {
+  const wider = snapRange(segments, asked);
+  const [widened] = wider.valid ? contiguousSpans(wider.segments) : [];
+  const snapped = widened === undefined ? "" : `; snap takes ${widened.fromBlock} to ${widened.toBlock}`;
+  return new RequestError(problem, { advice: `Correct the range: ${nearestText(nearest)}${snapped}.`, cause });
 }
 
 function upper(name: TableName): Uppercase<TableName> {

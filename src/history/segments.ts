@@ -1,5 +1,33 @@
-import type { Client } from "@connectrpc/connect";
+import type { CallOptions, Client } from "@connectrpc/connect";
 import type { HistorySegment, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+
+/** A range of blocks, both ends inclusive. */
+export interface BlockRange {
+  readonly fromBlock: bigint;
+  readonly toBlock: bigint;
+}
+
+/** The heights of a history segment, both ends inclusive. */
+export interface SegmentHeights {
+  readonly fromHeight: bigint;
+  readonly toHeight: bigint;
+}
+
+/** Segments that follow one another without a gap, as one range. */
+export interface SegmentSpan<S extends SegmentHeights> extends BlockRange {
+  /** At least one. */
+  readonly segments: readonly S[];
+}
+
+/** What a range is found to be: the segments that make it up, or why there are none. */
+export type RangeCheck<S extends SegmentHeights> =
+  | { readonly valid: true; readonly segments: readonly S[] }
+  | {
+      readonly valid: false;
+      readonly problem: string;
+      /** The range nearest to what was asked for that can be exported; none where there is no history. */
+      readonly nearest: BlockRange | undefined;
+    };
 
 /**
  * List the segments of network history that a node holds, oldest first (specification, 4.1).
@@ -8,8 +36,155 @@ import type { HistorySegment, TradingDataService } from "../../gen/datanode/api/
  */
 export async function listSegments(
   client: Pick<Client<typeof TradingDataService>, "listAllNetworkHistorySegments">,
-  options: { readonly signal?: AbortSignal } = {},
+  options: Pick<CallOptions, "signal" | "headers"> = {},
 ): Promise<HistorySegment[]> {
   const { segments } = await client.listAllNetworkHistorySegments({}, options);
   return segments.toSorted((a, b) => (a.fromHeight < b.fromHeight ? -1 : a.fromHeight > b.fromHeight ? 1 : 0));
+}
+
+/**
+ * The spans of segments without a gap between them. A range can be exported if one of them holds it.
+ *
+ * @param segments in the order of their heights
+ */
+export function contiguousSpans<S extends SegmentHeights>(segments: readonly S[]): SegmentSpan<S>[] {
+  return spansWhere(segments, follows);
+}
+
+/**
+ * The spans of segments with one version of the database schema, none of them over a gap. An export has one CSV file for each
+ * of those that it covers (specification, 4.1).
+ *
+ * @param segments in the order of their heights
+ */
+export function schemaSpans<S extends SegmentHeights & { readonly databaseVersion: bigint }>(
+  segments: readonly S[],
+): (SegmentSpan<S> & { readonly databaseVersion: bigint })[] {
+  const spans = spansWhere(segments, (a, b) => follows(a, b) && a.databaseVersion === b.databaseVersion);
+  return spans.map((span) => ({ ...span, databaseVersion: span.segments[0]?.databaseVersion ?? 0n }));
+}
+
+/** The blocks that are missing between spans. */
+export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
+  return spans.slice(1).flatMap(({ fromBlock }, index) => {
+    const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
+    return gap.fromBlock <= gap.toBlock ? [gap] : [];
+  });
+}
+
+/**
+ * Check that a range can be exported: it starts at the first block of a history segment, ends at the last block of one, and
+ * no block between them is missing (specification, 4.1).
+ *
+ * @param segments the node's segments, in the order of their heights
+ */
+export function checkRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
+  const { fromBlock, toBlock } = range;
+  const start = segments.findIndex((segment) => segment.fromHeight === fromBlock);
+  const end = segments.findIndex((segment) => segment.toHeight === toBlock);
+  const problem =
+    reversed(range) ??
+    (start < 0 ? `fromBlock ${fromBlock} is not the first block of a history segment` : undefined) ??
+    (end < 0 ? `toBlock ${toBlock} is not the last block of a history segment` : undefined);
+  return whole(segments, range, start, end, problem);
+}
+
+/**
+ * Widen a range to the boundaries of the segments that its first and its last block are in. A range that begins or ends where
+ * there is no segment, or has a gap inside, stays wrong: nothing can be added to it that would make it right.
+ *
+ * @param segments the node's segments, in the order of their heights
+ */
+export function snapRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
+  const { fromBlock, toBlock } = range;
+  const holding = (block: bigint) => segments.findIndex((s) => s.fromHeight <= block && block <= s.toHeight);
+  const start = holding(fromBlock);
+  const end = holding(toBlock);
+  const problem =
+    reversed(range) ??
+    (start < 0 ? `fromBlock ${fromBlock} is in no history segment of the node` : undefined) ??
+    (end < 0 ? `toBlock ${toBlock} is in no history segment of the node` : undefined);
+  return whole(segments, range, start, end, problem);
+}
+
+/** What is nearest to a range that cannot be exported, as a part of a sentence. */
+export function nearestText(nearest: BlockRange | undefined): string {
+  return nearest === undefined
+    ? "there is no history yet"
+    : `the nearest valid range is ${nearest.fromBlock} to ${nearest.toBlock}`;
+}
+
+function reversed({ fromBlock, toBlock }: BlockRange): string | undefined {
+  if (fromBlock < 0n) {
+    return `fromBlock ${fromBlock} is negative`;
+  }
+  if (toBlock < 0n) {
+    return `toBlock ${toBlock} is negative`;
+  }
+  return fromBlock > toBlock ? `fromBlock ${fromBlock} is after toBlock ${toBlock}` : undefined;
+}
+
+/** The segments from `start` to `end`, unless there is a problem or a gap between them. */
+function whole<S extends SegmentHeights>(
+  segments: readonly S[],
+  range: BlockRange,
+  start: number,
+  end: number,
+  problem: string | undefined,
+): RangeCheck<S> {
+  if (problem !== undefined) {
+    return { valid: false, problem, nearest: nearestRange(segments, range) };
+  }
+  const chosen = segments.slice(start, end + 1);
+  const [span] = contiguousSpans(chosen);
+  if (span !== undefined && span.segments.length < chosen.length) {
+    const gap = `the history has a gap after block ${span.toBlock}`;
+    return { valid: false, problem: gap, nearest: nearestRange(segments, range) };
+  }
+  return { valid: true, segments: chosen };
+}
+
+/** The range nearest to what was asked for: it starts where a segment starts and ends where one ends, with no gap between. */
+function nearestRange(segments: readonly SegmentHeights[], { fromBlock, toBlock }: BlockRange): BlockRange | undefined {
+  const start = nearestIndex(segments, (segment) => segment.fromHeight, fromBlock);
+  const [within] = contiguousSpans(segments.slice(start));
+  const last = within?.segments[nearestIndex(within.segments, (segment) => segment.toHeight, toBlock)];
+  return within && last && { fromBlock: within.fromBlock, toBlock: last.toHeight };
+}
+
+/** The index of the segment whose height is nearest to a block; the lower one of two that are equally near. */
+function nearestIndex(
+  segments: readonly SegmentHeights[],
+  height: (segment: SegmentHeights) => bigint,
+  block: bigint,
+): number {
+  const distances = segments.map((segment) => {
+    const difference = height(segment) - block;
+    return difference < 0n ? -difference : difference;
+  });
+  return distances.reduce((best, distance, index) => (distance < (distances[best] ?? 0n) ? index : best), 0);
+}
+
+function follows(before: SegmentHeights, after: SegmentHeights): boolean {
+  return after.fromHeight === before.toHeight + 1n;
+}
+
+function spansWhere<S extends SegmentHeights>(
+  segments: readonly S[],
+  joined: (before: S, after: S) => boolean,
+): SegmentSpan<S>[] {
+  const spans: S[][] = [];
+  for (const segment of segments) {
+    const span = spans.at(-1);
+    const before = span?.at(-1);
+    if (span !== undefined && before !== undefined && joined(before, segment)) {
+      span.push(segment);
+    } else {
+      spans.push([segment]);
+    }
+  }
+  return spans.flatMap((span) => {
+    const [first, last] = [span[0], span.at(-1)];
+    return first && last ? [{ fromBlock: first.fromHeight, toBlock: last.toHeight, segments: span }] : [];
+  });
 }

@@ -154,13 +154,14 @@ describe("tradewire export", () => {
     expect(await run([...args, "--out", folder, "--extensions", "optional"])).toMatchObject({ code: 0 });
   });
 
-  it("prints the names of files in the archive without what would steer a terminal", async () => {
+  it("refuses a file in the archive whose name would steer a terminal, and does not print it as it is", async () => {
     const hostile = await zipOf({ "a\x1b[2Jb.csv": Buffer.from("a\n") });
     await using server = await serveExport("grpc", good(hostile));
     const outcome = await run([...options("grpc", server), "--out", folder]);
     presentable(outcome);
-    expect(outcome.code).toBe(0);
-    expect(outcome.err).toContain("a\\u{1b}[2Jb.csv");
+    expect(outcome).toMatchObject({ code: 1, out: "" });
+    expect(outcome.err).toContain("a\\u001b[2Jb.csv");
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it.each([

@@ -57,10 +57,8 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
     const outcome = await ask();
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, err: "" });
-    const rows = outcome.out
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.trim().split(/ +/));
+    const [list = "", summary] = outcome.out.split("\n\n");
+    const rows = list.split("\n").map((line) => line.trim().split(/ +/));
     expect(rows.map((cells) => cells.slice(0, 4))).toEqual([
       ["from", "to", "schema", "chain"],
       ["1", "10", "1", "cli-1"],
@@ -68,12 +66,29 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
       ["21", "30", "1", "cli-1"],
       ["31", "40", "2", "cli-1"],
     ]);
+    expect(summary).toBe(
+      [
+        "                  from  to  segments",
+        "contiguous           1  40         4",
+        "schema version 1     1  30         3",
+        "schema version 2    31  40         1",
+        "",
+      ].join("\n"),
+    );
   });
 
   it("prints one JSON object", async () => {
     const outcome = await ask("--json");
     expect(outcome).toMatchObject({ code: 0, err: "" });
-    const { segments } = JSON.parse(outcome.out);
+    const { segments, ...summary } = JSON.parse(outcome.out);
+    expect(summary).toEqual({
+      spans: [{ fromBlock: "1", toBlock: "40", segments: 4 }],
+      gaps: [],
+      schemas: [
+        { fromBlock: "1", toBlock: "30", databaseVersion: "1", segments: 3 },
+        { fromBlock: "31", toBlock: "40", databaseVersion: "2", segments: 1 },
+      ],
+    });
     expect(segments).toHaveLength(4);
     expect(segments[0]).toEqual({
       fromHeight: "1",

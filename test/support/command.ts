@@ -52,3 +52,9 @@ export function startCommand(args: readonly string[], cwd?: string): Running {
 export function run(args: readonly string[], cwd?: string): Promise<Outcome> {
   return startCommand(args, cwd).ended;
 }
+
+/** Run `tradewire` in a shell: `tradewire` in the script is the command, `$1` and so on are the arguments. */
+export function shell(script: string, args: readonly string[], cwd: string): Promise<Outcome> {
+  const named = `tradewire() { "${process.execPath}" "${main}" "$@"; }; ${script}`;
+  return start("sh", ["-c", named, "sh", ...args], cwd).ended;
+}

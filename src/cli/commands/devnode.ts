@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { Command } from "commander";
 import { startDevnode } from "../../devnode/index.js";
-import { RequestError } from "../../errors.js";
 import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../load-config.js";
 import { type CommandContext, json } from "../output.js";
+import { wholeNumber } from "../whole-number.js";
 
 interface DevnodeCommandOptions {
   readonly host: string;
@@ -36,11 +36,4 @@ export function addDevnode(program: Command, { out, err, signal }: CommandContex
         await once(signal, "abort");
       }
     });
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is no whole number`, { advice: "Give digits only." });
-  }
-  return Number(text);
 }

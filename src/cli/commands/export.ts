@@ -1,16 +1,26 @@
+import { Code } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
-import { RequestError } from "../../errors.js";
-import type { ExportRequest } from "../../history/request.js";
+import type { Client } from "../../client.js";
+import { NodeError, RequestError } from "../../errors.js";
+import type { NetworkHistoryExport } from "../../history/export.js";
+import { type ExportRequest, rangeError } from "../../history/request.js";
+import { type BlockRange, checkRange } from "../../history/segments.js";
 import { isTableName, tableNames } from "../../history/table.js";
+import { tellSaved } from "../archive-output.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { type CommandContext, json, printable, size, table } from "../output.js";
+import { STANDARD } from "../input.js";
+import { type CommandContext, writeOut } from "../output.js";
+import { checkRowOptions, printRows, type RowOptions, rowOptions } from "../print-rows.js";
 import { createProgress } from "../progress.js";
+import { type RowFormatName, rowFormats } from "../row-format.js";
 
-interface ExportCommandOptions extends ClientOptions {
+interface ExportCommandOptions extends ClientOptions, RowOptions {
   readonly table: string;
   readonly fromBlock: bigint;
   readonly toBlock: bigint;
+  readonly snap?: boolean;
+  readonly format: "zip" | RowFormatName;
   readonly out: string;
   readonly extensions: "required" | "optional";
   readonly force?: boolean;
@@ -31,7 +41,13 @@ export function addExport(program: Command, context: CommandContext): void {
     .addOption(
       new Option("--to-block <height>", "last block: the last of a segment").argParser(height).makeOptionMandatory(),
     )
-    .option("--out <path>", "folder to save to, or path of the file", ".")
+    .option("--snap", "widen the range to the boundaries of the segments that it begins and ends in")
+    .addOption(
+      new Option("--format <name>", "save the archive, or print its rows as they arrive, with no file")
+        .choices(["zip", ...rowFormats])
+        .default("zip"),
+    )
+    .option("--out <path>", "folder to save to, path of the file, or - for standard output", ".")
     .addOption(
       new Option("--extensions <rule>", "whether the first chunk must carry extensions")
         .choices(["required", "optional"])
@@ -39,38 +55,95 @@ export function addExport(program: Command, context: CommandContext): void {
     )
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object");
-  for (const option of clientOptions()) {
+  for (const option of [...rowOptions(), ...clientOptions()]) {
     command.addOption(option);
   }
   command.action((options: ExportCommandOptions) => runExport(options, context));
 }
 
 async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
-  const { out, err, signal } = context;
+  checkFormat(options);
+  const { err, signal } = context;
   await using client = commandClient(options, context);
+  const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
   const progress = createProgress(err);
+  let arrived = false;
   const request = { table: tableOption(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {
     signal,
     extensions: options.extensions,
-    onProgress: progress.update,
+    snap: options.snap === true,
+    onProgress: (state) => {
+      arrived = true;
+      if (!toTerminal) {
+        progress.update(state);
+      }
+    },
   });
-  const start = performance.now();
-  const saved = await exported.saveTo(options.out, { force: options.force === true }).finally(progress.end);
-  if (options.json === true) {
-    out.write(json(saved));
-    return;
+  try {
+    await runTarget(exported, options, context).finally(progress.end);
+  } catch (reason) {
+    throw arrived || signal.aborted ? reason : await explained(reason, client, request, signal);
   }
-  const seconds = (performance.now() - start) / 1000;
-  out.write(`${saved.path}\n`);
-  err.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}\n`);
-  err.write(
-    table(
-      ["file", "bytes"],
-      saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
-    ),
-  );
+  if (options.snap === true) {
+    const { fromBlock, toBlock } = await exported.range();
+    if (fromBlock !== request.fromBlock || toBlock !== request.toBlock) {
+      err.write(`Blocks ${fromBlock} to ${toBlock} were taken for ${request.fromBlock} to ${request.toBlock}.\n`);
+    }
+  }
 }
+
+/** What is asked for of the output must go together. */
+function checkFormat({ format, out, force, json: asJson, ...rows }: ExportCommandOptions): void {
+  if (format === "zip") {
+    const given = (["columns", "limit", "null"] as const).find((name) => rows[name] !== undefined);
+    if (given !== undefined) {
+      throw new RequestError(`--${given} is about rows, but an archive is asked for`, {
+        advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,
+      });
+    }
+  } else {
+    checkRowOptions(rows, format);
+  }
+  const toFile = format === "zip" && out !== STANDARD;
+  if (!toFile && (force === true || asJson === true || (format !== "zip" && ![".", STANDARD].includes(out)))) {
+    throw new RequestError("--out, --force and --json are for an archive that is saved to a file", {
+      advice: "Leave them out: what is asked for goes to standard output.",
+    });
+  }
+}
+
+async function runTarget(
+  exported: NetworkHistoryExport,
+  options: ExportCommandOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { format, out: target } = options;
+  if (format !== "zip") {
+    await printRows(exported.files(), { ...options, format }, context);
+  } else if (target === STANDARD) {
+    for await (const part of exported.bytes()) {
+      await writeOut(context, part);
+    }
+  } else {
+    const start = performance.now();
+    const saved = await exported.saveTo(target, { force: options.force === true });
+    tellSaved(saved, { start, asJson: options.json === true }, context);
+  }
+}
+
+/** The error of a range that the node refused, with the nearest that it has: only then is the node asked for its segments. */
+async function explained(reason: unknown, client: Client, range: BlockRange, signal: AbortSignal): Promise<unknown> {
+  if (!(reason instanceof NodeError) || !RANGE_REFUSED.has(reason.code)) {
+    return reason;
+  }
+  const segments = await client.listSegments({ signal }).catch(() => []);
+  const check = checkRange(segments, range);
+  return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
+}
+
+/** How nodes refuse a range: deployed ones with the first, older ones with the second. */
+const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);
 
 /** A block height of the command line. */
 function height(text: string): bigint {

@@ -1,4 +1,12 @@
 import type { Command } from "commander";
+import {
+  type BlockRange,
+  contiguousSpans,
+  gapsBetween,
+  type SegmentHeights,
+  type SegmentSpan,
+  schemaSpans,
+} from "../../history/segments.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type CommandContext, json, printable, table } from "../output.js";
@@ -7,20 +15,23 @@ import { type CommandContext, json, printable, table } from "../output.js";
 export function addSegments(program: Command, context: CommandContext): void {
   const command = program
     .command("segments")
-    .description("List the segments of network history that the node holds.")
+    .description(
+      "List the segments of network history that the node holds, their contiguous spans, gaps and schema versions.",
+    )
     .option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);
   }
   command.action(async (options: ClientOptions & { readonly json?: boolean }) => {
     await using client = commandClient(options, context);
-    const segments = await client.listSegments({ signal: context.signal });
+    const segments = (await client.listSegments({ signal: context.signal })).map(
+      ({ $typeName: _, $unknown: __, ...segment }) => segment,
+    );
+    const spans = contiguousSpans(segments);
+    const gaps = gapsBetween(spans);
+    const schemas = schemaSpans(segments);
     if (options.json === true) {
-      context.out.write(
-        json({
-          segments: segments.map(({ $typeName: _, $unknown: __, ...segment }) => segment),
-        }),
-      );
+      context.out.write(json({ segments, spans: spans.map(counted), gaps, schemas: schemas.map(counted) }));
       return;
     }
     context.out.write(
@@ -35,5 +46,26 @@ export function addSegments(program: Command, context: CommandContext): void {
         ]),
       ),
     );
+    const row = (what: string, { fromBlock, toBlock }: BlockRange, count: string) => [
+      what,
+      String(fromBlock),
+      String(toBlock),
+      count,
+    ];
+    context.out.write(
+      `\n${table(
+        ["", "from", "to", "segments"],
+        [
+          ...spans.map((span) => row("contiguous", span, String(span.segments.length))),
+          ...gaps.map((gap) => row("gap", gap, "")),
+          ...schemas.map((span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
+        ],
+      )}`,
+    );
   });
+}
+
+/** A span with the number of its segments in their place. */
+function counted<S extends SegmentHeights, Span extends SegmentSpan<S>>({ segments, ...span }: Span) {
+  return { ...span, segments: segments.length };
 }

@@ -33,8 +33,8 @@ export interface ArchiveFile {
 
 /** How the files of an archive are read. */
 export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
-  /** What was asked for, where that is known: the files whose names parse must be of it, from end to end. */
-  readonly exported?: ExportedRange | undefined;
+  /** Tells what was asked for, where that is known: the files whose names parse must be of it, from end to end. */
+  readonly exported?: (() => Promise<ExportedRange>) | undefined;
 }
 
 /**
@@ -44,8 +44,9 @@ export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
  */
 export async function* csvFiles(
   entries: AsyncIterable<Entry>,
-  { exported, ...options }: FileOptions,
+  { exported: takeExported, ...options }: FileOptions,
 ): AsyncGenerator<ArchiveFile, void, undefined> {
+  const exported = await takeExported?.();
   let first: ExportName | undefined;
   let last: ExportName | undefined;
   for await (const entry of entries) {

@@ -1,3 +1,4 @@
+export { archiveColumns } from "./columns.js";
 export type { ArchiveFile } from "./files.js";
 export { type ArchiveEntry, listEntries } from "./list.js";
 export { mergeArchives } from "./merge.js";

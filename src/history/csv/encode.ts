@@ -37,7 +37,7 @@ export async function* encodeCsv(
       advice: "Give at least one, each with a name of its own.",
     });
   }
-  let text = line(columns, nullString, 1);
+  let text = csvLine(columns, nullString, 1);
   let number = 1;
   for await (const row of rows) {
     number += 1;
@@ -46,7 +46,7 @@ export async function* encodeCsv(
         advice: "Give every row a value, or null, for every column.",
       });
     }
-    text += line(row, nullString, number);
+    text += csvLine(row, nullString, number);
     if (text.length >= CHUNK_CHARACTERS) {
       yield Buffer.from(text);
       text = "";
@@ -57,8 +57,13 @@ export async function* encodeCsv(
   }
 }
 
-/** A row as a line of text. */
-function line(row: Readonly<CsvRow>, nullString: string, number: number): string {
+/**
+ * A row as a line of text, its line end included.
+ *
+ * @param number - the row's number, for errors
+ * @throws RequestError if a text cannot be written in UTF-8
+ */
+export function csvLine(row: Readonly<CsvRow>, nullString: string, number: number): string {
   let text = "";
   for (const [index, value] of row.entries()) {
     text += index === 0 ? "" : ",";

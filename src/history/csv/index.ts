@@ -1,5 +1,5 @@
 export { createCarry } from "./carry.js";
 export { batchRecords, type CsvDecodeOptions, type CsvSource, csvRecords, csvRows, decodeCsv } from "./decode.js";
-export { type CsvRows, encodeCsv } from "./encode.js";
+export { type CsvRows, csvLine, encodeCsv } from "./encode.js";
 export type { CsvFormat, CsvRecord, CsvRow } from "./format.js";
 export type { CsvBatch } from "./reader.js";

@@ -381,7 +381,9 @@ describe("openArchive refuses", () => {
     ["ends early", { fromBlock: 1n, toBlock: 30n }, /rows are missing/],
     ["is of another table", { fromBlock: 1n, toBlock: 20n, table: "orders" as const }, /orders was asked for/],
   ])("one that %s for what was exported", async (_, range, message) => {
-    const { error } = await archiveOutcome(rawZip([one, two]), { exported: { table: "trades", ...range } });
+    const { error } = await archiveOutcome(rawZip([one, two]), {
+      exported: async () => ({ table: "trades", ...range }),
+    });
     expect(error?.summary).toMatch(message);
   });
 });

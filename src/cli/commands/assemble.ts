@@ -1,0 +1,69 @@
+import { basename, extname } from "node:path";
+import { type Command, Option } from "commander";
+import { RequestError } from "../../errors.js";
+import { assemble } from "../../history/assemble.js";
+import { capturedChunks } from "../../history/captured.js";
+import { saveArchive } from "../../history/download.js";
+import { tellSaved } from "../archive-output.js";
+import { bytesOf, STANDARD } from "../input.js";
+import { type CommandContext, writeOut } from "../output.js";
+
+interface AssembleCommandOptions {
+  readonly out?: string;
+  readonly extensions: "required" | "optional";
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** Add the command `assemble`: the archive out of a captured stream of chunks (specification, 2.7). */
+export function addAssemble(program: Command, context: CommandContext): void {
+  program
+    .command("assemble")
+    .description("Make the archive out of a captured export: chunk envelopes, or the objects that grpcurl prints.")
+    .argument("<file>", "the capture, JSON objects one after another, or - for standard input")
+    .option(
+      "-o, --out <path>",
+      "folder or file to save to, or - for standard output; by default the capture's name with .zip",
+    )
+    .addOption(
+      new Option("--extensions <rule>", "whether the first chunk must carry extensions")
+        .choices(["required", "optional"])
+        .default("required"),
+    )
+    .option("--force", "replace a file that exists")
+    .option("--json", "print the result as a JSON object")
+    .action((file: string, options: AssembleCommandOptions) => runAssemble(file, options, context));
+}
+
+async function runAssemble(file: string, options: AssembleCommandOptions, context: CommandContext): Promise<void> {
+  const name = file === STANDARD ? undefined : `${basename(file, extname(file))}.zip`;
+  const target = options.out ?? name;
+  if (target === undefined) {
+    throw new RequestError("standard input has no name to save the archive under", {
+      advice: "Give a path with --out, or --out - for standard output.",
+    });
+  }
+  const bytes = archiveOf(file, options, context);
+  if (target === STANDARD) {
+    for await (const part of bytes) {
+      await writeOut(context, part);
+    }
+    return;
+  }
+  const start = performance.now();
+  const force = options.force === true;
+  const saved = await saveArchive(bytes, { target, force, fileName: () => name ?? "export.zip" });
+  tellSaved(saved, { start, asJson: options.json === true }, context);
+}
+
+async function* archiveOf(
+  file: string,
+  { extensions }: AssembleCommandOptions,
+  context: CommandContext,
+): AsyncGenerator<Uint8Array> {
+  for await (const { data } of assemble(capturedChunks(bytesOf(file, context)), { extensions })) {
+    if (data.length > 0) {
+      yield data;
+    }
+  }
+}

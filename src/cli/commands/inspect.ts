@@ -1,0 +1,158 @@
+import type { Command } from "commander";
+import { TradewireError } from "../../errors.js";
+import { type ArchiveFile, openArchive } from "../../history/archive/index.js";
+import type { CsvRow } from "../../history/csv/index.js";
+import { STANDARD, standardInput } from "../input.js";
+import { type CommandContext, json, printable, Reported, size, table } from "../output.js";
+
+/** How many different values of a column are shown, and how long. */
+const SAMPLES = 3;
+const SAMPLE_LENGTH = 40;
+
+/** What is found in one column of one file. */
+interface ColumnReport {
+  readonly name: string;
+  nulls: number;
+  /** Empty texts, which are no NULLs. */
+  empty: number;
+  /** The first different values, cut to a readable length. */
+  readonly samples: string[];
+}
+
+/** What is told of a file beside its content. */
+type FileFacts = {
+  readonly [Fact in
+    | "chainId"
+    | "table"
+    | "schemaVersion"
+    | "fromBlock"
+    | "toBlock"
+    | "compressedSize"
+    | "size"
+    | "crc32"]: ArchiveFile[Fact] | undefined;
+};
+
+/** What is found in one file. */
+interface FileReport extends FileFacts {
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: readonly ColumnReport[];
+}
+
+/** Add the command `inspect`: what an archive holds, and whether it is sound. */
+export function addInspect(program: Command, context: CommandContext): void {
+  program
+    .command("inspect")
+    .description(
+      "Read an archive to its end: its files, schema versions, columns, rows, NULLs, sizes, and whether it is sound.",
+    )
+    .argument("<file>", "the archive, or - for standard input")
+    .option("--json", "print one JSON object")
+    .action((file: string, options: { readonly json?: boolean }) => runInspect(file, options.json === true, context));
+}
+
+async function runInspect(path: string, asJson: boolean, context: CommandContext): Promise<void> {
+  const source = path === STANDARD ? standardInput(context) : path;
+  const files: FileReport[] = [];
+  let error: TradewireError | undefined;
+  try {
+    for await (const file of openArchive(source, { signal: context.signal }).files()) {
+      await inspectFile(file, files);
+    }
+  } catch (reason) {
+    // What was found before the mistake is worth telling; a file that cannot be read at all has nothing to tell.
+    if (!(reason instanceof TradewireError) || files.length === 0 || context.signal.aborted) {
+      throw reason;
+    }
+    error = reason;
+  }
+  const schemaVersions = [...new Set(files.flatMap(({ schemaVersion }) => schemaVersion ?? []))];
+  const rows = files.reduce((sum, file) => sum + file.rows, 0);
+  if (asJson) {
+    context.out.write(
+      json({ file: path, sound: error === undefined, ...(error && { error }), rows, schemaVersions, files }),
+    );
+  } else {
+    context.out.write(reportText(files));
+    context.out.write(
+      error === undefined
+        ? `${count(rows, "row")} in ${count(files.length, "file")}; sizes, checksums and rows are sound.\n`
+        : `${count(rows, "row")} in ${count(files.length, "file")} up to where the archive is broken.\n`,
+    );
+  }
+  if (error !== undefined) {
+    throw asJson ? new Reported() : error;
+  }
+}
+
+/** Read a file to its end, and add what is found to the reports as it is found. */
+async function inspectFile(file: ArchiveFile, reports: FileReport[]): Promise<void> {
+  const columns = file.columns.map((name): ColumnReport => ({ name, nulls: 0, empty: 0, samples: [] }));
+  let rows = 0;
+  try {
+    for await (const batch of file.batches()) {
+      rows += batch.rows.length;
+      for (const row of batch.rows) {
+        countRow(row, columns);
+      }
+    }
+  } finally {
+    // From a stream the sizes are known only at the file's end.
+    const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
+    const facts = { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 };
+    reports.push({ ...facts, rows, columns });
+  }
+}
+
+function countRow(row: CsvRow, columns: readonly ColumnReport[]): void {
+  for (const [index, column] of columns.entries()) {
+    const value = row[index] ?? null;
+    if (value === null) {
+      column.nulls += 1;
+    } else if (value === "") {
+      column.empty += 1;
+    } else if (column.samples.length < SAMPLES) {
+      const sample = value.length > SAMPLE_LENGTH ? `${value.slice(0, SAMPLE_LENGTH - 1)}…` : value;
+      if (!column.samples.includes(sample)) {
+        column.samples.push(sample);
+      }
+    }
+  }
+}
+
+function reportText(files: readonly FileReport[]): string {
+  return files.map(fileText).join("");
+}
+
+function fileText(file: FileReport): string {
+  const { name, chainId, table: tableName, schemaVersion, fromBlock, toBlock, compressedSize, rows } = file;
+  const about =
+    tableName === undefined
+      ? "the name tells no chain, table and blocks"
+      : [
+          `chain ${chainId}`,
+          `table ${tableName}`,
+          ...(schemaVersion === undefined ? [] : [`schema version ${schemaVersion}`]),
+          `blocks ${fromBlock} to ${toBlock}`,
+        ].join(", ");
+  const sizes = [
+    count(rows, "row"),
+    ...(file.size === undefined ? [] : [size(file.size)]),
+    ...(compressedSize === undefined ? [] : [`${size(compressedSize)} in the archive`]),
+    ...(file.crc32 === undefined ? [] : [`CRC-32 ${file.crc32.toString(16).padStart(8, "0")}`]),
+  ];
+  const columns = table(
+    ["column", "NULLs", "empty", "samples"],
+    file.columns.map((column) => [
+      printable(column.name),
+      String(column.nulls),
+      String(column.empty),
+      column.samples.map((sample) => printable(JSON.stringify(sample))).join(" "),
+    ]),
+  );
+  return `${printable(name)}\n  ${printable(about)}\n  ${sizes.join(", ")}\n${columns.replace(/^(?=.)/gm, "  ")}\n`;
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import { mergeArchives } from "../../history/archive/index.js";
+import { tellSaved } from "../archive-output.js";
+import type { CommandContext } from "../output.js";
+
+interface MergeCommandOptions {
+  readonly out: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** Add the command `merge`: one archive of several whose ranges follow one another. */
+export function addMerge(program: Command, context: CommandContext): void {
+  program
+    .command("merge")
+    .description("Join archives of one chain and table whose ranges follow one another into one of the same form.")
+    .argument("<files...>", "the archives, in any order")
+    .requiredOption("-o, --out <path>", "folder or file to save to")
+    .option("--force", "replace a file that exists")
+    .option("--json", "print the result as a JSON object")
+    .action(async (files: string[], options: MergeCommandOptions) => {
+      const start = performance.now();
+      const force = options.force === true;
+      const saved = await mergeArchives(files, options.out, { force, signal: context.signal });
+      tellSaved(saved, { start, asJson: options.json === true }, context);
+    });
+}

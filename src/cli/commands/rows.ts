@@ -1,0 +1,33 @@
+import { type Command, Option } from "commander";
+import { archiveColumns, openArchive } from "../../history/archive/index.js";
+import { STANDARD, standardInput } from "../input.js";
+import type { CommandContext } from "../output.js";
+import { checkRowOptions, printRows, type RowOptions, rowOptions } from "../print-rows.js";
+import { type RowFormatName, rowFormats } from "../row-format.js";
+
+interface RowsCommandOptions extends RowOptions {
+  readonly format: RowFormatName;
+}
+
+/** Add the command `rows`: the rows of an archive, in order. */
+export function addRows(program: Command, context: CommandContext): void {
+  const command = program
+    .command("rows")
+    .description("Print the rows of an archive, in order; NULL is told from the empty text.")
+    .argument("<file>", "the archive, or - for standard input")
+    .addOption(new Option("--format <name>", "how to print them").choices(rowFormats).default("jsonl"));
+  for (const option of rowOptions()) {
+    command.addOption(option);
+  }
+  command.action((file: string, options: RowsCommandOptions) => runRows(file, options, context));
+}
+
+async function runRows(file: string, options: RowsCommandOptions, context: CommandContext): Promise<void> {
+  checkRowOptions(options, options.format);
+  const { signal } = context;
+  if (file === STANDARD) {
+    await printRows(openArchive(standardInput(context), { signal }).files(), options, context);
+    return;
+  }
+  await printRows(openArchive(file, { signal }).files(), options, context, () => archiveColumns(file, signal));
+}

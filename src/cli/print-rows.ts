@@ -1,0 +1,155 @@
+import { Option } from "commander";
+import { ProtocolError, RequestError } from "../errors.js";
+import type { ArchiveFile } from "../history/archive/index.js";
+import { nullStringOf } from "../history/csv/format.js";
+import type { CsvRow } from "../history/csv/index.js";
+import { type CommandContext, writeOut } from "./output.js";
+import { createRowFormat, type RowFormatName } from "./row-format.js";
+import { wholeNumber } from "./whole-number.js";
+
+/** The options that say which rows are printed, and how. */
+export interface RowOptions {
+  readonly columns?: readonly string[];
+  readonly limit?: number;
+  readonly null?: string;
+}
+
+/** The command-line options that say which rows are printed, and how; that of the format is the command's own. */
+export function rowOptions(): Option[] {
+  return [
+    new Option("--columns <names>", "the columns to print, in this order, separated by commas").argParser((text) =>
+      text.split(","),
+    ),
+    new Option("--limit <count>", "stop reading after this many rows").argParser(wholeNumber),
+    new Option("--null <text>", "what stands for NULL in csv (nothing by default) and in a table (NULL)"),
+  ];
+}
+
+/**
+ * Check what the options say.
+ *
+ * @throws {@link RequestError} where they do not fit the format or each other
+ */
+export function checkRowOptions({ columns = [], null: nullText }: RowOptions, format: RowFormatName): void {
+  if (columns.includes("") || new Set(columns).size < columns.length) {
+    throw new RequestError(`--columns ${columns.join(",")} names a column twice, or none between two commas`, {
+      advice: "Name each column once, separated by commas.",
+    });
+  }
+  if (nullText !== undefined && format === "jsonl") {
+    throw new RequestError("--null is for csv and table: in JSON, NULL is null", {
+      advice: "Leave it out, or choose another --format.",
+    });
+  }
+  nullStringOf({ nullString: format === "csv" ? nullText : undefined });
+}
+
+/** Text is gathered up to about this many characters before it is written. */
+const WRITE_SIZE = 64 * 1024;
+
+/**
+ * Print the rows of all files, one after another, no faster than they are taken. What was read before an error is printed
+ * before it is thrown.
+ *
+ * A file of an older schema may lack columns of a newer one. In JSON each row has those of its own file. A format with a header
+ * has the columns of all files, with NULL where a file lacks one, if they can be known before the first row is printed
+ * (`allColumns`); else those of the first file, and a later one with further columns is an error.
+ *
+ * @param files the files, in order; each is read to its end before the next one is asked for
+ * @param allColumns gives the columns of all files; undefined where the input cannot be read twice
+ */
+export async function printRows(
+  files: AsyncIterable<ArchiveFile>,
+  options: RowOptions & { readonly format: RowFormatName },
+  context: Pick<CommandContext, "out" | "signal">,
+  allColumns?: () => Promise<readonly string[] | undefined>,
+): Promise<void> {
+  const { format: name, limit = Number.POSITIVE_INFINITY } = options;
+  const format = createRowFormat(name, options.null);
+  let left = limit;
+  let text = "";
+  let columns: readonly string[] | undefined;
+  const flush = async () => {
+    const part = text;
+    text = "";
+    if (part !== "") {
+      await writeOut(context, part);
+    }
+  };
+  try {
+    for await (const file of files) {
+      if (columns === undefined) {
+        columns = options.columns ?? (format.header ? ((await allColumns?.()) ?? file.columns) : undefined);
+        await checkColumns(options.columns ?? [], file, allColumns);
+      } else if (options.columns === undefined) {
+        checkHeader(columns, file);
+      }
+      const taken = columns ?? file.columns;
+      const rowOf = rowTaker(taken, file.columns);
+      text += format.text(taken, []);
+      if (left > 0) {
+        for await (const { rows } of file.batches()) {
+          const wanted = rows.length > left ? rows.slice(0, left) : rows;
+          left -= wanted.length;
+          text += format.text(taken, rowOf === undefined ? wanted : wanted.map(rowOf));
+          if (text.length >= WRITE_SIZE) {
+            await flush();
+          }
+          if (left === 0) {
+            break;
+          }
+        }
+      }
+      if (left === 0) {
+        break;
+      }
+    }
+  } finally {
+    if (!context.signal.aborted) {
+      text += format.end();
+      await flush();
+    }
+  }
+}
+
+/** What picks the columns out of a file's rows; none where they are the file's own. */
+function rowTaker(taken: readonly string[], own: readonly string[]): ((row: CsvRow) => CsvRow) | undefined {
+  if (taken.length === own.length && taken.every((column, index) => column === own[index])) {
+    return undefined;
+  }
+  const places = taken.map((column) => own.indexOf(column));
+  return (row) => places.map((place) => row[place] ?? null);
+}
+
+/** A column that no file has is a mistake; where only the first file's are known, it has to have them all. */
+async function checkColumns(
+  wanted: readonly string[],
+  first: ArchiveFile,
+  allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
+): Promise<void> {
+  if (wanted.every((column) => first.columns.includes(column))) {
+    return;
+  }
+  const all = await allColumns?.();
+  const there = all ?? first.columns;
+  const missing = wanted.filter((column) => !there.includes(column));
+  if (missing.length > 0) {
+    const where = all === undefined ? `in ${JSON.stringify(first.name)}` : "in the archive";
+    throw new RequestError(
+      `there is no column ${missing.map((column) => JSON.stringify(column)).join(", ")} ${where}`,
+      {
+        advice: `Choose from: ${there.join(", ")}.`,
+      },
+    );
+  }
+}
+
+function checkHeader(columns: readonly string[], { name, columns: own }: ArchiveFile): void {
+  const further = own.filter((column) => !columns.includes(column));
+  if (further.length > 0) {
+    throw new ProtocolError(
+      `${JSON.stringify(name)} has columns that the files before it, and so the header, do not have: ${further.join(", ")}`,
+      { advice: "The database schema changes there: name --columns, take --format jsonl, or save the archive first." },
+    );
+  }
+}

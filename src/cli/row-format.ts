@@ -1,0 +1,134 @@
+import { type CsvRow, csvLine } from "../history/csv/index.js";
+import { printable } from "./output.js";
+
+/** The names of the formats that rows are printed in. */
+export const rowFormats = ["jsonl", "csv", "table"] as const;
+
+export type RowFormatName = (typeof rowFormats)[number];
+
+/** Turns rows into text. */
+export interface RowFormat {
+  /** Whether all rows stand under one header, and so must have the same columns. */
+  readonly header: boolean;
+  /** Rows of these columns, as text. The header comes before the first ones. */
+  text(columns: readonly string[], rows: readonly CsvRow[]): string;
+  /** What is left to be said once all rows were given. */
+  end(): string;
+}
+
+/** Make a format. NULL is `null` in JSON; in the others it is the text given. */
+export function createRowFormat(name: RowFormatName, nullText: string | undefined): RowFormat {
+  switch (name) {
+    case "jsonl":
+      return jsonLines();
+    case "csv":
+      return csv(nullText ?? "");
+    case "table":
+      return alignedTable(nullText ?? "NULL");
+  }
+}
+
+/** One JSON object a line. */
+function jsonLines(): RowFormat {
+  let known: readonly string[] | undefined;
+  let keys: string[] = [];
+  return {
+    header: false,
+    text(columns, rows) {
+      if (columns !== known) {
+        known = columns;
+        keys = columns.map((column, index) => `${index === 0 ? "{" : ","}${JSON.stringify(column)}:`);
+      }
+      let text = "";
+      for (const row of rows) {
+        for (const [index, key] of keys.entries()) {
+          const value = row[index] ?? null;
+          text += key + (value === null ? "null" : JSON.stringify(value));
+        }
+        text += "}\n";
+      }
+      return text;
+    },
+    end: () => "",
+  };
+}
+
+/** CSV as the node writes it (specification, 4.1). */
+function csv(nullText: string): RowFormat {
+  let number = 0;
+  const line = (row: Readonly<CsvRow>) => {
+    number += 1;
+    return csvLine(row, nullText, number);
+  };
+  return {
+    header: true,
+    text(columns, rows) {
+      let text = number === 0 ? csvLine(columns.slice(), nullText, 1) : "";
+      number ||= 1;
+      for (const row of rows) {
+        text += line(row);
+      }
+      return text;
+    },
+    end: () => "",
+  };
+}
+
+/** How many rows are looked at before the widths of the columns are set. */
+const SAMPLE_ROWS = 200;
+
+/** How much text those rows may hold. */
+const SAMPLE_SIZE = 1024 * 1024;
+
+/** The most that a column is padded to; a longer value shifts what follows it. */
+const MAX_WIDTH = 80;
+
+/** Aligned columns, as wide as the first rows need. An empty text, and one that reads like NULL, is quoted. */
+function alignedTable(nullText: string): RowFormat {
+  let header: readonly string[] = [];
+  let waiting: string[][] = [];
+  let waitingSize = 0;
+  let widths: number[] | undefined;
+  const cell = (value: string | null) => {
+    if (value === null) {
+      return nullText;
+    }
+    const text = printable(value);
+    return text === "" || text === nullText ? `"${text}"` : text;
+  };
+  const line = (cells: readonly string[]) =>
+    `${cells
+      .map((text, column) => {
+        const width = widths?.[column] ?? 0;
+        return /^-?\d[\d.]*$/.test(text) ? text.padStart(width) : text.padEnd(width);
+      })
+      .join("  ")
+      .trimEnd()}\n`;
+  const release = () => {
+    const sample = [header, ...waiting];
+    widths = header.map((_, column) =>
+      Math.min(
+        MAX_WIDTH,
+        sample.reduce((widest, cells) => Math.max(widest, cells[column]?.length ?? 0), 0),
+      ),
+    );
+    waiting = [];
+    return sample.map(line).join("");
+  };
+  return {
+    header: true,
+    text(columns, rows) {
+      if (widths !== undefined) {
+        return rows.map((row) => line(row.map(cell))).join("");
+      }
+      header = columns.map(printable);
+      for (const row of rows) {
+        const cells = row.map(cell);
+        waiting.push(cells);
+        waitingSize += cells.reduce((size, text) => size + text.length, 0);
+      }
+      return waiting.length >= SAMPLE_ROWS || waitingSize >= SAMPLE_SIZE ? release() : "";
+    },
+    end: () => (widths === undefined && header.length > 0 ? release() : ""),
+  };
+}

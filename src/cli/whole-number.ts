@@ -1,0 +1,9 @@
+import { RequestError } from "../errors.js";
+
+/** A whole number of the command line. */
+export function wholeNumber(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) {
+    throw new RequestError(`${JSON.stringify(text)} is no whole number`, { advice: "Give digits only." });
+  }
+  return Number(text);
+}

@@ -1,0 +1,46 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import { NodeError } from "../errors.js";
+import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
+import { jsonObjects } from "../json/values.js";
+import { type ExportChunk, exportChunks } from "./chunk.js";
+
+const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
+
+/**
+ * The chunks of an export that was captured as JSON: envelopes `{"result": ...}` and `{"error": ...}` (specification, 2.7), as a
+ * gateway sends them, or the bare `HttpBody` objects that `grpcurl` prints; on one line or on many, with or without anything
+ * between them. For `assemble`.
+ *
+ * @param source the bytes of the capture, UTF-8, split anywhere
+ * @param options `maxBytes` is the largest object that is read, 64 MiB by default
+ * @throws {@link ProtocolError} where something else stands there, or the capture is cut short inside an object
+ *
+ * @example
+ * for await (const { data } of assemble(capturedChunks(process.stdin), { extensions: "optional" })) file.write(data);
+ */
+export function capturedChunks(
+  source: AsyncIterable<Uint8Array>,
+  { maxBytes = 64 * 1024 * 1024 }: { readonly maxBytes?: number } = {},
+): AsyncGenerator<ExportChunk> {
+  return exportChunks(bodies(source, maxBytes));
+}
+
+async function* bodies(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<HttpBody> {
+  for await (const object of jsonObjects(source, maxBytes)) {
+    if (isBody(object)) {
+      yield httpBodyFromJson(object);
+      continue;
+    }
+    const { result, error } = openEnvelope(object);
+    if (error !== undefined) {
+      throw new NodeError(error);
+    }
+    yield httpBodyFromJson(result);
+  }
+}
+
+/** Whether it is a body by its fields: all can be left out where they have their defaults. */
+function isBody(object: JsonObject): boolean {
+  return Object.keys(object).every((name) => BODY_FIELDS.has(name));
+}

@@ -1,0 +1,165 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { run, shell } from "../support/command.js";
+import { serveNode } from "../support/node.js";
+
+let node: Devnode;
+let folder: string;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 4, blocksPerSegment: 10, chainId: "cli-1" });
+  folder = await mkdtemp(join(tmpdir(), "tradewire-segments-"));
+});
+afterAll(async () => {
+  await node.close();
+  await rm(folder, { recursive: true });
+});
+
+const on = (command: string, ...options: string[]) => [
+  command,
+  ...["--transport", "grpc", "--grpc-url", node.grpcUrl],
+  ...options,
+];
+const range = (from: number, to: number) => [
+  "--table",
+  "trades",
+  "--from-block",
+  String(from),
+  "--to-block",
+  String(to),
+];
+
+describe("tradewire segments", () => {
+  it("shows contiguous spans, gaps and schema versions", async () => {
+    const segment = (from: bigint, databaseVersion: bigint) => ({
+      fromHeight: from,
+      toHeight: from + 9n,
+      databaseVersion,
+      chainId: "c",
+      historySegmentId: "s",
+    });
+    await using gappy = await serveNode({
+      listAllNetworkHistorySegments: () => ({ segments: [segment(31n, 2n), segment(1n, 1n), segment(11n, 2n)] }),
+    });
+    const ask = (...more: string[]) => run(["segments", "--transport", "grpc", "--grpc-url", gappy.grpcUrl, ...more]);
+    expect((await ask()).out).toBe(
+      [
+        "from  to  schema  chain  segment",
+        "   1  10       1  c      s",
+        "  11  20       2  c      s",
+        "  31  40       2  c      s",
+        "",
+        "                  from  to  segments",
+        "contiguous           1  20         2",
+        "contiguous          31  40         1",
+        "gap                 21  30",
+        "schema version 1     1  10         1",
+        "schema version 2    11  20         1",
+        "schema version 2    31  40         1",
+        "",
+      ].join("\n"),
+    );
+    expect(JSON.parse((await ask("--json")).out)).toMatchObject({
+      spans: [
+        { fromBlock: "1", toBlock: "20", segments: 2 },
+        { fromBlock: "31", toBlock: "40", segments: 1 },
+      ],
+      gaps: [{ fromBlock: "21", toBlock: "30" }],
+      schemas: [{ databaseVersion: "1" }, { databaseVersion: "2", fromBlock: "11" }, { databaseVersion: "2" }],
+    });
+  });
+});
+
+describe("tradewire export", () => {
+  it("says which range is nearest to one that the node refuses", async () => {
+    const outcome = await run(on("export", ...range(5, 20), "--out", folder));
+    expect(outcome).toEqual({
+      code: 2,
+      out: "",
+      err: "tradewire: fromBlock 5 is not the first block of a history segment\nCorrect the range: the nearest valid range is 1 to 20; snap takes 1 to 20.\n",
+    });
+    const beyond = await run(on("export", ...range(1, 99), "--snap", "--out", folder));
+    expect(beyond).toMatchObject({ code: 2, out: "" });
+    expect(beyond.err).toBe(
+      "tradewire: toBlock 99 is in no history segment of the node\nCorrect the range: the nearest valid range is 1 to 40.\n",
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("widens a range to the boundaries, and says so", async () => {
+    const { out, err } = await run(on("export", ...range(5, 12), "--snap", "--out", join(folder, "snapped", "/")));
+    expect(out).toBe(`${join(folder, "snapped", "cli-1-trades-1-20.zip")}\n`);
+    expect(err).toContain("\nBlocks 1 to 20 were taken for 5 to 12.\n");
+    const machine = await run(on("export", ...range(5, 12), "--snap", "--json", "--out", join(folder, "json.zip")));
+    expect(JSON.parse(machine.out)).toMatchObject({ fromBlock: "1", toBlock: "20" });
+    expect((await run(on("export", ...range(1, 20), "--snap", "--format", "csv", "--limit", "0"))).err).toBe("");
+  });
+
+  it("prints rows as they arrive", async () => {
+    const { code, out, err } = await run(on("export", ...range(21, 40), "--format", "jsonl"));
+    expect([code, err]).toEqual([0, ""]);
+    const rows = out.trimEnd().split("\n");
+    expect(rows).toHaveLength(40);
+    expect(rows.map((row) => "buyer_buy_back_fee" in JSON.parse(row))).toEqual([
+      ...Array.from({ length: 20 }, () => false),
+      ...Array.from({ length: 20 }, () => true),
+    ]);
+    const csv = await run(on("export", ...range(21, 40), "--format", "csv", "--columns", "seq_num", "--limit", "3"));
+    expect(csv).toEqual({ code: 0, err: "", out: "seq_num\n1\n2\n1\n" });
+  });
+
+  it("writes the archive to standard output", async () => {
+    const script = 'tradewire "$@" --out - | tradewire rows - | wc -l';
+    const { code, out } = await shell(script, on("export", ...range(1, 40)), folder);
+    expect([code, out.trim()]).toEqual([0, "80"]);
+  });
+
+  it.each([
+    [["--columns", "id"], "--columns is about rows"],
+    [["--format", "csv", "--json"], "--out, --force and --json are for an archive"],
+    [["--format", "csv", "--out", "x.csv"], "--out, --force and --json are for an archive"],
+    [["--out", "-", "--force"], "--out, --force and --json are for an archive"],
+    [["--format", "jsonl", "--null", "x"], "--null is for csv and table"],
+  ])("refuses %j", async (options, said) => {
+    const outcome = await run(on("export", ...range(1, 20), ...options), folder);
+    expect(outcome.code).toBe(2);
+    expect(outcome.out + outcome.err).toContain(said);
+  });
+});
+
+describe("exportNetworkHistory", () => {
+  const request = { table: "trades", fromBlock: 5, toBlock: 12 } as const;
+
+  it("asks for the segments only where it has to, and once", async () => {
+    const called: string[] = [];
+    const client = createClient(
+      { transport: "grpc", grpc: { url: node.grpcUrl } },
+      {
+        interceptors: [
+          (next) => (call) => {
+            called.push(call.method.name);
+            return next(call);
+          },
+        ],
+      },
+    );
+    const plain = client.exportNetworkHistory(request);
+    expect(await plain.range()).toEqual({ fromBlock: 5n, toBlock: 12n });
+    expect(called).toEqual([]);
+    const snapped = client.exportNetworkHistory(request, { snap: true });
+    expect(await snapped.range()).toEqual({ fromBlock: 1n, toBlock: 20n });
+    const zip = await snapped.toZip();
+    expect(Object.keys(zip.files)).toEqual(["cli-1-trades-1-20.csv"]);
+    expect(called).toEqual(["ListAllNetworkHistorySegments", "ExportNetworkHistory"]);
+    await expect(client.exportNetworkHistory(request, { check: true }).toZip()).rejects.toMatchObject({
+      name: "RequestError",
+      summary: "fromBlock 5 is not the first block of a history segment",
+      advice: "Correct the range: the nearest valid range is 1 to 10; snap takes 1 to 20.",
+    });
+    expect(called.slice(2)).toEqual(["ListAllNetworkHistorySegments"]);
+    await client.close();
+  });
+});
