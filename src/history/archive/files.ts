@@ -126,6 +126,16 @@ async function readFolder(entry: Entry): Promise<void> {
 /** Gives the batches to whoever takes them; what is left when the next file is due is read for the checks in it. */
 function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<CsvBatch, void, undefined>) {
   let state: "new" | "taken" | "over" = "new";
+  let failure: { readonly reason: unknown } | undefined;
+
+  async function next(): Promise<IteratorResult<CsvBatch, void>> {
+    try {
+      return await batches.next();
+    } catch (reason) {
+      failure = { reason };
+      throw reason;
+    }
+  }
 
   async function* taken(): AsyncGenerator<CsvBatch, void, undefined> {
     yield header;
@@ -134,7 +144,7 @@ function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<Cs
       if (state === "over") {
         throw passed(name, "its rows are taken after the next file was asked for");
       }
-      const batch = await batches.next();
+      const batch = await next();
       if (batch.done === true) {
         return;
       }
@@ -152,7 +162,10 @@ function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<Cs
     },
     async finish() {
       state = "over";
-      while ((await batches.next()).done !== true) {
+      if (failure !== undefined) {
+        throw failure.reason; // Whoever caught it must not take the rest for the whole.
+      }
+      while ((await next()).done !== true) {
         // Only read.
       }
     },

@@ -193,6 +193,29 @@ describe("openArchive", () => {
     }
   });
 
+  it("does not go on behind a file that failed", async () => {
+    const archive = rawZip([
+      { name: "a.csv", content: "a\n1,2\n" },
+      { name: "b.csv", content: "b\n" },
+    ]);
+    for (const source of [archive, streamOf(archive)]) {
+      const seen: string[] = [];
+      const reading = (async () => {
+        for await (const file of openArchive(source).files()) {
+          try {
+            for await (const row of file.rows()) {
+              expect(row).toBeUndefined();
+            }
+          } catch {
+            seen.push(file.name);
+          }
+        }
+      })();
+      await expect(reading).rejects.toThrow("the row goes on after 1 field");
+      expect(seen).toEqual(["a.csv"]);
+    }
+  });
+
   it("gives the rows of a file once, while it is its turn", async () => {
     let last: { rows(): AsyncIterable<unknown> } | undefined;
     for await (const file of openArchive(raw({})).files()) {
