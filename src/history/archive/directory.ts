@@ -82,7 +82,8 @@ class Positioned extends RandomAccessReader {
 }
 
 async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> {
-  const start = zip.readEntryCursor as unknown;
+  // A position, whatever its declared type says.
+  const start: unknown = zip.readEntryCursor;
   if (typeof start !== "number" || start < 0 || start > bytes.size) {
     throw corrupt("its directory is said to begin where the archive does not reach");
   }
@@ -99,7 +100,7 @@ async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> 
     names.add(listed.name);
     entries.push(listed);
   }
-  const end = zip.readEntryCursor as unknown;
+  const end: unknown = zip.readEntryCursor;
   if (typeof end !== "number" || bytes.size - end > MAX_END_SIZE) {
     throw corrupt("its directory does not end where the archive does");
   }
