@@ -33,8 +33,11 @@ export interface ArchiveFile {
 
 /** How the files of an archive are read. */
 export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
-  /** Tells what was asked for, where that is known: the files whose names parse must be of it, from end to end. */
-  readonly exported?: (() => Promise<ExportedRange>) | undefined;
+  /**
+   * What was asked for, where that is known, or what tells it once it is: the files whose names parse must be of it, from end
+   * to end.
+   */
+  readonly exported?: ExportedRange | (() => Promise<ExportedRange>) | undefined;
 }
 
 /**
@@ -44,9 +47,9 @@ export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
  */
 export async function* csvFiles(
   entries: AsyncIterable<Entry>,
-  { exported: takeExported, ...options }: FileOptions,
+  { exported: given, ...options }: FileOptions,
 ): AsyncGenerator<ArchiveFile, void, undefined> {
-  const exported = await takeExported?.();
+  const exported = typeof given === "function" ? await given() : given;
   let first: ExportName | undefined;
   let last: ExportName | undefined;
   for await (const entry of entries) {
