@@ -1,12 +1,4 @@
-import {
-  create,
-  createFileRegistry,
-  createRegistry,
-  type DescMessage,
-  fromJson,
-  type Registry,
-  toJson,
-} from "@bufbuild/protobuf";
+import { create, createRegistry, fromJson, toJson } from "@bufbuild/protobuf";
 import {
   type Any,
   AnySchema,
@@ -14,7 +6,6 @@ import {
   BoolValueSchema,
   DurationSchema,
   EmptySchema,
-  FileDescriptorProtoSchema,
   Int64ValueSchema,
   ListValueSchema,
   StringValueSchema,
@@ -39,29 +30,6 @@ export const knownTypes = createRegistry(
   TimestampSchema,
   ValueSchema,
 );
-
-/**
- * As {@link knownTypes}, but an unknown type is taken for a message without fields: in Connect's JSON codec an extension of
- * an unknown type would otherwise fail the whole export. Its name is kept, its fields are not.
- */
-export const lenientTypes: Registry = {
-  ...knownTypes,
-  getMessage: (typeName) => knownTypes.getMessage(typeName) ?? messageWithoutFields(typeName),
-};
-
-function messageWithoutFields(typeName: string): DescMessage | undefined {
-  const match = /^(?:([A-Za-z_][\w.]*)\.)?([A-Za-z_]\w*)$/.exec(typeName);
-  if (match === null) {
-    return undefined;
-  }
-  const file = create(FileDescriptorProtoSchema, {
-    name: "unknown.proto",
-    package: match[1] ?? "",
-    syntax: "proto3",
-    messageType: [{ name: match[2] ?? "" }],
-  });
-  return createFileRegistry(file, () => undefined).getMessage(typeName);
-}
 
 // An `Any` holds binary Protobuf, which cannot be made from the JSON of an unknown type: that JSON is kept here.
 const jsonOfUnknown = new WeakMap<Any, TypedObject>();

@@ -3,8 +3,9 @@ import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../config.js";
-import { lenientTypes } from "../json/any.js";
+import { knownTypes } from "../json/any.js";
 import type { ClosableTransport } from "./closable.js";
+import { readingJson } from "./json-codec.js";
 import { readTls } from "./tls.js";
 
 /**
@@ -28,7 +29,7 @@ export function createGrpcTransport(
     useBinaryFormat: config.codec === "proto",
     readMaxBytes: options.maxMessageBytes,
     acceptCompression: [], // An archive gains nothing from it.
-    jsonOptions: { registry: lenientTypes, ignoreUnknownFields: true },
+    jsonOptions: { registry: knownTypes },
     sessionManager: {
       authority: manager.authority,
       async request(method, path, headers, requestOptions) {
@@ -48,7 +49,7 @@ export function createGrpcTransport(
     },
   });
   return {
-    ...transport,
+    ...(config.codec === "json" ? readingJson(transport) : transport),
     async close() {
       manager.abort();
     },

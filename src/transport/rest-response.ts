@@ -1,20 +1,11 @@
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
-import {
-  create,
-  type DescMessage,
-  fromJson,
-  isMessage,
-  type JsonValue,
-  type Message,
-  type MessageShape,
-} from "@bufbuild/protobuf";
+import type { DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import type { Dispatcher } from "undici";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { brokenAnswer, COMPRESSED, EMPTY, notOfTheInterface, TOO_LARGE, UNFITTING } from "../broken-answer.js";
 import { ProtocolError } from "../errors.js";
-import { knownTypes } from "../json/any.js";
-import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
+import { openEnvelope } from "../json/envelope.js";
+import { httpBodyPiece, isHttpBody, messageFromJson } from "../json/message.js";
 import { decodeUtf8, jsonObjects } from "../json/values.js";
 import { connectError } from "./bare-call.js";
 import { errorFromObject } from "./rest-error.js";
@@ -139,35 +130,12 @@ export async function* responseMessages<O extends DescMessage>(
     } else if (isHttpBody(desc)) {
       const contentType = response.header.get("content-type") ?? "";
       for await (const data of response.body) {
-        yield ofType(desc, create(HttpBodySchema, { contentType, data }));
+        yield httpBodyPiece(desc, contentType, data);
       }
     } else {
       throw await notJson(response);
     }
   } catch (reason) {
     throw connectError(reason);
-  }
-}
-
-/** Whether a message is an HTTP body, or a piece of one. */
-export function isHttpBody(desc: DescMessage): boolean {
-  return desc.typeName === HttpBodySchema.typeName;
-}
-
-function ofType<O extends DescMessage>(desc: O, message: Message): MessageShape<O> {
-  if (!isMessage(message, desc)) {
-    throw new Error(`${desc.typeName} was expected, not ${message.$typeName}`);
-  }
-  return message;
-}
-
-function messageFromJson<O extends DescMessage>(desc: O, json: JsonValue): MessageShape<O> {
-  if (isHttpBody(desc)) {
-    return ofType(desc, httpBodyFromJson(json));
-  }
-  try {
-    return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
-  } catch (cause) {
-    throw brokenAnswer(UNFITTING, "", cause);
   }
 }

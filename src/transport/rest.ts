@@ -10,11 +10,12 @@ import { Code, ConnectError, createContextValues, type StreamRequest, type Unary
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { Agent, type Dispatcher } from "undici";
 import type { RestConfig } from "../config.js";
+import { isHttpBody } from "../json/message.js";
 import { asConnectError, callLimits, type HeaderInit } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
 import { type HttpBinding, httpBindings, writeCall } from "./http-rule.js";
 import { errorFromResponse } from "./rest-error.js";
-import { isHttpBody, openResponse, type RestResponse, responseMessage, responseMessages } from "./rest-response.js";
+import { openResponse, type RestResponse, responseMessage, responseMessages } from "./rest-response.js";
 import { readTls } from "./tls.js";
 
 /**

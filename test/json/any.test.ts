@@ -3,7 +3,7 @@ import { AnySchema, anyPack, BoolValueSchema, StructSchema, TimestampSchema } fr
 import { describe, expect, it } from "@jest/globals";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import { anyFromObject, anyToObject, isTypeUrl, lenientTypes } from "../../src/json/any.js";
+import { anyFromObject, anyToObject, isTypeUrl } from "../../src/json/any.js";
 
 const DETAIL = "type.googleapis.com/vega.ErrorDetail";
 
@@ -85,28 +85,5 @@ describe("isTypeUrl", () => {
     for (const text of ["", "a.B", "type.googleapis.com/", "/"]) {
       expect(isTypeUrl(text)).toBe(false);
     }
-  });
-});
-
-describe("lenientTypes", () => {
-  const read = (json: { "@type": string; [field: string]: string }) =>
-    fromJson(AnySchema, json, { registry: lenientTypes, ignoreUnknownFields: true });
-
-  it("reads known types by their fields", () => {
-    expect(anyToObject(read({ "@type": DETAIL, inner: "i" }))).toMatchObject({ inner: "i" });
-  });
-
-  it("takes an unknown type for a message without fields", () => {
-    for (const name of ["other.v1.Thing", "Thing", "a._b.C_1"]) {
-      const any = read({ "@type": `node.example/${name}`, field: "lost" });
-      expect({ typeUrl: any.typeUrl, size: any.value.length }).toEqual({
-        typeUrl: `type.googleapis.com/${name}`,
-        size: 0,
-      });
-    }
-  });
-
-  it("refuses what is no type's name", () => {
-    expect(() => read({ "@type": "node.example/1 2" })).toThrow();
   });
 });

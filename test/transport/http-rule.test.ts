@@ -63,6 +63,10 @@ describe("httpBindings", () => {
     expect(TradingDataService.methods.map((method) => ruleOf(method).template.text)).toEqual([
       "/api/v2/networkhistory/export",
       "/api/v2/networkhistory/segments",
+      "/api/v2/network/parameters",
+      "/api/v2/network/parameters/{key}",
+      "/api/v2/stoporders",
+      "/api/v2/stoporder/{order_id}",
     ]);
   });
 });

@@ -1,0 +1,122 @@
+import type { DescEnum, DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { ProtocolError } from "../errors.js";
+import { isJsonObject } from "./values.js";
+
+/**
+ * Protobuf's JSON carries enum values by name, and a name that the definitions do not have has no number: read as usual, it
+ * would be dropped, and the field would have its default, which is another value. Here such a name gets a number of its own,
+ * from the far end of the range, where no definition has any; it holds in this process only.
+ */
+const FIRST_STAND_IN = -(2 ** 31);
+/** More names than any version of the definitions will add: what sends more of them is no node. */
+const MAX_STAND_INS = 10_000;
+const unknownNames: string[] = [];
+const standIns = new Map<string, number>();
+
+/**
+ * The name of an enum value as it came from a node.
+ *
+ * A name that only a newer node knows is kept by JSON (REST, or gRPC with the JSON codec): its field then holds a negative
+ * number that stands in for it in this process, and this function gives the name back. Over Protobuf's binary form such a
+ * value is its number, and there is no name to give.
+ *
+ * @param desc the enum's descriptor, such as `StopOrder_StatusSchema`
+ * @param value the number that a field holds
+ * @returns the full name, such as `STATUS_PENDING`; the number in digits where it has none
+ *
+ * @example
+ * enumName(StopOrder_StatusSchema, stopOrder.status); // "STATUS_PENDING"
+ */
+export function enumName(desc: DescEnum, value: number): string {
+  return desc.value[value]?.name ?? unknownNames[value - FIRST_STAND_IN] ?? String(value);
+}
+
+/**
+ * In the JSON of a message, put numbers in the place of enum names that its definitions do not have; {@link enumName} gives
+ * the names back.
+ *
+ * @param json changed in place
+ * @throws {@link ProtocolError} where a text cannot be the name of an enum value, or there are too many unknown ones
+ */
+export function numberUnknownEnums(desc: DescMessage, json: JsonValue): void {
+  replaceEnums(desc, json, (type, value, field) =>
+    typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value,
+  );
+}
+
+/**
+ * In the JSON of a message, put names in the place of the numbers that {@link numberUnknownEnums} gave.
+ *
+ * @param json changed in place
+ */
+export function nameUnknownEnums(desc: DescMessage, json: JsonValue): void {
+  replaceEnums(desc, json, (_, value) =>
+    typeof value === "number" ? (unknownNames[value - FIRST_STAND_IN] ?? value) : value,
+  );
+}
+
+function standIn(name: string, field: DescField): number {
+  const known = standIns.get(name);
+  if (known !== undefined) {
+    return known;
+  }
+  if (!/^[A-Za-z_]\w{0,199}$/.test(name)) {
+    throw new ProtocolError(
+      `${field.name} is ${JSON.stringify(name.slice(0, 40))}, which is no name of an enum value`,
+      {
+        code: Code.Internal,
+        advice: "The node's answer does not fit its definitions; report it to who runs the node.",
+      },
+    );
+  }
+  if (unknownNames.length >= MAX_STAND_INS) {
+    throw new ProtocolError(`the node has sent more than ${MAX_STAND_INS} unknown names of enum values`, {
+      code: Code.ResourceExhausted,
+      advice: "Check that the URL is the node's own: no version of its definitions has that many.",
+    });
+  }
+  const number = FIRST_STAND_IN + unknownNames.length;
+  unknownNames.push(name);
+  standIns.set(name, number);
+  return number;
+}
+
+type Replace = (type: DescEnum, value: JsonValue, field: DescField) => JsonValue;
+
+function replaceEnums(desc: DescMessage, json: JsonValue, replace: Replace): void {
+  // Protobuf's own types have JSON of their own.
+  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) {
+    return;
+  }
+  for (const field of desc.fields) {
+    for (const name of new Set([field.jsonName, field.name])) {
+      const value = Object.hasOwn(json, name) ? json[name] : undefined;
+      if (value !== undefined) {
+        json[name] = replaceIn(field, value, replace);
+      }
+    }
+  }
+}
+
+function replaceIn(field: DescField, value: JsonValue, replace: Replace): JsonValue {
+  const one = (item: JsonValue): JsonValue => {
+    if (field.enum !== undefined && field.enum.typeName !== "google.protobuf.NullValue") {
+      return replace(field.enum, item, field);
+    }
+    if (field.message !== undefined) {
+      replaceEnums(field.message, item, replace);
+    }
+    return item;
+  };
+  if (field.enum === undefined && field.message === undefined) {
+    return value;
+  }
+  if (field.fieldKind === "list" && Array.isArray(value)) {
+    return value.map(one);
+  }
+  if (field.fieldKind === "map" && isJsonObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(item)]));
+  }
+  return one(value);
+}
