@@ -2,6 +2,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { CanceledError, RequestError } from "../errors.js";
 import { archiveName, parseArchiveName } from "../history/archive-name.js";
 import { type TableName, tableNames } from "../history/table.js";
+import { listingSchema } from "./listings/tables.js";
 import { tables } from "./tables/index.js";
 
 /** What {@link openDatabase} makes. */
@@ -72,6 +73,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     await pg.exec(schema);
     await pg.query(insertSegments, [segments, blocksPerSegment, chainId]);
     await pg.exec(insertBlocks);
+    await pg.exec(listingSchema(blocksPerSegment));
     throwIfAborted(signal);
   } catch (error) {
     await pg.close();

@@ -1,22 +1,19 @@
-import { create, fromJson } from "@bufbuild/protobuf";
+import { fromJson } from "@bufbuild/protobuf";
 import { anyPack, StructSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import { archiveName } from "../history/archive-name.js";
 import { ARCHIVE_TYPE } from "../history/assemble.js";
 import { checkRange, nearestText } from "../history/segments.js";
 import { tableName, tableNames } from "../history/table.js";
 import { writeArchive } from "./archive.js";
 import type { Database, Segment } from "./database.js";
+import { invalid } from "./invalid.js";
 
 type HistoryService = Pick<
   ServiceImpl<typeof TradingDataService>,
   "exportNetworkHistory" | "listAllNetworkHistorySegments"
 >;
-
-/** The node's own codes of what can be wrong with an export, as its error details carry them. */
-const DETAIL_CODE = { table: 20_001, range: 20_002 } as const;
 
 /** Network history, out of a database (specification, 4.1). */
 export function historyService(database: Database): HistoryService {
@@ -69,9 +66,4 @@ export function historyService(database: Database): HistoryService {
 function archiveVersion(segments: readonly Segment[]): bigint | undefined {
   const last = segments.at(-1)?.databaseVersion;
   return segments[0]?.databaseVersion === last ? undefined : last;
-}
-
-function invalid(what: keyof typeof DETAIL_CODE, reason: string): ConnectError {
-  const value = create(ErrorDetailSchema, { code: DETAIL_CODE[what], message: `invalid ${what}`, inner: reason });
-  return new ConnectError(reason, Code.InvalidArgument, undefined, [{ desc: ErrorDetailSchema, value }]);
 }

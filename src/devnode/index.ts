@@ -9,6 +9,7 @@ import { knownTypes } from "../json/any.js";
 import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
 import { historyService } from "./history-service.js";
+import { listingService } from "./listings/service.js";
 
 /** What a local node can be started with. */
 export interface DevnodeOptions {
@@ -58,7 +59,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   checkPort(restPort, "restPort");
   const database = await openDatabase({ chainId, segments, blocksPerSegment });
   const routes = (router: ConnectRouter) => {
-    router.service(TradingDataService, historyService(database));
+    router.service(TradingDataService, { ...historyService(database), ...listingService(database) });
   };
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(
