@@ -21,11 +21,12 @@ import {
 import type { ExportedRange } from "./history/file-name.js";
 import { type ExportRequest, rangeToExport, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
+import { createListings, type Listings } from "./listing/listings.js";
 import { avoidedTransports, isElsewhere } from "./transport/fallback.js";
 import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends AsyncDisposable {
+export interface Client extends Listings, AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -139,6 +140,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     },
 
     listSegments: (listOptions = {}) => segmentsOf(listOptions),
+
+    ...createListings(service, failing),
 
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),

@@ -1,5 +1,14 @@
 export { Code } from "@connectrpc/connect";
 export { type HistorySegment, Table, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
+export {
+  type StopOrder,
+  StopOrder_ExpiryStrategy,
+  StopOrder_RejectionReason,
+  StopOrder_SizeOverrideSetting,
+  StopOrder_Status,
+  StopOrder_TriggerDirection,
+} from "../gen/vega/stop_order_pb.js";
+export type { NetworkParameter } from "../gen/vega/vega_pb.js";
 export { type Client, createClient } from "./client.js";
 export { type ClientConfig, type Config, readConfig } from "./config.js";
 export {
@@ -56,5 +65,10 @@ export {
 } from "./history/segments.js";
 export { type TableName, tableNames } from "./history/table.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./hooks.js";
+export { enumName } from "./json/enums.js";
+export type { Listings, StopOrderRecord } from "./listing/listings.js";
+export type { PaginationRequest } from "./listing/pagination.js";
+export type { ListedRecord, ListOptions } from "./listing/records.js";
+export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";

@@ -1,0 +1,123 @@
+import type { DescEnum, MessageInitShape } from "@bufbuild/protobuf";
+import type { StopOrderFilterSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import {
+  type StopOrder_ExpiryStrategy,
+  StopOrder_ExpiryStrategySchema,
+  type StopOrder_Status,
+  StopOrder_StatusSchema,
+} from "../../gen/vega/stop_order_pb.js";
+import { RequestError } from "../errors.js";
+
+type Names<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;
+
+/** The name of a status, in full (`STATUS_PENDING`) or without its prefix (`PENDING`). */
+export type StatusName = Names<typeof StopOrder_Status, "STATUS">;
+/** The name of an expiry strategy, in full (`EXPIRY_STRATEGY_SUBMIT`) or without its prefix (`SUBMIT`). */
+export type ExpiryStrategyName = Names<typeof StopOrder_ExpiryStrategy, "EXPIRY_STRATEGY">;
+
+/**
+ * Which stop orders to list (specification, 4.4). Nodes join filters of different kinds by "and", those of one kind by "or";
+ * what is left out, or an empty list, lets all through.
+ */
+export interface StopOrderFilter {
+  /** Only those with one of these statuses: enum members or names. */
+  readonly statuses?: Iterable<StopOrder_Status | StatusName> | undefined;
+  /**
+   * Only those with one of these expiry strategies: enum members or names. Nodes take those that do not expire for
+   * `EXPIRY_STRATEGY_UNSPECIFIED`.
+   */
+  readonly expiryStrategies?: Iterable<StopOrder_ExpiryStrategy | ExpiryStrategyName> | undefined;
+  /** Only those of this span of time; deployed nodes look at the last change, and leave the end itself out. */
+  readonly dateRange?:
+    | {
+        /** Start, included: Unix nanoseconds, or a date. */
+        readonly startTimestamp?: bigint | Date | undefined;
+        /** End: Unix nanoseconds, or a date. */
+        readonly endTimestamp?: bigint | Date | undefined;
+      }
+    | undefined;
+  /** Only those submitted by one of these parties: public keys in hex. */
+  readonly partyIds?: Iterable<string> | undefined;
+  /** Only those submitted to one of these markets: identifiers of 64 hex digits. */
+  readonly marketIds?: Iterable<string> | undefined;
+  /** Only those that are live. */
+  readonly liveOnly?: boolean | undefined;
+}
+
+/**
+ * Check a filter, and write it as the interface has it. Each iterable is read once.
+ *
+ * @throws {@link RequestError} where an enum name or number is unknown, an identifier is empty, a time is none, or the range of
+ * dates is empty
+ */
+export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<typeof StopOrderFilterSchema> {
+  const { statuses = [], expiryStrategies = [], partyIds = [], marketIds = [], dateRange, liveOnly } = filter;
+  return {
+    statuses: listOf(statuses, "statuses").map((value) => enumNumber(StopOrder_StatusSchema, value, "statuses")),
+    expiryStrategies: listOf(expiryStrategies, "expiryStrategies").map((value) =>
+      enumNumber(StopOrder_ExpiryStrategySchema, value, "expiryStrategies"),
+    ),
+    partyIds: listOf(partyIds, "partyIds").map((id) => identifier(id, "partyIds")),
+    marketIds: listOf(marketIds, "marketIds").map((id) => identifier(id, "marketIds")),
+    dateRange: dateRange === undefined ? undefined : readDateRange(dateRange),
+    liveOnly,
+  };
+}
+
+/** A text is an iterable too, of its characters: never what was meant. */
+function listOf<T>(values: Iterable<T>, name: string): T[] {
+  if (typeof values === "string") {
+    throw new RequestError(`${name} is a text, not a list`, {
+      advice: `Give a list, such as [${JSON.stringify(values)}].`,
+    });
+  }
+  return [...values];
+}
+
+/**
+ * The number of an enum value. One that the definitions do not have is let through, for what a newer node knows; a negative
+ * one is no node's.
+ */
+function enumNumber(desc: DescEnum, value: number | string, name: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 31) {
+    return value;
+  }
+  const found = desc.values.find((known) => known.name === value || known.localName === value);
+  if (found === undefined) {
+    throw new RequestError(`${name} holds ${JSON.stringify(value)}, which is no value of ${desc.typeName}`, {
+      advice: `Choose from: ${desc.values.map((known) => known.name).join(", ")}.`,
+    });
+  }
+  return found.number;
+}
+
+function identifier(id: string, name: string): string {
+  if (typeof id !== "string" || id === "") {
+    throw new RequestError(`${name} holds ${JSON.stringify(id)}, which is no identifier`, {
+      advice: "Give identifiers as the node gives them, or leave the filter out.",
+    });
+  }
+  return id;
+}
+
+function readDateRange({ startTimestamp, endTimestamp }: NonNullable<StopOrderFilter["dateRange"]>) {
+  const start = startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "startTimestamp");
+  const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "endTimestamp");
+  if (start !== undefined && end !== undefined && start >= end) {
+    throw new RequestError(`the date range is empty: it starts at ${start} and ends at ${end}`, {
+      advice: "Give a start that is before the end, in Unix nanoseconds or as dates.",
+    });
+  }
+  return { startTimestamp: start, endTimestamp: end };
+}
+
+function nanoseconds(time: bigint | Date, name: string): bigint {
+  const value =
+    time instanceof Date ? (Number.isNaN(time.getTime()) ? undefined : BigInt(time.getTime()) * 1_000_000n) : time;
+  if (typeof value !== "bigint" || BigInt.asIntN(64, value) !== value) {
+    throw new RequestError(`${name} is ${String(time)}, which is no time`, {
+      advice: "Give a Date, or Unix nanoseconds as a bigint of 64 bits.",
+    });
+  }
+  return value;
+}
