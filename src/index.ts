@@ -66,6 +66,7 @@ export {
 export { type TableName, tableNames } from "./history/table.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./hooks.js";
 export { enumName } from "./json/enums.js";
+export { messageToJson } from "./json/message.js";
 export type { Listings, StopOrderRecord } from "./listing/listings.js";
 export type { PaginationRequest } from "./listing/pagination.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";

@@ -9,8 +9,11 @@ import { addDevnode } from "./commands/devnode.js";
 import { addExport } from "./commands/export.js";
 import { addInspect } from "./commands/inspect.js";
 import { addMerge } from "./commands/merge.js";
+import { addParams } from "./commands/params.js";
 import { addRows } from "./commands/rows.js";
 import { addSegments } from "./commands/segments.js";
+import { addStopOrder } from "./commands/stop-order.js";
+import { addStopOrders } from "./commands/stop-orders.js";
 import { type CommandContext, errorJson, errorText, Reported } from "./output.js";
 
 const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
@@ -18,7 +21,7 @@ const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 /** Run the command `tradewire`; what comes back is the exit code. */
 async function main(args: readonly string[], context: CommandContext): Promise<number> {
   const program = new Command("tradewire")
-    .description("Network history, over gRPC or over REST, as archives of CSV.")
+    .description("Network history as archives of CSV, network parameters and stop orders, over gRPC or over REST.")
     .version(createRequire(import.meta.url)("tradewire/package.json").version)
     .exitOverride()
     .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
@@ -30,6 +33,9 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     addInspect,
     addAssemble,
     addMerge,
+    addParams,
+    addStopOrders,
+    addStopOrder,
     addConfig,
     addDevnode,
     addDemo,

@@ -71,14 +71,18 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** A table with aligned columns; numbers to the right. */
+/** A table with aligned columns; those of numbers alone to the right. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const columns = header.map((name, column) => {
+    const cells = rows.map((row) => row[column] ?? "");
+    const width = cells.reduce((longest, cell) => Math.max(longest, cell.length), name.length);
+    return { width, isNumeric: cells.every((cell) => /^[\d.,]*$/.test(cell)) };
+  });
   const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => {
-        const width = widths[column] ?? 0;
-        return /^[\d.,]+$/.test(cell) ? cell.padStart(width) : cell.padEnd(width);
+    columns
+      .map(({ width, isNumeric }, column) => {
+        const cell = cells[column] ?? "";
+        return isNumeric ? cell.padStart(width) : cell.padEnd(width);
       })
       .join("  ")
       .trimEnd();

@@ -77,8 +77,12 @@ function listOf<T>(values: Iterable<T>, name: string): T[] {
 /**
  * The number of an enum value. One that the definitions do not have is let through, for what a newer node knows; a negative
  * one is no node's.
+ *
+ * @param value the number, or the name in full or without its prefix
+ * @param name what it was given for
+ * @throws {@link RequestError} where the name is unknown, or the number cannot be
  */
-function enumNumber(desc: DescEnum, value: number | string, name: string): number {
+export function enumNumber(desc: DescEnum, value: number | string, name: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 31) {
     return value;
   }

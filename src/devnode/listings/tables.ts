@@ -30,7 +30,7 @@ export const listingSchema = (blocksPerSegment: number): string => `
     ruled AS (
       SELECT *,
         ${START} + submission_number * ${INTERVAL} + submission_number * 7919 % 1000000 * 1000 AS created_at,
-        CASE WHEN paired THEN (ARRAY[1, 2, 4 - n % 10, 5])[1 + n / 10 % 4] ELSE 1 + (n * 7919 / 10) % 6 END AS status,
+        CASE WHEN paired THEN (ARRAY[1, 2, 4 - n % 10, 5])[1 + n / 10 % 4] ELSE 1 + n * 5 / 3 % 6 END AS status,
         CASE WHEN paired THEN 1 + n % 10 ELSE 1 + n / 3 % 2 END AS trigger_direction,
         (ARRAY[1, 1, 1, 1, 2, 2, 3])[1 + n / 2 % 7] AS type
       FROM counted

@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../client.js";
+import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { type Listed, type ListingOptions, listingOptions, printListing } from "../listing.js";
+import type { CommandContext } from "../output.js";
+
+const networkParameters: Listed<typeof NetworkParameterSchema> = {
+  desc: NetworkParameterSchema,
+  name: "networkParameters",
+  header: ["key", "value"],
+  cells: ({ key, value }) => [key, value],
+};
+
+/** Add the command `params` (specification, 4.3). */
+export function addParams(program: Command, context: CommandContext): void {
+  const command = program
+    .command("params")
+    .description("List the network's parameters.")
+    .argument("[key]", "key of one parameter, or a pattern where * stands for any text and ? for any character");
+  for (const option of [...listingOptions(), ...clientOptions()]) {
+    command.addOption(option);
+  }
+  command.action(async (key: string | undefined, options: ClientOptions & ListingOptions) => {
+    await using client = createClient(clientConfig(options));
+    await printListing(matching(client, key, context.signal), networkParameters, options, context);
+  });
+}
+
+async function* matching(
+  client: Client,
+  key: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<NetworkParameter> {
+  if (key !== undefined && !/[*?]/.test(key)) {
+    yield await client.networkParameter(key, { signal });
+    return;
+  }
+  const pattern = key === undefined ? /^/ : patternOf(key);
+  // Oldest first is by key, ascending.
+  for await (const { node } of client.networkParameters({ newestFirst: false, signal })) {
+    if (pattern.test(node.key)) {
+      yield node;
+    }
+  }
+}
+
+function patternOf(text: string): RegExp {
+  const escaped = text.replace(/[.+^${}()|[\]\\/-]/g, "\\$&");
+  return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, "s");
+}

@@ -1,0 +1,44 @@
+import type { DescField } from "@bufbuild/protobuf";
+import type { Command } from "commander";
+import { StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { createClient } from "../../client.js";
+import { messageToJson } from "../../json/message.js";
+import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { leaves, pathText, shortName, textAt } from "../listing.js";
+import { type CommandContext, json, printable, table } from "../output.js";
+import { isoTime } from "../time.js";
+
+/** Add the command `stop-order`: one stop order, with every field that is set. */
+export function addStopOrder(program: Command, { out, signal }: CommandContext): void {
+  const command = program
+    .command("stop-order")
+    .description("Show one stop order, and the order that it holds back.")
+    .argument("<id>", "identifier of the stop order")
+    .option("--json", "print one JSON object");
+  for (const option of clientOptions()) {
+    command.addOption(option);
+  }
+  command.action(async (id: string, options: ClientOptions & { readonly json?: boolean }) => {
+    await using client = createClient(clientConfig(options));
+    const order = messageToJson(StopOrderEventSchema, await client.stopOrder(id, { signal }));
+    if (options.json === true) {
+      out.write(json(order));
+      return;
+    }
+    // The stop order itself first, then the order that it holds back.
+    const paths = leaves(StopOrderEventSchema).toSorted(([a], [b]) => (b?.number ?? 0) - (a?.number ?? 0));
+    const rows = paths.flatMap((path) => {
+      const text = textAt(order, path);
+      return text === null ? [] : [[pathText(path), printable(readable(path.at(-1), text))]];
+    });
+    out.write(table(["field", "value"], rows));
+  });
+}
+
+/** Enum values go without their prefix. Fields whose names end in `At` are times, where 0 is none. */
+function readable(field: DescField | undefined, text: string): string {
+  if (field?.enum !== undefined) {
+    return shortName(field.enum, text);
+  }
+  return field?.jsonName.endsWith("At") === true && text !== "0" ? isoTime(BigInt(text)) : text;
+}
