@@ -19,7 +19,7 @@ const networkParameters: Listing = {
 const stopOrders: Listing = {
   from: "stop_order",
   key: [
-    { name: "created_at", type: "bigint", pattern: /^\d{1,18}$/ },
+    { name: "created_at", type: "bigint", pattern: /^[0-8]?\d{1,18}$/ },
     { name: "id", type: "text", pattern: /^[0-9a-f]{64}$/ },
   ],
   newestFirstOnly: true,

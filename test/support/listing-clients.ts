@@ -1,0 +1,50 @@
+import { type Client, createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config.js";
+
+/** Every way to reach a node. */
+export const ways = ["grpc", "grpc with JSON", "grpc-js", "rest", "auto"] as const;
+
+export function configOf(way: (typeof ways)[number], node: { grpcUrl: string; restUrl: string }): ClientConfig {
+  const grpc = { url: node.grpcUrl };
+  const rest = { url: node.restUrl };
+  switch (way) {
+    case "grpc with JSON":
+      return { transport: "grpc", grpc: { ...grpc, codec: "json" } };
+    case "auto":
+      return { transport: way, grpc, rest };
+    case "rest":
+      return { transport: way, rest };
+    default:
+      return { transport: way, grpc };
+  }
+}
+
+/** A client for each of them. */
+export function clientsOf(node: { grpcUrl: string; restUrl: string }): Record<(typeof ways)[number], Client> {
+  const client = (way: (typeof ways)[number]) => createClient(configOf(way, node));
+  return {
+    grpc: client("grpc"),
+    "grpc with JSON": client("grpc with JSON"),
+    "grpc-js": client("grpc-js"),
+    rest: client("rest"),
+    auto: client("auto"),
+  };
+}
+
+export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const value of values) {
+    all.push(value);
+  }
+  return all;
+}
+
+/** What a function or a promise fails with. */
+export async function failureOf(run: () => unknown): Promise<unknown> {
+  try {
+    await run();
+  } catch (reason) {
+    return reason;
+  }
+  throw new Error("it did not fail");
+}
