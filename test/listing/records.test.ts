@@ -1,0 +1,232 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import type { ListStopOrdersRequest, StopOrderConnectionSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CanceledError, ConnectionError, ProtocolError } from "../../src/errors.js";
+import type { StopOrderRecord } from "../../src/listing/listings.js";
+import type { ListOptions } from "../../src/listing/records.js";
+import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
+import { serveNode, type TestNode } from "../support/node.js";
+
+type Connection = MessageInitShape<typeof StopOrderConnectionSchema>;
+
+let node: TestNode;
+let clients: ReturnType<typeof clientsOf>;
+/** The requests that came. */
+let requests: ListStopOrdersRequest[] = [];
+/** What they are answered with, by the cursor that they come with. */
+let pages: Record<string, Connection | undefined> = {};
+let hold: Promise<void> = Promise.resolve();
+beforeAll(async () => {
+  node = await serveNode({
+    async listStopOrders(request) {
+      requests.push(request);
+      const orders = pages[request.pagination?.after ?? ""];
+      if (requests.length > 1) {
+        await hold;
+      }
+      return orders === undefined ? {} : { orders };
+    },
+    getStopOrder: () => ({ order: {} }),
+    getNetworkParameter: () => ({}),
+  });
+  clients = clientsOf(node);
+});
+afterAll(async () => {
+  await Promise.all(Object.values(clients).map((client) => client.close()));
+  await node.close();
+});
+
+const edge = (id: string, cursor = `c${id}`) => ({ cursor, node: { stopOrder: { id } } });
+function page(ids: string[], next?: string): Connection {
+  return {
+    edges: ids.map((id) => edge(id)),
+    pageInfo: { hasNextPage: next !== undefined, endCursor: next ?? `c${ids.at(-1)}` },
+  };
+}
+
+function answer(answers: Record<string, Connection | undefined>): void {
+  requests = [];
+  pages = answers;
+  hold = Promise.resolve();
+}
+
+/** The identifiers that come, and what ends them. */
+async function outcome(way: (typeof ways)[number], options: ListOptions<StopOrderRecord> = {}) {
+  const ids: string[] = [];
+  const reason = await failureOf(async () => {
+    for await (const { node: record } of clients[way].stopOrders(options)) {
+      ids.push(record.stopOrder.id);
+    }
+  });
+  return { ids, reason };
+}
+
+describe.each(ways)("records over %s", (way) => {
+  const at = { method: "datanode.api.v2.TradingDataService/ListStopOrders" };
+
+  it.each<[string, Record<string, Connection | undefined>, string[], string]>([
+    [
+      "repeats a cursor",
+      { "": page(["1"], "c1"), c1: page(["2"], "c1") },
+      ["1", "2"],
+      'the node repeats the cursor "c1"',
+    ],
+    [
+      "goes in a circle",
+      { "": page(["1"], "c1"), c1: page(["2"], "c2"), c2: page(["3"], "c1") },
+      ["1", "2", "3"],
+      'the node repeats the cursor "c1"',
+    ],
+    [
+      "says that there is more and gives no cursor",
+      { "": page(["1"], "") },
+      ["1"],
+      "the node says that there are more records, but gives no cursor",
+    ],
+    [
+      "says that there is more and gives no record",
+      { "": page([], "c1") },
+      [],
+      "the node says that there are more records, but the page holds none",
+    ],
+    [
+      "gives an edge without a node",
+      { "": { edges: [edge("1"), { cursor: "c2" }], pageInfo: {} } },
+      ["1"],
+      'the node gives a cursor without a record, "c2"',
+    ],
+    [
+      "gives a node without a stop order",
+      { "": { edges: [edge("1"), { cursor: "c2", node: { submission: {} } }], pageInfo: {} } },
+      ["1"],
+      'the node gives a cursor without a record, "c2"',
+    ],
+    [
+      "gives an edge without a cursor",
+      { "": { edges: [edge("1", "")], pageInfo: {} } },
+      [],
+      "the node gives a record without a cursor",
+    ],
+    ["gives no page", {}, [], "the response holds no page"],
+    ["gives no page information", { "": { edges: [edge("1")] } }, [], "the response holds no page"],
+  ])("end with an error where the node %s", async (_, answers, wanted, summary) => {
+    answer(answers);
+    const { ids, reason } = await outcome(way);
+    expect(reason).toBeInstanceOf(ProtocolError);
+    expect(reason).toMatchObject({ summary, ...at });
+    expect(ids).toEqual(wanted);
+  });
+
+  it("end with an error where the node repeats the cursor that was begun at", async () => {
+    answer({ c0: page(["1"], "c0") });
+    expect((await outcome(way, { after: "c0" })).ids).toEqual(["1"]);
+    expect(requests).toHaveLength(1);
+  });
+
+  it("that came twice are told, and given", async () => {
+    answer({ "": page(["1", "2"], "c2"), c2: page(["2", "3"]) });
+    const twice: string[] = [];
+    const records = clients[way].stopOrders({ onDuplicate: (record) => twice.push(record.node.stopOrder.id) });
+    expect((await collect(records)).map((record) => record.node.stopOrder.id)).toEqual(["1", "2", "2", "3"]);
+    expect(twice).toEqual(["2"]);
+  });
+
+  it("are asked for as far as the limit goes", async () => {
+    answer({ "": page(["1", "2"], "c2"), c2: page(["3", "4"], "c4") });
+    const records = await collect(clients[way].stopOrders({ limit: 3, pageSize: 2 }));
+    expect(records.map(({ cursor }) => cursor)).toEqual(["c1", "c2", "c3"]);
+    expect(requests.map(({ pagination }) => pagination?.first)).toEqual([2, 1]);
+  });
+
+  it("are fetched one page ahead, and no further", async () => {
+    answer({ "": page(["1", "2"], "c2"), c2: page(["3"], "c3"), c3: page(["4"]) });
+    const records = clients[way].stopOrders()[Symbol.asyncIterator]();
+    expect(requests).toHaveLength(0);
+    await records.next();
+    while (requests.length < 2) {
+      await new Promise(setImmediate);
+    }
+    await records.next();
+    expect(requests.map(({ pagination }) => pagination?.after)).toEqual([undefined, "c2"]);
+    await records.next();
+    await records.next();
+    expect(await records.next()).toMatchObject({ done: true });
+    expect(requests).toHaveLength(3);
+  });
+
+  it("begin anew with each iteration", async () => {
+    answer({ "": page(["1"]) });
+    const records = clients[way].stopOrders();
+    expect([await collect(records), await collect(records)]).toEqual([[expect.anything()], [expect.anything()]]);
+    expect(requests).toHaveLength(2);
+  });
+
+  it("can be left while a page is on its way", async () => {
+    answer({ "": page(["1"], "c1"), c1: page(["2"]) });
+    let release = () => {};
+    hold = new Promise((resolve) => {
+      release = resolve;
+    });
+    for await (const { cursor } of clients[way].stopOrders()) {
+      expect(cursor).toBe("c1");
+      break;
+    }
+    release();
+  });
+
+  it("end when the caller gives up", async () => {
+    answer({ "": page(["1", "2"], "c2") });
+    const controller = new AbortController();
+    const seen: string[] = [];
+    const reason = await failureOf(async () => {
+      for await (const { cursor } of clients[way].stopOrders({ signal: controller.signal })) {
+        seen.push(cursor);
+        controller.abort();
+      }
+    });
+    expect(reason).toBeInstanceOf(CanceledError);
+    expect(seen).toEqual(["c1"]);
+    const early = await outcome(way, { signal: AbortSignal.abort() });
+    expect(early.reason).toBeInstanceOf(CanceledError);
+  });
+
+  it("leave alone what the caller's own function throws", async () => {
+    answer({ "": page(["1", "1"]) });
+    const own = new Error("enough");
+    const { reason } = await outcome(way, {
+      onDuplicate: () => {
+        throw own;
+      },
+    });
+    expect(reason).toBe(own);
+  });
+
+  it("that were asked for and did not come are an error", async () => {
+    for (const ask of [() => clients[way].stopOrder("1"), () => clients[way].networkParameter("a")]) {
+      const reason = await failureOf(ask);
+      expect(reason).toBeInstanceOf(ProtocolError);
+      expect(reason).toMatchObject({ summary: "the response does not hold what was asked for" });
+    }
+  });
+});
+
+it("a connection lost between pages is told after the records that came", async () => {
+  const brief = await serveNode({
+    async listStopOrders({ pagination }) {
+      if (pagination?.after !== undefined) {
+        await brief.close();
+      }
+      return { orders: page(["1"], "c1") };
+    },
+  });
+  const client = clientsOf(brief).grpc;
+  const ids: string[] = [];
+  const reason = await failureOf(async () => {
+    for await (const { node: record } of client.stopOrders()) {
+      ids.push(record.stopOrder.id);
+    }
+  });
+  expect(reason).toBeInstanceOf(ConnectionError);
+  expect(ids).toEqual(["1"]);
+  await client.close();
+});
