@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { run } from "../support/command.js";
+
+let node: Devnode;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 1, blocksPerSegment: 10 });
+});
+afterAll(() => node.close());
+
+describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
+  const ask = (...args: string[]) =>
+    run([...args, "--transport", transport, `--${transport}-url`, transport === "grpc" ? node.grpcUrl : node.restUrl]);
+
+  it("params prints all parameters, one, or those of a pattern", async () => {
+    const all = await ask("params");
+    expect(all).toMatchObject({ code: 0, err: "" });
+    expect(all.out.split("\n").length).toBeGreaterThan(100);
+    expect(all.out).toMatch(/^key +value\nblockchains\.ethereumConfig +\{/);
+    const one = await ask("params", "snapshot.interval.length", "--json");
+    expect(JSON.parse(one.out)).toEqual({ networkParameters: [{ key: "snapshot.interval.length", value: "10" }] });
+    const some = await ask("params", "spam.p?w.*", "--format", "csv");
+    expect(some.out).toBe(
+      "key,value\nspam.pow.difficulty,15\nspam.pow.hashFunction,sha3_24_rounds\nspam.pow.increaseDifficulty,1\n" +
+        "spam.pow.numberOfPastBlocks,100\nspam.pow.numberOfTxPerBlock,2\n",
+    );
+    expect(await ask("params", "no.such.key")).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/^tradewire: the node answered NOT_FOUND: .*no\.such\.key/),
+    });
+  });
+
+  it("stop-orders prints a table", async () => {
+    const { code, out } = await ask("stop-orders", "--limit", "3");
+    expect(code).toBe(0);
+    const [header, ...rows] = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.trim());
+    expect(header).toMatch(/^id +status +trigger /);
+    expect(rows).toHaveLength(3);
+    for (const row of rows) {
+      expect(row).toMatch(/^[0-9a-f]{8}… +[A-Z]+ +(RISES_ABOVE|FALLS_BELOW) /);
+      expect(row).toMatch(/ 2023-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z /);
+      expect(row).not.toContain("STATUS_");
+    }
+    const wide = await ask("stop-orders", "--limit", "1", "--wide");
+    expect(wide.out).toMatch(/\n[0-9a-f]{64} /);
+  });
+
+  it("stop-orders takes every filter", async () => {
+    const { orders } = JSON.parse((await ask("stop-orders", "--limit", "1", "--status", "pending", "--json")).out);
+    const { createdAt, partyId, marketId } = orders[0].stopOrder;
+    const filtered = await ask(
+      ...["stop-orders", "--status", "PENDING", "--status", "STATUS_EXPIRED", "--party", partyId, "--market", marketId],
+      ...["--from", createdAt, "--to", String(BigInt(createdAt) + 1n), "--live", "--format", "jsonl"],
+    );
+    expect(
+      filtered.out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toContainEqual(orders[0]);
+    const none = await ask("stop-orders", "--from", "2030-01-01", "--json", "--expiry-strategy", "submit");
+    expect(JSON.parse(none.out)).toEqual({ orders: [] });
+  });
+
+  it("stop-orders writes CSV as it comes", async () => {
+    const { out } = await ask("stop-orders", "--format", "csv", "--limit", "1500");
+    expect(out).toMatch(/^submission\.marketId,.*,stopOrder\.id,.*,stopOrder\.trailingPercentOffset\n/);
+    expect(out.match(/,STATUS_[A-Z]+,/g)).toHaveLength(1500);
+  });
+
+  it("stop-order shows one", async () => {
+    const { orders } = JSON.parse((await ask("stop-orders", "--limit", "1", "--json")).out);
+    const { id } = orders[0].stopOrder;
+    expect(JSON.parse((await ask("stop-order", id, "--json")).out)).toEqual(orders[0]);
+    const shown = await ask("stop-order", id);
+    expect(shown.out).toMatch(new RegExp(`^field +value\nstopOrder\\.id +${id}\n`));
+    expect(shown.out).toMatch(/\nstopOrder\.createdAt +2023-10-21T[\d:.]+Z\n/);
+  });
+});
+
+it.each([
+  [["stop-orders", "--status", "frozen"], /^tradewire: --status holds "FROZEN", which is no value of /],
+  [["stop-orders", "--from", "yesterday"], /^tradewire: "yesterday" is no time\n/],
+  [["stop-orders", "--from", "2024-01-02", "--to", "2024-01-01"], /^tradewire: the date range is empty/],
+  [["stop-orders", "--limit", "0"], /^tradewire: limit is 0/],
+  [["stop-orders", "--json", "--format", "csv"], /cannot be used with option/],
+  [["stop-order"], /missing required argument 'id'/],
+])("%j is bad usage", async (args, message) => {
+  const { code, out, err } = await run(args);
+  expect([code, out]).toEqual([2, ""]);
+  expect(err).toMatch(message);
+});
