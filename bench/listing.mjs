@@ -5,7 +5,7 @@ import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient } from "../dist/src/index.js";
 
 const started = performance.now();
-await using node = await startDevnode();
+const node = await startDevnode();
 console.log(`the local node started in ${Math.round(performance.now() - started)} ms`);
 
 const grpc = { url: node.grpcUrl };
@@ -20,7 +20,7 @@ const configs = {
 const results = [];
 for (const pageSize of [1000, 7]) {
   for (const [name, config] of Object.entries(configs)) {
-    await using client = createClient(config);
+    const client = createClient(config);
     const start = performance.now();
     const hash = createHash("sha256");
     const ids = new Set();
@@ -28,6 +28,7 @@ for (const pageSize of [1000, 7]) {
       hash.update(`${cursor} ${record.stopOrder.id}\n`);
       ids.add(record.stopOrder.id);
     }
+    await client.close();
     const seconds = ((performance.now() - start) / 1000).toFixed(2);
     results.push({
       transport: name,
@@ -38,6 +39,7 @@ for (const pageSize of [1000, 7]) {
     });
   }
 }
+await node.close();
 console.table(results);
 if (new Set(results.map(({ order, records }) => `${order} ${records}`)).size !== 1) {
   throw new Error("the listings differ");
