@@ -106,13 +106,7 @@ export function createArchiveEnd(): ArchiveEnd {
           throw corrupt(position, added);
         }
       }
-      throw new ProtocolError(
-        `the archive is truncated: the stream ended after ${position} bytes, before the archive did`,
-        {
-          advice:
-            "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
-        },
-      );
+      throw truncated(position);
     },
   };
 }
@@ -148,6 +142,14 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   }
   // The record says its own size but for the 12 bytes up to there; the locator comes straight behind it.
   return Number(recordStart + 12n + view.readBigUInt64LE(record + 4)) + ZIP64_LOCATOR_SIZE;
+}
+
+/** The error for an archive of which the end is missing. */
+export function truncated(size: number): ProtocolError {
+  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
+    advice:
+      "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
+  });
 }
 
 function corrupt(size: number, inserted: number): ProtocolError {

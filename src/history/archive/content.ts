@@ -1,9 +1,10 @@
 import { crc32 } from "node:zlib";
+import { truncated } from "../archive-end.js";
 import type { ByteReader } from "./byte-reader.js";
 import { hex, readDescriptor, scanStored } from "./descriptor.js";
 import { inflation } from "./inflate.js";
 import type { LocalHeader, Measures } from "./local-header.js";
-import { corrupt, shown, tooLarge, truncated } from "./problem.js";
+import { corrupt, shown, tooLarge } from "./problem.js";
 
 /** A ratio says nothing of a file that is small in any case. */
 const RATIO_FLOOR = 16 * 1024 * 1024;

@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
+import { truncated } from "../archive-end.js";
 import type { ByteReader } from "./byte-reader.js";
 import { CENTRAL_HEADER, LOCAL_HEADER, type Measures } from "./local-header.js";
-import { corrupt, shown, truncated } from "./problem.js";
+import { corrupt, shown } from "./problem.js";
 
 const SIGNATURE = 0x08074b50;
 /** The records of which one follows a descriptor. */

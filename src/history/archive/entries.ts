@@ -1,10 +1,10 @@
-import { createArchiveEnd } from "../archive-end.js";
+import { createArchiveEnd, truncated } from "../archive-end.js";
 import { checkEnd } from "../assemble.js";
 import { type ByteReader, type ByteReaderOptions, createByteReader } from "./byte-reader.js";
 import { checkMeasures, type Growth, type Limits, readContent } from "./content.js";
 import { type Directory, END_RECORD, type ListedEntry, readDirectory } from "./directory.js";
 import { CENTRAL_HEADER, LOCAL_HEADER, type LocalHeader, type Measures, readLocalHeader } from "./local-header.js";
-import { corrupt, shown, tooLarge, truncated } from "./problem.js";
+import { corrupt, shown, tooLarge } from "./problem.js";
 import type { Stored } from "./stored.js";
 
 /** The most that the directory and the end of a streamed archive may have: it is held in memory. */

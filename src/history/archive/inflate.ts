@@ -1,6 +1,7 @@
 import { createInflateRaw, type InflateRaw } from "node:zlib";
+import { truncated } from "../archive-end.js";
 import type { ByteReader } from "./byte-reader.js";
-import { corrupt, shown, truncated } from "./problem.js";
+import { corrupt, shown } from "./problem.js";
 
 const OUTPUT_SIZE = 64 * 1024;
 /** How far inflating, which has a thread of its own, runs ahead of who reads. */
@@ -35,9 +36,7 @@ export function inflation(reader: ByteReader, name: string, size: number | undef
       }
       await fed;
     } catch (cause) {
-      const reason =
-        failure === undefined ? corrupt(`the data of ${shown(name)} cannot be inflated`, cause) : undefined;
-      throw reason ?? failure?.reason;
+      throw failure === undefined ? corrupt(`the data of ${shown(name)} cannot be inflated`, cause) : failure.reason;
     } finally {
       inflate.destroy();
     }

@@ -1,6 +1,7 @@
 import { getFileNameLowLevel, parseExtraFields, validateFileName } from "yauzl";
+import { truncated } from "../archive-end.js";
 import type { ByteReader } from "./byte-reader.js";
-import { corrupt, refused, shown, truncated } from "./problem.js";
+import { corrupt, refused, shown } from "./problem.js";
 
 export const LOCAL_HEADER = 0x04034b50;
 export const CENTRAL_HEADER = 0x02014b50;
@@ -71,7 +72,7 @@ export function checkName(name: string, rawName: Buffer): void {
   // Without a flag for UTF-8 a name is read as code page 437, where control characters look like others.
   const control = /\p{Cc}/u.test(name) || rawName.some((byte) => byte < 0x20);
   if (name === "" || control || name.split("/").includes(".") || name.length > 4096) {
-    throw corrupt(`a file in it has the name ${shown(control ? rawName.toString("latin1") : name)}`);
+    throw corrupt(`a file in it has the name ${shown(control ? rawName.toString("ascii") : name)}`);
   }
 }
 

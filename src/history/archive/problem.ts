@@ -8,14 +8,6 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
   return new ProtocolError(`the archive is corrupt: ${what}`, { advice: AGAIN, cause });
 }
 
-/** The error for an archive of which the end is missing. */
-export function truncated(size: number): ProtocolError {
-  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
-    advice:
-      "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
-  });
-}
-
 /** The error for an archive that may be whole but is not one of an export. */
 export function refused(what: string): ProtocolError {
   return new ProtocolError(`the archive is refused: ${what}`, {
