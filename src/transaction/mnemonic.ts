@@ -1,0 +1,58 @@
+import { hmac } from "@noble/hashes/hmac.js";
+import { sha512 } from "@noble/hashes/sha2.js";
+import { mnemonicToSeedSync, validateMnemonic } from "@scure/bip39";
+import { wordlist } from "@scure/bip39/wordlists/english.js";
+import { RequestError } from "../errors.js";
+import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
+
+/** Which of a mnemonic's keys is wanted. */
+export interface MnemonicOptions {
+  /** The last step of the path `m/1789'/0'/INDEX'`: 0 to 2^31 - 1. Wallets count their keys from 1, the default. */
+  readonly index?: number;
+  /** BIP-39's passphrase, where the wallet has one; empty by default. */
+  readonly passphrase?: string;
+}
+
+/** The network's number among the coins of BIP-44, and its only kind of keys. */
+const PATH = [1789, 0];
+const HARDENED = 2 ** 31;
+
+/**
+ * A signer from a wallet's mnemonic: BIP-39, then SLIP-0010 for Ed25519 by the path `m/1789'/0'/INDEX'`.
+ *
+ * @param mnemonic 12 to 24 English words
+ * @throws {@link RequestError} where the words are no mnemonic, or the index cannot be
+ */
+export function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = {}): SeedSigner {
+  const { index = 1, passphrase = "" } = options;
+  const words = mnemonic.trim().toLowerCase().split(/\s+/).join(" ");
+  if (!validateMnemonic(words, wordlist)) {
+    throw new RequestError("the mnemonic is none of BIP-39: a word is not on the list, or the checksum is wrong", {
+      advice: "Check the words and their order: 12, 15, 18, 21 or 24 English words.",
+    });
+  }
+  if (!Number.isInteger(index) || index < 0 || index >= HARDENED) {
+    throw new RequestError(`the index of the key is ${index}`, { advice: "Give a whole number from 0 to 2147483647." });
+  }
+  const master = mnemonicToSeedSync(words, passphrase);
+  let node: Uint8Array = hmac(sha512, new TextEncoder().encode("ed25519 seed"), master);
+  master.fill(0);
+  for (const step of [...PATH, index]) {
+    const parent = node;
+    node = child(parent, step);
+    parent.fill(0);
+  }
+  const signer = signerFromSeed(node.subarray(0, SEED_BYTES));
+  node.fill(0);
+  return signer;
+}
+
+/** A hardened child by SLIP-0010; for Ed25519 there are no others. A node is 32 bytes of key and 32 of chain code. */
+function child(node: Uint8Array, index: number): Uint8Array {
+  const data = new Uint8Array(1 + SEED_BYTES + 4);
+  data.set(node.subarray(0, SEED_BYTES), 1);
+  new DataView(data.buffer).setUint32(1 + SEED_BYTES, HARDENED + index);
+  const next = hmac(sha512, node.subarray(SEED_BYTES), data);
+  data.fill(0);
+  return next;
+}
