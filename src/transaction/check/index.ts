@@ -1,0 +1,67 @@
+import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { orderAmendmentProblems, orderCancellationProblems, orderProblems } from "./order.js";
+import { marginModeProblems, otherProblems } from "./other.js";
+import { listProblems, type Problem } from "./problem.js";
+import { stopOrdersCancellationProblems, stopOrdersProblems } from "./stop-orders.js";
+
+export type { Problem } from "./problem.js";
+
+/** A command of those that input data may hold. */
+export type Command = Extract<InputData["command"], { readonly case: string }>;
+
+/**
+ * What is wrong with a command, by what can be told without the network's state; empty where nothing is.
+ *
+ * A command without a problem here may still be refused by the network, or fail when it is carried out.
+ */
+export function commandProblems(command: Command): readonly Problem[] {
+  return [...problems(command)];
+}
+
+function problems(command: Command): Iterable<Problem> {
+  switch (command.case) {
+    case "orderSubmission":
+      return orderProblems(command.value, command.case);
+    case "orderCancellation":
+      return orderCancellationProblems(command.value, command.case);
+    case "orderAmendment":
+      return orderAmendmentProblems(command.value, command.case);
+    case "stopOrdersSubmission":
+      return stopOrdersProblems(command.value, command.case);
+    case "stopOrdersCancellation":
+      return stopOrdersCancellationProblems(command.value, command.case);
+    case "batchMarketInstructions":
+      return batchProblems(command.value, command.case);
+    default:
+      return otherProblems(command);
+  }
+}
+
+function* batchProblems(batch: BatchMarketInstructions, at: string): Generator<Problem> {
+  const { cancellations, amendments, submissions } = batch;
+  const lists = [
+    cancellations,
+    amendments,
+    submissions,
+    batch.stopOrdersCancellation,
+    batch.stopOrdersSubmission,
+    batch.updateMarginMode,
+  ];
+  if (lists.every(({ length }) => length === 0)) {
+    yield { path: at, message: "holds no instruction" };
+  }
+  yield* listProblems(cancellations, `${at}.cancellations`, orderCancellationProblems);
+  yield* listProblems(amendments, `${at}.amendments`, orderAmendmentProblems);
+  yield* listProblems(submissions, `${at}.submissions`, orderProblems);
+  yield* listProblems(batch.stopOrdersCancellation, `${at}.stopOrdersCancellation`, stopOrdersCancellationProblems);
+  yield* listProblems(batch.stopOrdersSubmission, `${at}.stopOrdersSubmission`, stopOrdersProblems);
+  yield* listProblems(batch.updateMarginMode, `${at}.updateMarginMode`, marginModeProblems);
+  const amended = new Set<string>();
+  for (const [index, { orderId }] of amendments.entries()) {
+    if (amended.has(orderId)) {
+      yield { path: `${at}.amendments[${index}].orderId`, message: "is amended already in this batch" };
+    }
+    amended.add(orderId);
+  }
+}

@@ -1,0 +1,126 @@
+import type { OrderAmendment, OrderCancellation, OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { Order_TimeInForce, Order_Type, PeggedReference, Side } from "../../../gen/vega/order_pb.js";
+import {
+  fieldProblems,
+  identifier,
+  optional,
+  type Problem,
+  positive,
+  positiveWhole,
+  specified,
+  whole,
+} from "./problem.js";
+
+/** Orders of these kinds never rest on the book. */
+const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Order_TimeInForce.FOK];
+
+/** What is wrong with an order, by what the specification says of its fields (2.4, `submission`). */
+export function* orderProblems(order: OrderSubmission, at: string): Generator<Problem> {
+  yield* orderProblemsButSize(order, at);
+  yield* fieldProblems(order, { size: positive }, at);
+}
+
+/** The same for an order whose size comes from elsewhere. */
+export function* orderProblemsButSize(order: OrderSubmission, at: string): Generator<Problem> {
+  const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
+  const { type, timeInForce, price, expiresAt, peggedOrder, icebergOpts } = order;
+  const isPersistent = !NON_PERSISTENT.includes(timeInForce);
+  yield* fieldProblems(order, { marketId: identifier, side: specified, timeInForce: specified, type: specified }, at);
+  yield* fieldProblems(
+    order,
+    { side: known(Side), timeInForce: known(Order_TimeInForce), type: known(Order_Type) },
+    at,
+  );
+  if (type === Order_Type.NETWORK) {
+    yield wrong("type", "is TYPE_NETWORK, which no party may submit");
+  }
+  if (price !== "") {
+    yield* fieldProblems(order, { price: positiveWhole }, at);
+  } else if (type === Order_Type.LIMIT && peggedOrder === undefined) {
+    yield wrong("price", "is required for a limit order");
+  }
+  if (timeInForce === Order_TimeInForce.GTT) {
+    if (expiresAt <= 0n) {
+      yield wrong("expiresAt", "is required with TIME_IN_FORCE_GTT, in Unix nanoseconds");
+    }
+  } else if (expiresAt !== 0n) {
+    yield wrong("expiresAt", "may be set only with TIME_IN_FORCE_GTT");
+  }
+  if (order.postOnly && type !== Order_Type.LIMIT) {
+    yield wrong("postOnly", "is valid for limit orders only");
+  }
+  if (order.reduceOnly && isPersistent) {
+    yield wrong("reduceOnly", "is valid for non-persistent orders only: TIME_IN_FORCE_IOC or TIME_IN_FORCE_FOK");
+  }
+  if (icebergOpts !== undefined) {
+    const iceberg = `${at}.icebergOpts`;
+    yield* fieldProblems(icebergOpts, { peakSize: positive, minimumVisibleSize: positive }, iceberg);
+    if (icebergOpts.minimumVisibleSize > icebergOpts.peakSize) {
+      yield { path: `${iceberg}.minimumVisibleSize`, message: `is above peakSize, ${icebergOpts.peakSize}` };
+    }
+    if (type !== Order_Type.LIMIT || !isPersistent) {
+      yield wrong("icebergOpts", "is for limit orders that rest on the book");
+    }
+  }
+  if (peggedOrder !== undefined) {
+    const pegged = `${at}.peggedOrder`;
+    yield* fieldProblems(peggedOrder, { reference: specified, offset: whole }, pegged);
+    if (type !== Order_Type.LIMIT || !isPersistent) {
+      yield wrong("peggedOrder", "is for limit orders that rest on the book");
+    }
+    const { BEST_ASK, BEST_BID } = PeggedReference;
+    const other = order.side === Side.BUY ? BEST_ASK : order.side === Side.SELL ? BEST_BID : undefined;
+    if (peggedOrder.reference === other) {
+      yield {
+        path: `${pegged}.reference`,
+        message: "is the best price of the other side, with which the order would trade",
+      };
+    }
+  }
+}
+
+/** What is wrong with the cancellation of orders. */
+export function orderCancellationProblems(cancellation: OrderCancellation, at: string): Iterable<Problem> {
+  return fieldProblems(cancellation, { orderId: optional(identifier), marketId: optional(identifier) }, at);
+}
+
+/** What is wrong with the change of an order. */
+export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): Generator<Problem> {
+  const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
+  const { timeInForce, expiresAt, sizeDelta, size } = amendment;
+  yield* fieldProblems(
+    amendment,
+    {
+      orderId: identifier,
+      marketId: identifier,
+      price: optional(positiveWhole),
+      peggedOffset: optional(whole),
+      timeInForce: known(Order_TimeInForce),
+    },
+    at,
+  );
+  if (size !== undefined && sizeDelta !== 0n) {
+    yield wrong("sizeDelta", "cannot be set along with size");
+  }
+  if (size === 0n) {
+    yield wrong("size", "is 0, and has to be above 0");
+  }
+  if (timeInForce === Order_TimeInForce.GFA || timeInForce === Order_TimeInForce.GFN) {
+    yield wrong("timeInForce", "can become neither TIME_IN_FORCE_GFA nor TIME_IN_FORCE_GFN");
+  }
+  if (timeInForce === Order_TimeInForce.GTT && (expiresAt ?? 0n) <= 0n) {
+    yield wrong("expiresAt", "is required with TIME_IN_FORCE_GTT, in Unix nanoseconds");
+  }
+  const leavesExpiry = timeInForce === Order_TimeInForce.GTT || timeInForce === Order_TimeInForce.UNSPECIFIED;
+  if (expiresAt !== undefined && !leavesExpiry) {
+    yield wrong("expiresAt", "may be set only with TIME_IN_FORCE_GTT");
+  }
+}
+
+/** Whether a number is a value of an enumeration: over the wire any may come. */
+export function known(values: object): (value: number | undefined) => string | undefined {
+  return (value) =>
+    value === undefined || Object.values(values).includes(value)
+      ? undefined
+      : `is ${value}, which is not a known value`;
+}
