@@ -86,6 +86,19 @@ export class RequestError extends TradewireError {
   }
 }
 
+/** A command has fields that are wrong, so it was not signed. */
+export class CommandError extends RequestError {
+  /** Each field by its path in Protobuf's JSON, and what is wrong with it. */
+  readonly problems: readonly { readonly path: string; readonly message: string }[];
+
+  constructor(problems: CommandError["problems"]) {
+    super(problems.map(({ path, message }) => `${path} ${message}`).join("; "), {
+      advice: "Correct the command; nothing was signed or sent.",
+    });
+    this.problems = problems;
+  }
+}
+
 /** The node, or something in front of it, answered with an error. */
 export class NodeError extends TradewireError {
   /** The error object as the node gave it. */

@@ -1,0 +1,111 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { CommandError, RequestError } from "../errors.js";
+import { commandProblems } from "./check/index.js";
+
+/** A command by its name and fields, such as `{ case: "stopOrdersSubmission", value: { risesAbove: {...} } }`. */
+export type CommandInit = Extract<
+  NonNullable<MessageInitShape<typeof InputDataSchema>["command"]>,
+  { readonly case: string }
+>;
+
+/**
+ * A serialized `InputData` (specification, 2.5) with a command that this library has no type for. A nonce and a block height
+ * are put in where they are missing.
+ */
+export interface RawInputData {
+  readonly inputData: Uint8Array;
+}
+
+/** What a transaction carries out. */
+export type CommandSource = CommandInit | RawInputData;
+
+/** What makes input data unique, and ties it to a block. */
+export interface InputDataOptions {
+  /** Height of the block whose hash seeds the proof of work. */
+  readonly blockHeight: bigint;
+  /** Keeps two alike commands apart: 1 to 2^64 - 1; random by default. */
+  readonly nonce?: bigint | undefined;
+}
+
+/**
+ * Check a command and serialize it as input data (specification, 2.5), without the prefix of the chain's identifier.
+ *
+ * @throws {@link CommandError} where a field of the command is wrong
+ * @throws {@link RequestError} where raw input data is none, or the height or the nonce cannot be
+ */
+export function encodeInputData(source: CommandSource, { blockHeight, nonce }: InputDataOptions): Uint8Array {
+  const given = readCommand(source);
+  if (given.blockHeight !== 0n && given.blockHeight !== blockHeight) {
+    throw new RequestError(
+      `inputData.blockHeight is ${given.blockHeight}, but the proof of work is for ${blockHeight}`,
+      {
+        advice: "Leave the height out of the raw input data, to have it put in.",
+      },
+    );
+  }
+  if (given.nonce !== 0n && nonce !== undefined && given.nonce !== nonce) {
+    throw new RequestError(`inputData.nonce is ${given.nonce}, but the nonce given is ${nonce}`, {
+      advice: "Give the nonce in one place.",
+    });
+  }
+  requireNatural("blockHeight", blockHeight);
+  if (nonce !== undefined) {
+    requireNatural("nonce", nonce);
+  }
+  if ("inputData" in source && given.nonce !== 0n && given.blockHeight !== 0n) {
+    return source.inputData; // Complete, and perhaps written in another way than ours: it is signed as it came.
+  }
+  const complete = { ...given, blockHeight, nonce: given.nonce === 0n ? (nonce ?? randomNonce()) : given.nonce };
+  return toBinary(InputDataSchema, complete);
+}
+
+/**
+ * Check a command.
+ *
+ * @throws {@link CommandError} where a field is wrong
+ * @throws {@link RequestError} where raw input data is none
+ */
+export function readCommand(source: CommandSource): InputData {
+  const inputData = "inputData" in source ? decode(source.inputData) : create(InputDataSchema, { command: source });
+  if (inputData.command.case !== undefined) {
+    const problems = commandProblems(inputData.command);
+    if (problems.length > 0) {
+      throw new CommandError(problems);
+    }
+  } else if (!hasUnknownCommand(inputData)) {
+    throw new RequestError("the input data holds no command", { advice: "Give one command." });
+  }
+  return inputData;
+}
+
+/** Whether input data holds a command that has no type here. */
+export function hasUnknownCommand({ $unknown = [] }: InputData): boolean {
+  return $unknown.some(({ no }) => no > 1000);
+}
+
+function decode(bytes: Uint8Array): InputData {
+  try {
+    return fromBinary(InputDataSchema, bytes);
+  } catch {
+    throw new RequestError("inputData is no serialized InputData", {
+      advice: "Give the Protobuf message's binary form, without the chain's identifier in front.",
+    });
+  }
+}
+
+/** A random nonce that is not 0. */
+function randomNonce(): bigint {
+  for (;;) {
+    const [nonce = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+    if (nonce !== 0n) {
+      return nonce;
+    }
+  }
+}
+
+function requireNatural(name: string, value: bigint): void {
+  if (typeof value !== "bigint" || value < 1n || value >= 2n ** 64n) {
+    throw new RequestError(`${name} is ${String(value)}`, { advice: "Give a bigint from 1 to 2^64 - 1." });
+  }
+}

@@ -1,0 +1,131 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import {
+  type InputData,
+  InputDataSchema,
+  type Transaction,
+  TxVersion,
+} from "../../gen/vega/commands/v1/transaction_pb.js";
+import { commandProblems, type Problem } from "./check/index.js";
+import { hasUnknownCommand } from "./input-data.js";
+import { verify } from "./proof-of-work.js";
+import { chainIdPrefixOf, SIGNATURE_ALGORITHM, SIGNATURE_VERSION, verifySignature } from "./signature.js";
+import type { BlockTask, ChainIdPrefix } from "./transaction.js";
+
+/** The chain that a transaction is for. */
+export interface Chain {
+  readonly chainId: string;
+  /** Whether the prefix of input data is submitted along with it (the default and the specification's way) or only signed. */
+  readonly chainIdPrefix?: ChainIdPrefix | undefined;
+}
+
+/** A transaction whose input data could be read, or why it could not. */
+export type OpenedTransaction =
+  | { readonly inputData: InputData; readonly publicKey: string; readonly problems: readonly [] }
+  | { readonly inputData?: undefined; readonly publicKey?: undefined; readonly problems: readonly Problem[] };
+
+/**
+ * Check all of a transaction that can be checked without a block: version, key, signature, prefix, nonce (specification, 2.5).
+ *
+ * @returns its input data, or what is wrong with it by the path of the field
+ */
+export function openTransaction(tx: Transaction, chain: Chain): OpenedTransaction {
+  const { inputData, problems } = readInputData(tx, chain);
+  const wrong = [...formProblems(tx), ...problems];
+  if (wrong.length > 0 || inputData === undefined || tx.from.case !== "pubKey") {
+    return { problems: wrong };
+  }
+  if (!verifySignature(signedMessage(tx, chain), tx.signature?.value ?? "", tx.from.value)) {
+    const message = `is no signature of tx.pubKey over tx.inputData${tx.version === TxVersion.V3 ? ` for chain ${chain.chainId}` : ""}`;
+    return { problems: [{ path: "tx.signature.value", message }] };
+  }
+  if (inputData.nonce === 0n) {
+    return { problems: [{ path: "tx.inputData.nonce", message: "is 0, and has to be another number" }] };
+  }
+  return { inputData, publicKey: tx.from.value, problems: [] };
+}
+
+/** What is wrong with the command that input data holds. */
+export function inputDataProblems(inputData: InputData): readonly Problem[] {
+  const { command } = inputData;
+  if (command.case !== undefined) {
+    return commandProblems(command);
+  }
+  const message = hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
+  return [{ path: "tx.inputData.command", message }];
+}
+
+/**
+ * What is wrong with a transaction's proof of work, if anything is.
+ *
+ * @param block the block that the transaction names by its height
+ */
+export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">): Problem | undefined {
+  const { tid = "", nonce = 0n } = tx.pow ?? {};
+  if (tid === "") {
+    return { path: "tx.pow.tid", message: "is required" };
+  }
+  const { hash: blockHash, difficulty, hashFunction } = block;
+  return verify({ blockHash, tid, difficulty, hashFunction, nonce })
+    ? undefined
+    : {
+        path: "tx.pow.nonce",
+        message: `is no proof of work of difficulty ${difficulty} for tx.pow.tid and block ${block.height}`,
+      };
+}
+
+/** What can be said without reading the input data. */
+function* formProblems({ version, from, signature }: Transaction): Generator<Problem> {
+  if (version !== TxVersion.V2 && version !== TxVersion.V3) {
+    yield { path: "tx.version", message: `is ${TxVersion[version] ?? version}, not TX_VERSION_V2 or TX_VERSION_V3` };
+  }
+  if (from.case === "address") {
+    yield { path: "tx.address", message: "is not supported: set tx.pubKey" };
+  } else if (from.case === undefined || from.value === "") {
+    yield { path: "tx.pubKey", message: "is required" };
+  } else if (!/^[0-9a-f]{64}$/.test(from.value)) {
+    yield { path: "tx.pubKey", message: "is not 64 hex digits in lower case" };
+  }
+  if (signature === undefined) {
+    yield { path: "tx.signature", message: "is required" };
+    return;
+  }
+  if (signature.algo !== SIGNATURE_ALGORITHM) {
+    yield { path: "tx.signature.algo", message: `is ${JSON.stringify(signature.algo)}, not ${SIGNATURE_ALGORITHM}` };
+  }
+  if (signature.version !== SIGNATURE_VERSION) {
+    yield { path: "tx.signature.version", message: `is ${signature.version}, not ${SIGNATURE_VERSION}` };
+  }
+  if (!/^[0-9a-f]{128}$/i.test(signature.value)) {
+    yield { path: "tx.signature.value", message: "is not 128 hex digits" };
+  }
+}
+
+function readInputData(
+  tx: Transaction,
+  { chainId, chainIdPrefix }: Chain,
+): { readonly inputData?: InputData; readonly problems: readonly Problem[] } {
+  const wrong = (message: string) => ({ problems: [{ path: "tx.inputData", message }] });
+  if (tx.inputData.length === 0) {
+    return wrong("is required");
+  }
+  const prefix = chainIdPrefixOf(chainId);
+  const isPrefixed = Buffer.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
+  const mustBePrefixed = tx.version === TxVersion.V3 && chainIdPrefix !== "signature-only";
+  if (isPrefixed !== mustBePrefixed) {
+    const rule = mustBePrefixed ? "has to begin" : "must not begin, as it is submitted,";
+    return wrong(`${rule} with the chain's identifier ${chainId} and a zero byte`);
+  }
+  try {
+    const bytes = tx.inputData.subarray(isPrefixed ? prefix.length : 0);
+    return { inputData: fromBinary(InputDataSchema, bytes), problems: [] };
+  } catch {
+    return wrong("is no serialized InputData");
+  }
+}
+
+/** What the signature is over. */
+function signedMessage({ version, inputData }: Transaction, { chainId, chainIdPrefix }: Chain): Uint8Array {
+  return version === TxVersion.V3 && chainIdPrefix === "signature-only"
+    ? Uint8Array.from([...chainIdPrefixOf(chainId), ...inputData])
+    : inputData;
+}

@@ -1,0 +1,188 @@
+import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
+import { describe, expect, test } from "@jest/globals";
+import { KeyPair } from "@vegaprotocol/crypto/keypair";
+import { decode as decodeLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/decode.js";
+import { encode as encodeInputDataLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/encode.js";
+import { encode as encodeTransactionLikeVega } from "@vegaprotocol/protos/vega/commands/v1/Transaction/encode.js";
+import fc from "fast-check";
+import { InputDataSchema, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/order_pb.js";
+import { CommandError, RequestError } from "../../src/errors.js";
+import { type CommandInit, encodeInputData } from "../../src/transaction/input-data.js";
+import { signerFromSeed } from "../../src/transaction/signer.js";
+import { createTransaction } from "../../src/transaction/transaction.js";
+import { openTransaction, proofProblem } from "../../src/transaction/verify.js";
+import { plainToJson, randomMessage } from "../support/random-message.js";
+
+const signer = signerFromSeed("0b".repeat(32));
+const block = {
+  chainId: "test-1",
+  height: 4711n,
+  hash: "ffb67ea4111d466d363a5c8f355bf81e2e3504563af273f5de81a005a6247e14",
+  difficulty: 8,
+  hashFunction: "sha3_24_rounds",
+};
+const command: CommandInit = {
+  case: "stopOrdersSubmission",
+  value: {
+    risesAbove: {
+      orderSubmission: {
+        marketId: "ab".repeat(32),
+        size: 10n,
+        side: Side.SELL,
+        timeInForce: Order_TimeInForce.IOC,
+        type: Order_Type.MARKET,
+        reduceOnly: true,
+      },
+      trigger: { case: "price", value: "123456" },
+    },
+  },
+};
+const text = (value: string) => new TextEncoder().encode(value);
+
+describe("bytes", () => {
+  test("of any InputData are those of the network's own library", () => {
+    fc.assert(
+      fc.property(randomMessage(InputDataSchema), (plain) => {
+        const ours = toBinary(InputDataSchema, fromJson(InputDataSchema, plainToJson(plain)));
+        expect(Buffer.from(ours).toString("hex")).toBe(Buffer.from(encodeInputDataLikeVega(plain)).toString("hex"));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test("of any Transaction hold what those of the network's own library hold, which writes a oneof last", () => {
+    fc.assert(
+      fc.property(randomMessage(TransactionSchema), fc.uint8Array({ minLength: 1 }), (plain, inputData) => {
+        const message = fromJson(TransactionSchema, plainToJson(plain));
+        const theirs = encodeTransactionLikeVega({ ...plain, inputData });
+        expect(fromBinary(TransactionSchema, theirs)).toEqual({ ...message, inputData });
+        expect(toBinary(TransactionSchema, { ...message, inputData })).toHaveLength(theirs.length);
+      }),
+    );
+  });
+});
+
+describe("a transaction", () => {
+  const forms = [
+    { version: undefined, chainIdPrefix: undefined, number: TxVersion.V3, signed: "test-1\0", submitted: "test-1\0" },
+    {
+      version: "TX_VERSION_V3",
+      chainIdPrefix: "signed-and-submitted",
+      number: TxVersion.V3,
+      signed: "test-1\0",
+      submitted: "test-1\0",
+    },
+    {
+      version: "TX_VERSION_V3",
+      chainIdPrefix: "signature-only",
+      number: TxVersion.V3,
+      signed: "test-1\0",
+      submitted: "",
+    },
+    { version: "TX_VERSION_V2", chainIdPrefix: undefined, number: TxVersion.V2, signed: "", submitted: "" },
+  ] as const;
+
+  test.each(forms)(
+    "of $version, prefix $chainIdPrefix",
+    async ({ version, chainIdPrefix, number, signed, submitted }) => {
+      const tx = await createTransaction(command, { signer, block, version, chainIdPrefix });
+      expect(tx).toMatchObject({
+        signature: { algo: "vega/ed25519", version: 1, value: expect.stringMatching(/^[0-9a-f]{128}$/) },
+        from: { case: "pubKey", value: signer.publicKey },
+        version: number,
+        pow: { tid: expect.stringMatching(/^[0-9a-f]{64}$/) },
+      });
+      expect(Buffer.from(tx.inputData.subarray(0, submitted.length)).toString()).toBe(submitted);
+      const bare = tx.inputData.subarray(submitted.length);
+      expect(decodeLikeVega(bare)).toMatchObject({ blockHeight: 4711n, nonce: expect.anything() });
+      expect(fromBinary(InputDataSchema, bare)).toMatchObject({
+        blockHeight: 4711n,
+        command: { case: "stopOrdersSubmission", value: { risesAbove: { trigger: { value: "123456" } } } },
+      });
+      const pair = await KeyPair.fromSeed(0, Buffer.from("0b".repeat(32), "hex"));
+      const signature = Buffer.from(tx.signature?.value ?? "", "hex");
+      expect(await pair.verify(signature, Buffer.concat([text(signed), bare]))).toBe(true);
+      const opened = openTransaction(tx, { chainId: "test-1", chainIdPrefix });
+      expect(opened).toMatchObject({ problems: [], publicKey: signer.publicKey, inputData: { blockHeight: 4711n } });
+      expect(proofProblem(tx, block)).toBeUndefined();
+    },
+  );
+
+  test("has a nonce that is not 0, and a tid, of its own each time", async () => {
+    const made = await Promise.all([1, 2, 3].map(() => createTransaction(command, { signer, block })));
+    const nonces = made.map((tx) => openTransaction(tx, block).inputData?.nonce ?? 0n);
+    expect(nonces).not.toContain(0n);
+    expect(new Set(nonces).size).toBe(3);
+    expect(new Set(made.map(({ pow }) => pow?.tid)).size).toBe(3);
+  });
+
+  test("takes the nonce and the tid that it is given", async () => {
+    const tid = "c4".repeat(32);
+    const tx = await createTransaction(command, { signer, block, nonce: 7n, tid });
+    expect(tx.pow?.tid).toBe(tid);
+    expect(openTransaction(tx, block).inputData?.nonce).toBe(7n);
+    await expect(createTransaction(command, { signer, block, nonce: 0n })).rejects.toThrow("nonce is 0");
+  });
+
+  test("is not signed where a field of the command is wrong", async () => {
+    let asked = 0;
+    const counting = {
+      publicKey: signer.publicKey,
+      sign(message: Uint8Array) {
+        asked += 1;
+        return signer.sign(message);
+      },
+    };
+    const wrong: CommandInit = { case: "stopOrdersSubmission", value: { risesAbove: {} } };
+    const error = await createTransaction(wrong, { signer: counting, block }).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(CommandError);
+    expect(error).toMatchObject({
+      problems: [
+        { path: "stopOrdersSubmission.risesAbove.orderSubmission", message: "is required" },
+        { path: "stopOrdersSubmission.risesAbove.price", message: "is required, or else trailingPercentOffset" },
+      ],
+    });
+    expect(asked).toBe(0);
+    await createTransaction(command, { signer: counting, block });
+    expect(asked).toBe(1);
+  });
+
+  test("is not made with a signature that is none of the signer's", async () => {
+    const other = signerFromSeed("0c".repeat(32));
+    const { publicKey } = signer;
+    const sign = async (message: Uint8Array) => other.sign(message);
+    await expect(createTransaction(command, { signer: { publicKey, sign }, block })).rejects.toThrow("is not one of");
+    await expect(createTransaction(command, { signer: { publicKey: "x", sign }, block })).rejects.toThrow(RequestError);
+  });
+});
+
+describe("raw input data", () => {
+  const unknown = Uint8Array.of(0xaa, 0x7d, 3, 1, 2, 3); // Field 2005, which this library does not know.
+
+  test("of a command without a type gets a nonce and a height, and keeps its fields", () => {
+    const bytes = encodeInputData({ inputData: unknown }, { blockHeight: 5n, nonce: 6n });
+    expect(Buffer.from(bytes).toString("hex")).toBe("08061005aa7d03010203");
+    const withNonce = Buffer.concat([Uint8Array.of(0x08, 9), unknown]);
+    expect(encodeInputData({ inputData: withNonce }, { blockHeight: 5n }).subarray(0, 4)).toEqual(
+      Uint8Array.of(8, 9, 16, 5),
+    );
+  });
+
+  test("that is complete is signed as it is, in whatever order its fields are", () => {
+    const complete = Buffer.concat([unknown, Uint8Array.of(0x10, 5, 0x08, 6)]);
+    expect(encodeInputData({ inputData: complete }, { blockHeight: 5n })).toBe(complete);
+    expect(() => encodeInputData({ inputData: complete }, { blockHeight: 6n })).toThrow("inputData.blockHeight is 5");
+  });
+
+  test("is checked where its command is known, and refused where it holds none", () => {
+    const known = toBinary(
+      InputDataSchema,
+      create(InputDataSchema, { command: { case: "joinTeam", value: { id: "x" } } }),
+    );
+    expect(() => encodeInputData({ inputData: known }, { blockHeight: 5n })).toThrow('joinTeam.id is "x"');
+    const options = { blockHeight: 5n };
+    expect(() => encodeInputData({ inputData: new Uint8Array() }, options)).toThrow("holds no command");
+    expect(() => encodeInputData({ inputData: text("test-1\0") }, options)).toThrow("is no serialized InputData");
+  });
+});
