@@ -8,6 +8,7 @@ import {
 } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../gen/vega/api/v1/core_pb.js";
 import { type ClientConfig, readConfig } from "./config.js";
 import { TradewireError } from "./errors.js";
 import { callError } from "./failure.js";
@@ -22,11 +23,12 @@ import type { ExportedRange } from "./history/file-name.js";
 import { type ExportRequest, rangeToExport, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { createListings, type Listings } from "./listing/listings.js";
+import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { avoidedTransports, isElsewhere } from "./transport/fallback.js";
 import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends Listings, AsyncDisposable {
+export interface Client extends Listings, Transactions, AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -142,6 +144,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     listSegments: (listOptions = {}) => segmentsOf(listOptions),
 
     ...createListings(service, failing),
+    ...createTransactions(createConnectClient(CoreService, transport), failing),
 
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),

@@ -1,5 +1,8 @@
 export { Code } from "@connectrpc/connect";
 export { type HistorySegment, Table, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
+export { SubmitTransactionRequest_Type } from "../gen/vega/api/v1/core_pb.js";
+export { type Transaction, TransactionSchema, TxVersion } from "../gen/vega/commands/v1/transaction_pb.js";
+export { Order_TimeInForce, Order_Type, PeggedReference, Side } from "../gen/vega/order_pb.js";
 export {
   type StopOrder,
   StopOrder_ExpiryStrategy,
@@ -13,13 +16,18 @@ export { type Client, createClient } from "./client.js";
 export { type ClientConfig, type Config, readConfig } from "./config.js";
 export {
   CanceledError,
+  CommandError,
   ConnectionError,
   type ErrorObject,
   FileError,
   NodeError,
+  OutcomeUnknownError,
   ProtocolError,
   RequestError,
+  type SubmissionResult,
   TradewireError,
+  TransactionError,
+  type TransactionIdentity,
   type TypedObject,
 } from "./errors.js";
 export {
@@ -73,3 +81,34 @@ export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
+export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
+export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
+export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";
+export { type MnemonicOptions, signerFromMnemonic } from "./transaction/mnemonic.js";
+export {
+  type ProofOfWork,
+  type ProofOfWorkTask,
+  type SolveOptions,
+  solve as solveProofOfWork,
+  verify as verifyProofOfWork,
+} from "./transaction/proof-of-work.js";
+export { verifySignature } from "./transaction/signature.js";
+export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./transaction/signer.js";
+export {
+  type BlockTask,
+  type ChainIdPrefix,
+  createTransaction,
+  type TransactionForm,
+  type TransactionOptions,
+} from "./transaction/transaction.js";
+export type {
+  SendCommandOptions,
+  SentCommand,
+  SignCommandOptions,
+  SubmissionType,
+  SubmitOptions,
+  SubmitRequest,
+  Transactions,
+} from "./transaction/transactions.js";
+export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
+export { type ClosableTransport, createTransport } from "./transport/index.js";
