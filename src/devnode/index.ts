@@ -4,8 +4,14 @@ import type { AddressInfo, Server as NetServer } from "node:net";
 import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { ConnectionError, RequestError } from "../errors.js";
 import { knownTypes } from "../json/any.js";
+import type { ChainIdPrefix } from "../transaction/transaction.js";
+import { applyStopOrders } from "./core/apply-stop-orders.js";
+import { readSpamRules } from "./core/blocks.js";
+import { createChain } from "./core/chain.js";
+import { coreService } from "./core/service.js";
 import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
 import { historyService } from "./history-service.js";
@@ -25,6 +31,13 @@ export interface DevnodeOptions {
   readonly segments?: number | undefined;
   /** How many blocks each segment has; 1000 by default. */
   readonly blocksPerSegment?: number | undefined;
+  /** Milliseconds from one block to the next; 1000 by default. With 0 no blocks are made but by {@link Devnode.makeBlock}. */
+  readonly blockMs?: number | undefined;
+  /**
+   * What transactions of version TX_VERSION_V3 do with the chain's identifier: `signed-and-submitted`, the default, is the
+   * specification's way (2.5), `signature-only` that of deployed nodes.
+   */
+  readonly chainIdPrefix?: ChainIdPrefix | undefined;
 }
 
 /** A local node that runs. */
@@ -34,6 +47,8 @@ export interface Devnode extends AsyncDisposable {
   /** Where its HTTP gateway answers. */
   readonly restUrl: string;
   readonly chainId: string;
+  /** Make a block of all transactions that wait, at once. What comes back is its height. */
+  makeBlock(): Promise<bigint>;
   /** Stop it; calls under way are cut off. Once is enough, twice does no harm. */
   close(): Promise<void>;
 }
@@ -57,8 +72,23 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const { chainId = "tradewire-devnet", segments = 5, blocksPerSegment = 1000 } = options;
   checkPort(grpcPort, "grpcPort");
   checkPort(restPort, "restPort");
+  const { blockMs = 1000, chainIdPrefix = "signed-and-submitted" } = options;
+  if (!Number.isInteger(blockMs) || blockMs < 0 || blockMs > 2 ** 31 - 1) {
+    throw new RequestError(`blockMs is ${blockMs}`, { advice: "Give whole milliseconds, or 0 for no blocks." });
+  }
   const database = await openDatabase({ chainId, segments, blocksPerSegment });
+  const rules = await readSpamRules(database.pg);
+  const chain = createChain({
+    chainId,
+    chainIdPrefix,
+    height: BigInt(segments) * BigInt(blocksPerSegment),
+    rules,
+    execute: (command) => applyStopOrders(database.pg, command),
+  });
+  const makeBlock = async () => (await chain.makeBlock()).height;
+  const clock = blockMs === 0 ? undefined : setInterval(() => void chain.makeBlock(), blockMs);
   const routes = (router: ConnectRouter) => {
+    router.service(CoreService, coreService(chain, chainId, rules));
     router.service(TradingDataService, { ...historyService(database), ...listingService(database) });
   };
   const jsonOptions = { registry: knownTypes };
@@ -66,9 +96,10 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     { settings: { initialWindowSize: WINDOW_BYTES } },
     connectNodeAdapter({ routes, jsonOptions }),
   );
-  const rest = createHttpServer(createGateway(createRouterTransport(routes), [TradingDataService]));
+  const rest = createHttpServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));
   const sessions = trackSessions(grpc);
   const stopAll = async () => {
+    clearInterval(clock);
     for (const session of sessions) {
       session.destroy();
     }
@@ -84,7 +115,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   try {
     const grpcUrl = await listen(grpc, host, grpcPort);
     const restUrl = await listen(rest, host, restPort);
-    return { grpcUrl, restUrl, chainId, close, [Symbol.asyncDispose]: close };
+    return { grpcUrl, restUrl, chainId, makeBlock, close, [Symbol.asyncDispose]: close };
   } catch (reason) {
     await close();
     throw reason;

@@ -75,7 +75,7 @@ export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">)
 
 /** What can be said without reading the input data. */
 function* formProblems({ version, from, signature }: Transaction): Generator<Problem> {
-  if (version !== TxVersion.V2 && version !== TxVersion.V3) {
+  if (!isKnownVersion({ version })) {
     yield { path: "tx.version", message: `is ${TxVersion[version] ?? version}, not TX_VERSION_V2 or TX_VERSION_V3` };
   }
   if (from.case === "address") {
@@ -100,6 +100,10 @@ function* formProblems({ version, from, signature }: Transaction): Generator<Pro
   }
 }
 
+function isKnownVersion({ version }: Pick<Transaction, "version">): boolean {
+  return version === TxVersion.V2 || version === TxVersion.V3;
+}
+
 function readInputData(
   tx: Transaction,
   { chainId, chainIdPrefix }: Chain,
@@ -107,6 +111,9 @@ function readInputData(
   const wrong = (message: string) => ({ problems: [{ path: "tx.inputData", message }] });
   if (tx.inputData.length === 0) {
     return wrong("is required");
+  }
+  if (!isKnownVersion(tx)) {
+    return { problems: [] }; // What the input data has to be depends on it.
   }
   const prefix = chainIdPrefixOf(chainId);
   const isPrefixed = Buffer.from(prefix).equals(tx.inputData.subarray(0, prefix.length));

@@ -1,0 +1,167 @@
+import { createHash } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
+import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { Problem } from "../../transaction/check/index.js";
+import { decodeHex } from "../../transaction/hex.js";
+import { verify } from "../../transaction/proof-of-work.js";
+import { SIGNATURE_BYTES } from "../../transaction/signature.js";
+import type { ChainIdPrefix } from "../../transaction/transaction.js";
+import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";
+import type { ExecutedCommand } from "./apply-stop-orders.js";
+import { type Block, type Blocks, createBlocks, expectedDifficulty, type SpamRules } from "./blocks.js";
+
+/** Categories of failure, as deployed nodes number them. */
+export const FAILURE = { validation: 51, decoding: 60, unknownCommand: 80, spam: 89 } as const;
+
+/** Why a transaction is refused. */
+export interface Refusal {
+  readonly code: number;
+  readonly problems: readonly Problem[];
+}
+
+/** What a chain is made with. */
+export interface ChainOptions {
+  readonly chainId: string;
+  readonly chainIdPrefix: ChainIdPrefix;
+  /** Height of the last block there is. */
+  readonly height: bigint;
+  readonly rules: SpamRules;
+  /** Carries out a command of a block. */
+  readonly execute: (command: ExecutedCommand) => Promise<void>;
+}
+
+/** A chain of one node: it checks transactions, keeps them in its mempool, and puts them into blocks. */
+export interface Chain {
+  readonly blocks: Blocks;
+  /** Why a transaction would be refused; `undefined` where it would not. */
+  check(tx: Transaction): Refusal | undefined;
+  /** Check a transaction, and put it into the mempool where it is not refused. */
+  submit(tx: Transaction): Refusal | undefined;
+  /** Make a block of the mempool, and carry its commands out. */
+  makeBlock(): Promise<Block>;
+  /** The next block: fulfilled when it is made. */
+  nextBlock(): Promise<Block>;
+}
+
+/** A transaction that was found good. */
+interface Accepted {
+  readonly inputData: InputData;
+  readonly publicKey: string;
+  readonly block: Block;
+  readonly zeroBits: number;
+  /** The names of what it uses up. */
+  readonly uses: readonly string[];
+}
+
+/** Make a chain that goes on from a height. */
+export function createChain(options: ChainOptions): Chain {
+  const { rules } = options;
+  const blocks = createBlocks(options.height, rules.pastBlocks);
+  let mempool: ExecutedCommand[] = [];
+  let waiting: ((block: Block) => void)[] = [];
+  let making: Promise<Block> = Promise.resolve(blocks.last());
+
+  function examine(tx: Transaction): Accepted | Refusal {
+    const { inputData, publicKey, problems } = openTransaction(tx, options);
+    if (inputData === undefined) {
+      const isUnread = problems.every(({ path }) => path === "tx.inputData");
+      return { code: isUnread ? FAILURE.decoding : FAILURE.validation, problems };
+    }
+    const wrong = inputDataProblems(inputData);
+    if (wrong.length > 0) {
+      const isUnknown = inputData.command.case === undefined;
+      return { code: isUnknown ? FAILURE.unknownCommand : FAILURE.validation, problems: wrong };
+    }
+    return examineWork(tx, inputData, publicKey);
+  }
+
+  function examineWork(tx: Transaction, inputData: InputData, publicKey: string): Accepted | Refusal {
+    const spam = (path: string, message: string) => ({ code: FAILURE.spam, problems: [{ path, message }] });
+    const block = blocks.at(inputData.blockHeight);
+    if (block === undefined) {
+      const last = blocks.last().height;
+      const first = blocks.recent()[0]?.height ?? last;
+      return spam("tx.inputData.blockHeight", `is ${inputData.blockHeight}, not one of the blocks ${first} to ${last}`);
+    }
+    const { tid = "" } = tx.pow ?? {};
+    const uses = [`tid ${tid}`, `nonce ${publicKey} ${inputData.nonce}`] as const;
+    if (blocks.isUsed(uses[0])) {
+      return spam("tx.pow.tid", "was used by another transaction");
+    }
+    if (blocks.isUsed(uses[1])) {
+      return spam("tx.inputData.nonce", "was used by another transaction of tx.pubKey");
+    }
+    const difficulty = expectedDifficulty(rules, block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 });
+    if (difficulty === undefined) {
+      return spam("tx.inputData.blockHeight", `is that of a block that has served its transactions of tx.pubKey`);
+    }
+    const { height, hash } = block;
+    const problem = proofProblem(tx, { height, hash, difficulty, hashFunction: rules.hashFunction });
+    if (problem !== undefined) {
+      return { code: FAILURE.spam, problems: [problem] };
+    }
+    return { inputData, publicKey, block, zeroBits: zeroBits(tx, hash, difficulty), uses };
+  }
+
+  /** The zero bits of a proof of work, which are `difficulty` at least. */
+  function zeroBits({ pow }: Transaction, blockHash: string, difficulty: number): number {
+    const { tid = "", nonce = 0n } = pow ?? {};
+    let bits = difficulty;
+    while (bits < 256 && verify({ blockHash, tid, nonce, difficulty: bits + 1, hashFunction: rules.hashFunction })) {
+      bits += 1;
+    }
+    return bits;
+  }
+
+  function accept(tx: Transaction, { inputData, publicKey, block, zeroBits: bits, uses }: Accepted): void {
+    const usage = block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 };
+    block.usage.set(publicKey, { seen: usage.seen + 1, zeroBits: usage.zeroBits + bits });
+    for (const name of uses) {
+      block.used.add(name);
+    }
+    const signature = decodeHex(tx.signature?.value ?? "", SIGNATURE_BYTES) ?? new Uint8Array();
+    mempool.push({ command: inputData.command, partyId: publicKey, signature, timestamp: 0n });
+  }
+
+  async function makeBlock(): Promise<Block> {
+    const commands = mempool;
+    const waiters = waiting;
+    mempool = [];
+    waiting = [];
+    const block = blocks.add();
+    const timestamp = BigInt(Date.now()) * 1_000_000n;
+    for (const command of commands) {
+      await options.execute({ ...command, timestamp }).catch(() => undefined); // One that cannot be carried out fails alone.
+    }
+    for (const resolve of waiters) {
+      resolve(block);
+    }
+    return block;
+  }
+
+  return {
+    blocks,
+    check(tx) {
+      const examined = examine(tx);
+      return "code" in examined ? examined : undefined;
+    },
+    submit(tx) {
+      const examined = examine(tx);
+      if ("code" in examined) {
+        return examined;
+      }
+      accept(tx, examined);
+      return undefined;
+    },
+    makeBlock() {
+      making = making.then(makeBlock);
+      return making;
+    },
+    nextBlock: () => new Promise((resolve) => waiting.push(resolve)),
+  };
+}
+
+/** The hash that names a transaction in the event stream: of its bytes, as the consensus layer has it. */
+export function transactionHash(tx: Transaction): string {
+  return createHash("sha256").update(toBinary(TransactionSchema, tx)).digest("hex").toUpperCase();
+}

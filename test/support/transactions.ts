@@ -1,0 +1,76 @@
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  InputDataSchema,
+  type Transaction,
+  TransactionSchema,
+  TxVersion,
+} from "../../gen/vega/commands/v1/transaction_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/order_pb.js";
+import { encodeHex } from "../../src/transaction/hex.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { solve } from "../../src/transaction/proof-of-work.js";
+import { chainIdPrefixOf } from "../../src/transaction/signature.js";
+import { signerFromSeed } from "../../src/transaction/signer.js";
+import type { BlockTask } from "../../src/transaction/transaction.js";
+
+/** A seed that nothing else is likely to hold. */
+export const seed = "5eed0fa11ce5b0b57ead1e55ca11ab1e5eed0fa11ce5b0b57ead1e55ca11ab1e";
+
+/** Whoever has that seed. */
+export const sender = signerFromSeed(seed);
+
+/** A market of the tests. */
+export const market = "a5".repeat(32);
+
+/** A stop order that nothing is wrong with. */
+export function stopOrder(price = "123456", marketId = market): CommandInit {
+  return {
+    case: "stopOrdersSubmission",
+    value: {
+      risesAbove: {
+        orderSubmission: {
+          marketId,
+          size: 10n,
+          side: Side.SELL,
+          timeInForce: Order_TimeInForce.IOC,
+          type: Order_Type.MARKET,
+          reduceOnly: true,
+        },
+        trigger: { case: "price", value: price },
+      },
+    },
+  };
+}
+
+/** What a crafted transaction is made of. Nothing of it is checked: all of it can be wrong. */
+export interface Craft {
+  readonly block: BlockTask;
+  readonly inputData?: MessageInitShape<typeof InputDataSchema>;
+  /** What stands before the input data as it is signed, and as it is submitted. */
+  readonly signedPrefix?: Uint8Array;
+  readonly submittedPrefix?: Uint8Array;
+}
+
+/** Make a transaction whatever is wrong with it, step by step and with none of the checks. */
+export async function craft({ block, inputData, signedPrefix, submittedPrefix }: Craft): Promise<Transaction> {
+  const prefix = chainIdPrefixOf(block.chainId);
+  const nonce = BigInt(`0x${randomHex(8)}`) | 1n;
+  const bare = toBinary(
+    InputDataSchema,
+    create(InputDataSchema, { nonce, blockHeight: block.height, command: stopOrder(), ...inputData }),
+  );
+  const tid = randomHex(32);
+  const signature = sender.sign(Buffer.concat([signedPrefix ?? prefix, bare]));
+  const { hash: blockHash, difficulty } = block;
+  return create(TransactionSchema, {
+    inputData: Buffer.concat([submittedPrefix ?? prefix, bare]),
+    signature: { value: encodeHex(signature), algo: "vega/ed25519", version: 1 },
+    from: { case: "pubKey", value: sender.publicKey },
+    version: TxVersion.V3,
+    pow: { tid, nonce: (await solve({ blockHash, tid, difficulty })).nonce },
+  });
+}
+
+function randomHex(bytes: number): string {
+  return encodeHex(crypto.getRandomValues(new Uint8Array(bytes)));
+}
