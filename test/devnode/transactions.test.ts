@@ -56,7 +56,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     const list = async (liveOnly: boolean) => {
       const found = [];
       for await (const { node: record } of connected.stopOrders({
-        filter: { partyIds: [sender.publicKey], liveOnly },
+        filter: { partyIds: [signer.publicKey], liveOnly },
       })) {
         found.push(record);
       }
