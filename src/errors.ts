@@ -158,7 +158,8 @@ export class TransactionError extends TradewireError {
   /** `result.data`, decoded where it is JSON. */
   readonly data: JsonValue;
 
-  constructor(result: SubmissionResult, data: JsonValue) {
+  constructor(result: SubmissionResult) {
+    const data = decodeData(result.data);
     const said = [typeof data === "string" ? data : JSON.stringify(data), result.log].filter((text) => text !== "");
     const why = said.join("; ").replace(/\p{Cc}+/gu, " "); // The summary is one line.
     super(`the network refused the transaction (code ${result.code})${why === "" ? "" : `: ${why}`}`, {
@@ -243,5 +244,18 @@ function adviceFor(code: Code): string {
       return "Try again later; the node could not serve this now.";
     default:
       return "The failure is on the node's side; try again, then another node, and tell who runs it.";
+  }
+}
+
+/** A result's data: decoded where it is an object or a list in JSON, else the text. */
+function decodeData(data: string): JsonValue {
+  if (!/^\s*[[{]/.test(data)) {
+    return data;
+  }
+  try {
+    const value: JsonValue = JSON.parse(data);
+    return value;
+  } catch {
+    return data;
   }
 }

@@ -80,7 +80,6 @@ export type { PaginationRequest } from "./listing/pagination.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.js";
-export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
 export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
 export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
 export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";
@@ -111,4 +110,4 @@ export type {
   Transactions,
 } from "./transaction/transactions.js";
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
-export { type ClosableTransport, createTransport } from "./transport/index.js";
+export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";

@@ -1,19 +1,22 @@
 #!/usr/bin/env node
 import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
-import { RequestError } from "../errors.js";
+import { OutcomeUnknownError, RequestError } from "../errors.js";
 import { addAssemble } from "./commands/assemble.js";
 import { addConfig } from "./commands/config.js";
 import { addDemo } from "./commands/demo.js";
 import { addDevnode } from "./commands/devnode.js";
 import { addExport } from "./commands/export.js";
 import { addInspect } from "./commands/inspect.js";
+import { addKeys } from "./commands/keys.js";
 import { addMerge } from "./commands/merge.js";
 import { addParams } from "./commands/params.js";
 import { addRows } from "./commands/rows.js";
 import { addSegments } from "./commands/segments.js";
 import { addStopOrder } from "./commands/stop-order.js";
 import { addStopOrders } from "./commands/stop-orders.js";
+import { addSign, addSubmit } from "./commands/submit.js";
+import { addVerify } from "./commands/verify.js";
 import { type CommandContext, errorJson, errorText, Reported } from "./output.js";
 
 const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
@@ -36,6 +39,10 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     addParams,
     addStopOrders,
     addStopOrder,
+    addKeys,
+    addSubmit,
+    addSign,
+    addVerify,
     addConfig,
     addDevnode,
     addDemo,
@@ -49,7 +56,8 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
-    if (context.signal.aborted) {
+    // That a transaction may have arrived has to be told in any case.
+    if (context.signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return EXIT.interrupted;
     }
     if (reason instanceof Reported) {

@@ -6,10 +6,15 @@ import { nearest } from "./nearest.js";
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** A secret of the environment that is no configuration: the seed that commands sign with. */
+export const SEED_VARIABLE = `${VARIABLE_PREFIX}SEED`;
+
 /** The values in the environment. */
 export function fromEnvironment(environment: Environment, directory: string, keys: readonly ConfigKey[]): Given[] {
   const set = Object.entries(environment).flatMap(([name, text]) =>
-    name.startsWith(VARIABLE_PREFIX) && text !== undefined && text !== "" ? [{ name, text }] : [],
+    name.startsWith(VARIABLE_PREFIX) && name !== SEED_VARIABLE && text !== undefined && text !== ""
+      ? [{ name, text }]
+      : [],
   );
   const variables = keys.map(({ variable }) => variable.slice(VARIABLE_PREFIX.length));
   const unknown = set

@@ -1,4 +1,4 @@
-import { create, type DescMethod, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CheckTransactionResponse,
@@ -125,7 +125,7 @@ export function createTransactions(service: ConnectClient<typeof CoreService>, f
       const { success, txHash, code, data, log, height } = response;
       const result = { success, txHash, code, data, log, height };
       if (!success && throwOnRejection) {
-        throw new TransactionError(result, decodeData(data));
+        throw new TransactionError(result);
       }
       return result;
     },
@@ -205,17 +205,4 @@ function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireE
     error.method = cause.method;
   }
   return error;
-}
-
-/** A result's data: JSON where it is an object or a list in JSON, else the text. */
-function decodeData(data: string): JsonValue {
-  if (!/^\s*[[{]/.test(data)) {
-    return data;
-  }
-  try {
-    const value: JsonValue = JSON.parse(data);
-    return value;
-  } catch {
-    return data;
-  }
 }

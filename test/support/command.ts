@@ -23,11 +23,20 @@ export interface Running {
 }
 
 /** Start a program; nothing of what it writes goes to a terminal. */
-export function start(program: string, args: readonly string[], cwd?: string): Running {
+export function start(
+  program: string,
+  args: readonly string[],
+  cwd?: string,
+  environment: Readonly<Record<string, string>> = {},
+): Running {
   if (!existsSync(main)) {
     throw new Error("the command is not built: run `npm run build`");
   }
-  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"], ...(cwd === undefined ? {} : { cwd }) });
+  const child = spawn(program, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...environment },
+    ...(cwd === undefined ? {} : { cwd }),
+  });
   const firstLine = new Promise<string>((found) => {
     let seen = "";
     child.stdout.on("data", (bytes: Buffer) => {

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { startDevnode } from "../../devnode/index.js";
 import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../load-config.js";
+import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { type CommandContext, json } from "../output.js";
 import { wholeNumber } from "../whole-number.js";
 
@@ -12,6 +13,8 @@ interface DevnodeCommandOptions {
   readonly chainId?: string;
   readonly segments?: number;
   readonly blocksPerSegment?: number;
+  readonly blockMs?: number;
+  readonly chainIdPrefix?: ChainIdPrefix;
   readonly json?: boolean;
 }
 
@@ -26,6 +29,13 @@ export function addDevnode(program: Command, { out, err, signal }: CommandContex
     .option("--chain-id <id>", "identifier of the chain")
     .option("--segments <count>", "number of history segments", wholeNumber)
     .option("--blocks-per-segment <count>", "blocks in each segment", wholeNumber)
+    .option("--block-ms <milliseconds>", "time from one block to the next; 0 for none", wholeNumber)
+    .addOption(
+      new Option("--chain-id-prefix <rule>", "what transactions do with the chain's identifier").choices([
+        "signed-and-submitted",
+        "signature-only",
+      ]),
+    )
     .option("--json", "print where it listens as a JSON object")
     .action(async (options: DevnodeCommandOptions) => {
       await using node = await startDevnode(options);

@@ -1,0 +1,123 @@
+import { create } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
+import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../../gen/vega/api/v1/core_pb.js";
+import { type Client, createClient } from "../../client.js";
+import { RequestError, TransactionError } from "../../errors.js";
+import { readCommand } from "../../transaction/input-data.js";
+import type { ChainIdPrefix } from "../../transaction/transaction.js";
+import { type SubmissionType, submissionTypes } from "../../transaction/transactions.js";
+import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { commandSigner, keyFileOption } from "../signer.js";
+
+interface SignOptions extends ClientOptions {
+  readonly keyFile?: string;
+  readonly type: SubmissionType;
+  readonly txVersion: "TX_VERSION_V2" | "TX_VERSION_V3";
+  readonly chainIdPrefix: ChainIdPrefix;
+}
+
+interface SubmitOptions extends SignOptions {
+  readonly dryRun?: boolean;
+  readonly check?: boolean;
+  readonly json?: boolean;
+}
+
+/** Add the command `submit` (specification, 4.2). */
+export function addSubmit(program: Command, context: CommandContext): void {
+  const command = program
+    .command("submit")
+    .description("Sign a command and submit it, once; or submit what `sign` printed.")
+    .argument(
+      "<file>",
+      'the command in Protobuf\'s JSON, such as {"stopOrdersSubmission": {...}}; - for standard input',
+    )
+    .option("--dry-run", "do all but submit it: print the request's body")
+    .option("--check", "have the node check it, without submitting it")
+    .option("--json", "print the result as a JSON object");
+  for (const option of signOptions()) {
+    command.addOption(option);
+  }
+  command.action((file: string, options: SubmitOptions) => runSubmit(file, options, context));
+}
+
+/** Add the command `sign`: the request's body of 4.2, without sending it. */
+export function addSign(program: Command, context: CommandContext): void {
+  const command = program
+    .command("sign")
+    .description("Sign a command, tied to the node's last block, and print the request's body without sending it.")
+    .argument("<file>", "the command in Protobuf's JSON; - for standard input");
+  for (const option of signOptions()) {
+    command.addOption(option);
+  }
+  command.action(async (file: string, options: SignOptions) => {
+    const input = await readTransactionInput(file);
+    if (input.command === undefined) {
+      throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
+    }
+    await using client = createClient(clientConfig(options));
+    context.out.write(json(requestJson(await signedRequest(client, input, options, context))));
+  });
+}
+
+function signOptions(): Option[] {
+  return [
+    keyFileOption(),
+    new Option("--type <type>", "how far it has to come before the node answers")
+      .choices(Object.keys(submissionTypes))
+      .default("sync"),
+    new Option("--tx-version <version>", "version of the transaction")
+      .choices(["TX_VERSION_V3", "TX_VERSION_V2"])
+      .default("TX_VERSION_V3"),
+    new Option(
+      "--chain-id-prefix <rule>",
+      "whether the chain's identifier is submitted before the input data, or only signed",
+    )
+      .choices(["signed-and-submitted", "signature-only"])
+      .default("signed-and-submitted"),
+    ...clientOptions(),
+  ];
+}
+
+async function runSubmit(file: string, options: SubmitOptions, context: CommandContext): Promise<void> {
+  const { signal, out, err } = context;
+  const input = await readTransactionInput(file);
+  await using client = createClient(clientConfig(options));
+  const request = await signedRequest(client, input, options, context);
+  const tid = request.tx?.pow?.tid ?? "";
+  if (options.dryRun === true) {
+    out.write(json(requestJson(request)));
+    return;
+  }
+  if (options.check === true) {
+    const { success, code, data, log } = await client.checkTransaction(request.tx ?? {}, { signal });
+    if (!success) {
+      throw new TransactionError({ success, txHash: "", code, data, log, height: 0n });
+    }
+    out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
+    return;
+  }
+  const result = await client.submitTransaction(request, { signal });
+  out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
+  if (options.json !== true) {
+    err.write(options.type === "async" ? "Sent; it was not checked yet.\n" : "It is in the mempool.\n");
+  }
+}
+
+/** The request for an input: signed already, or signed now. */
+async function signedRequest(
+  client: Client,
+  input: TransactionInput,
+  options: SignOptions,
+  { signal }: CommandContext,
+): Promise<SubmitTransactionRequest> {
+  if (input.command === undefined) {
+    return input.request;
+  }
+  readCommand(input.command); // A wrong command needs no key to be refused.
+  const signer = await commandSigner(options);
+  const { chainIdPrefix, txVersion: version, type } = options;
+  const tx = await client.signCommand(input.command, { signer, signal, chainIdPrefix, version });
+  return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[type] });
+}

@@ -1,0 +1,75 @@
+import { type Command, Option } from "commander";
+import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { createClient } from "../../client.js";
+import { ProtocolError, RequestError } from "../../errors.js";
+import type { Problem } from "../../transaction/check/index.js";
+import type { ChainIdPrefix } from "../../transaction/transaction.js";
+import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";
+import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { readTransactionInput } from "../json-input.js";
+import { type CommandContext, json } from "../output.js";
+
+interface VerifyOptions extends ClientOptions {
+  readonly chainIdPrefix: ChainIdPrefix;
+  readonly json?: boolean;
+}
+
+/** Add the command `verify`: check a signed request as a node does, against the node's recent blocks. */
+export function addVerify(program: Command, context: CommandContext): void {
+  const command = program
+    .command("verify")
+    .description("Check a signed request: signature, prefix, proof of work, command. Nothing is submitted.")
+    .argument("<file>", "what `sign` printed; - for standard input")
+    .addOption(
+      new Option(
+        "--chain-id-prefix <rule>",
+        "whether the chain's identifier stands before the input data, or is only signed",
+      )
+        .choices(["signed-and-submitted", "signature-only"])
+        .default("signed-and-submitted"),
+    )
+    .option("--json", "print the result as a JSON object");
+  for (const option of clientOptions()) {
+    command.addOption(option);
+  }
+  command.action((file: string, options: VerifyOptions) => runVerify(file, options, context));
+}
+
+async function runVerify(file: string, options: VerifyOptions, { out, signal }: CommandContext): Promise<void> {
+  const { request } = await readTransactionInput(file);
+  if (request?.tx === undefined) {
+    throw new RequestError("there is no signed transaction in it", { advice: "Give what `tradewire sign` printed." });
+  }
+  const problems = await problemsOf(request.tx, options, signal);
+  if (problems.length > 0) {
+    const said = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
+    throw new ProtocolError(`the transaction is not valid: ${said}`, {
+      advice: "A node would refuse it; sign the command again.",
+    });
+  }
+  const { pow, from } = request.tx;
+  const publicKey = from.value ?? "";
+  out.write(
+    options.json === true
+      ? json({ valid: true, publicKey, tid: pow?.tid })
+      : `Valid: signature, prefix, command and proof of work of ${publicKey}.\n`,
+  );
+}
+
+async function problemsOf(tx: Transaction, options: VerifyOptions, signal: AbortSignal): Promise<readonly Problem[]> {
+  await using client = createClient(clientConfig(options));
+  const { chainId, height: last, spamPowDifficulty: difficulty } = await client.lastBlockHeight({ signal });
+  const { inputData, publicKey, problems } = openTransaction(tx, { chainId, chainIdPrefix: options.chainIdPrefix });
+  if (inputData === undefined) {
+    return problems;
+  }
+  const wrong = inputDataProblems(inputData);
+  const statistics = await client.spamStatistics(publicKey, { signal });
+  const state = statistics?.pow?.blockStates.find(({ blockHeight }) => blockHeight === inputData.blockHeight);
+  if (state === undefined) {
+    const message = `is ${inputData.blockHeight}, not one of the node's recent blocks up to ${last}`;
+    return [...wrong, { path: "tx.inputData.blockHeight", message }];
+  }
+  const { blockHeight: height, blockHash: hash, hashFunction } = state;
+  return [...wrong, ...[proofProblem(tx, { height, hash, difficulty, hashFunction })].flatMap((item) => item ?? [])];
+}

@@ -1,0 +1,83 @@
+import { readFile } from "node:fs/promises";
+import { text } from "node:stream/consumers";
+import {
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/vega/api/v1/core_pb.js";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { RequestError } from "../errors.js";
+import { fileError } from "../file-error.js";
+import { isJsonObject } from "../json/values.js";
+import type { CommandInit } from "../transaction/input-data.js";
+
+/** What a file of the command line holds: a command that is yet to be signed, or the signed request of 4.2. */
+export type TransactionInput =
+  | { readonly command: CommandInit; readonly request?: undefined }
+  | { readonly command?: undefined; readonly request: SubmitTransactionRequest };
+
+/**
+ * Read a command, or a signed request, in Protobuf's JSON.
+ *
+ * @param path of the file; `-` for standard input
+ * @throws {@link FileError} where it cannot be read, {@link RequestError} where it is neither
+ */
+export async function readTransactionInput(path: string): Promise<TransactionInput> {
+  const source = path === "-" ? "standard input" : JSON.stringify(path);
+  const content = await (path === "-" ? text(process.stdin) : readFile(path, "utf8")).catch((reason: unknown) => {
+    throw fileError(reason, path);
+  });
+  const json = parse(content, source);
+  if ("tx" in json) {
+    return { request: message(SubmitTransactionRequestSchema, json, source) };
+  }
+  const inputData = message(InputDataSchema, json, source);
+  const { command } = inputData;
+  if (inputData.blockHeight !== 0n || inputData.nonce !== 0n) {
+    throw new RequestError(`${source}: blockHeight and nonce are not part of a command`, {
+      advice: "Leave them out: they are put in when the transaction is made.",
+    });
+  }
+  if (command.case === undefined) {
+    throw new RequestError(`${source}: there is no command in it`, {
+      advice: 'Give one command in Protobuf\'s JSON, such as {"stopOrdersCancellation": {}}.',
+    });
+  }
+  return { command };
+}
+
+/** A signed request as the JSON body of 4.2. */
+export function requestJson(request: SubmitTransactionRequest): JsonValue {
+  return toJson(SubmitTransactionRequestSchema, request, { alwaysEmitImplicit: true });
+}
+
+function parse(content: string, source: string): JsonObject {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    throw new RequestError(`${source}: it is not valid JSON`, {
+      advice: "Give one JSON object: a command, or what `tradewire sign` printed.",
+    });
+  }
+  if (!isJsonObject(value)) {
+    throw new RequestError(`${source}: it is not a JSON object`, {
+      advice: "Give one JSON object: a command, or what `tradewire sign` printed.",
+    });
+  }
+  return value;
+}
+
+function message<Desc extends DescMessage>(desc: Desc, json: JsonObject, source: string): MessageShape<Desc> {
+  try {
+    return fromJson(desc, json);
+  } catch (reason) {
+    throw new RequestError(`${source}: ${reason instanceof Error ? reason.message : String(reason)}`, {
+      advice: "Names are in lowerCamelCase, 64-bit numbers in quotes, enumerations by name, bytes in base64.",
+    });
+  }
+}

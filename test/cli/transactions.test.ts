@@ -1,0 +1,239 @@
+import { chmod, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { main, type Outcome, type Running, run, start, startCommand } from "../support/command.js";
+import { closedUrl } from "../support/node.js";
+import { market, seed, sender } from "../support/transactions.js";
+
+/** One node for all, started by the command itself; it makes blocks quickly. */
+let node: Running;
+let urls: { grpcUrl: string; restUrl: string; chainId: string };
+let folder: string;
+let keyFile: string;
+let commandFile: string;
+beforeAll(async () => {
+  const size = ["--segments", "1", "--blocks-per-segment", "10", "--block-ms", "100"];
+  node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
+  urls = JSON.parse(await node.firstLine);
+  folder = await mkdtemp(join(tmpdir(), "tradewire-submit-"));
+  keyFile = await write("key", `${seed}\n`);
+  commandFile = await write("command.json", JSON.stringify({ stopOrdersSubmission: { risesAbove: stopOrder("100") } }));
+});
+afterAll(async () => {
+  node.child.kill("SIGKILL");
+  await node.ended;
+  await rm(folder, { recursive: true });
+});
+
+function stopOrder(price: string) {
+  const orderSubmission = {
+    marketId: market,
+    size: "10",
+    side: "SIDE_SELL",
+    timeInForce: "TIME_IN_FORCE_IOC",
+    type: "TYPE_MARKET",
+    reduceOnly: true,
+  };
+  return { orderSubmission, price };
+}
+
+async function write(name: string, content: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, content, { mode: 0o600 });
+  return path;
+}
+
+function over(transport: "grpc" | "grpc-js" | "rest"): string[] {
+  return transport === "rest"
+    ? ["--transport", transport, "--rest-url", urls.restUrl]
+    : ["--transport", transport, "--grpc-url", urls.grpcUrl];
+}
+
+describe("tradewire keys", () => {
+  test("makes a key file that its owner alone may read, and shows the public key alone", async () => {
+    const path = join(folder, "new-key");
+    const made = await run(["keys", "new", path]);
+    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^[0-9a-f]{64}\n$/) });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await run(["keys", "show", path])).toEqual({ code: 0, out: made.out, err: "" });
+    expect(JSON.parse((await run(["keys", "show", "--json", path])).out)).toEqual({ publicKey: made.out.trim() });
+    const content = (await readFile(path, "latin1")).trim();
+    expect(made.out + made.err).not.toContain(content);
+    const again = await run(["keys", "new", path]);
+    expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("it exists already") });
+    expect((await readFile(path, "latin1")).trim()).toBe(content);
+  });
+
+  test("refuses one that others may read", async () => {
+    const path = await write("open-key", seed);
+    await chmod(path, 0o644);
+    const shown = await run(["keys", "show", path]);
+    expect(shown).toMatchObject({ code: 1, out: "", err: expect.stringContaining("(mode 644)\nTake the key") });
+    expect(shown.err).not.toContain(seed);
+  });
+});
+
+describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
+  test("a stop order is submitted, and listed", async () => {
+    // A key of its own, for a party may have only so many stop orders on a market.
+    const key = join(folder, `key-${transport}`);
+    const party = (await run(["keys", "new", key])).out.trim();
+    const sent = await run(["submit", commandFile, "--key-file", key, "--type", "commit", ...over(transport)]);
+    expect(sent).toEqual({ code: 0, out: expect.stringMatching(/^[0-9A-F]{64}\n$/), err: "It is in the mempool.\n" });
+    const listed = await run(["stop-orders", "--party", party, "--json", ...over(transport)]);
+    expect(listed).toMatchObject({ code: 0, err: "" });
+    expect(listed.out).toContain(`"partyId":"${party}"`);
+    expect(listed.out).toContain('"status":"STATUS_PENDING"');
+  });
+
+  test("what was signed is verified, checked, submitted once, and refused the second time", async () => {
+    const signed = await run(["sign", commandFile, "--key-file", keyFile, ...over(transport)]);
+    expect(signed).toMatchObject({ code: 0, err: "" });
+    const body = JSON.parse(signed.out);
+    expect(body).toMatchObject({
+      tx: {
+        pubKey: sender.publicKey,
+        version: "TX_VERSION_V3",
+        signature: { algo: "vega/ed25519", version: 1 },
+        pow: { nonce: expect.stringMatching(/^\d+$/) },
+      },
+      type: "TYPE_SYNC",
+    });
+    const file = await write(`signed-${transport}.json`, signed.out);
+    const valid = await run(["verify", file, ...over(transport)]);
+    expect(valid).toEqual({ code: 0, err: "", out: expect.stringMatching(/^Valid: .*[0-9a-f]{64}\.\n$/) });
+    expect(await run(["submit", "--check", file, ...over(transport)])).toMatchObject({
+      code: 0,
+      out: "The node would take it.\n",
+    });
+    expect(await run(["submit", file, ...over(transport)])).toMatchObject({ code: 0 });
+    const again = await run(["submit", file, "--json", ...over(transport)]);
+    expect(again).toMatchObject({ code: 1, err: "" });
+    expect(JSON.parse(again.out)).toMatchObject({
+      error: {
+        name: "TransactionError",
+        result: { success: false, code: 89 },
+        data: { "tx.pow.tid": ["was used by another transaction"] },
+      },
+    });
+    const tampered = { ...body, tx: { ...body.tx, signature: { ...body.tx.signature, value: "00".repeat(64) } } };
+    const bad = await run([
+      "verify",
+      await write(`bad-${transport}.json`, JSON.stringify(tampered)),
+      ...over(transport),
+    ]);
+    expect(bad).toMatchObject({ code: 1, out: "", err: expect.stringContaining("tx.signature.value is no signature") });
+  });
+});
+
+test("a dry run prints the request and sends nothing", async () => {
+  const dry = await run(["submit", "--dry-run", commandFile, "--key-file", keyFile, ...over("rest")]);
+  expect(dry.code).toBe(0);
+  const file = await write("dry.json", dry.out);
+  expect(await run(["submit", file, ...over("rest")])).toMatchObject({ code: 0 });
+});
+
+test.each([
+  ["{", "it is not valid JSON"],
+  ["[]", "it is not a JSON object"],
+  ["{}", "there is no command in it"],
+  ['{"stopOrders": {}}', 'key "stopOrders" is unknown'],
+  ['{"nonce": "1", "stopOrdersCancellation": {}}', "blockHeight and nonce are not part of a command"],
+  ['{"stopOrdersSubmission": {}}', "stopOrdersSubmission holds neither risesAbove nor fallsBelow"],
+])("a file of %s is refused: %s", async (content, reason) => {
+  const outcome = await run(["submit", await write("wrong.json", content), ...over("rest")]);
+  expect(outcome).toMatchObject({ code: 2, out: "", err: expect.stringContaining(reason) });
+});
+
+test("without a key nothing is signed", async () => {
+  const outcome = await run(["submit", commandFile, ...over("rest")]);
+  expect(outcome).toMatchObject({ code: 2, err: expect.stringContaining("there is no key to sign with") });
+});
+
+describe("nothing of a failing submit holds the seed", () => {
+  const failures: readonly (readonly [string, () => Promise<string[]>, RegExp])[] = [
+    [
+      "refused by the node",
+      async () => ["--chain-id-prefix", "signature-only", ...over("grpc")],
+      /tx\.inputData has to begin/,
+    ],
+    [
+      "without a node",
+      async () => ["--transport", "rest", "--rest-url", await closedUrl()],
+      /the connection was refused/,
+    ],
+  ];
+
+  test.each(failures)("%s: output, error, and the memory at its end", async (_, more, reason) => {
+    const dump = join(folder, "memory");
+    const loader = pathToFileURL(resolve("test/support/dump-memory.mjs")).href;
+    const withDump = process.platform === "linux" ? ["--import", loader] : [];
+    const args = [...withDump, main, "submit", commandFile, "--key-file", keyFile, ...(await more())];
+    const outcome = await start(process.execPath, args, undefined, { DUMP_FILE: dump }).ended;
+    expect(outcome).toMatchObject({ code: 1, out: "", err: expect.stringMatching(reason) });
+    expectNoSeed(outcome);
+    if (process.platform === "linux") {
+      // What is there is found: the file's name is, so the seed would be.
+      expect(await occurrences(dump, Buffer.from(keyFile))).toBeGreaterThan(0);
+      expect(await occurrences(dump, Buffer.from(seed, "hex"))).toBe(0);
+      expect(await occurrences(dump, Buffer.from(seed))).toBe(0);
+    }
+  });
+
+  test.each([
+    ["refused", []],
+    ["as JSON", ["--json"]],
+  ])("with the seed in the environment, %s: output and error", async (_, more) => {
+    const args = [main, "submit", commandFile, "--chain-id-prefix", "signature-only", ...over("rest"), ...more];
+    const outcome = await start(process.execPath, args, undefined, { TRADEWIRE_SEED: seed }).ended;
+    expect(outcome.code).toBe(1);
+    expectNoSeed(outcome);
+  });
+
+  test.each([seed.slice(1), `${seed}0`, `0x${seed}`])("with a seed that is none: %s", async (wrong) => {
+    const inEnvironment = await start(process.execPath, [main, "submit", commandFile, ...over("rest")], undefined, {
+      TRADEWIRE_SEED: wrong,
+    }).ended;
+    expect(inEnvironment).toMatchObject({ code: 2, err: expect.stringContaining("TRADEWIRE_SEED: the seed is") });
+    expectNoSeed(inEnvironment);
+    const inFile = await run(["submit", commandFile, "--key-file", await write("bad-key", wrong), ...over("rest")]);
+    expect(inFile).toMatchObject({ code: 1, err: expect.stringContaining("it is no key file") });
+    expectNoSeed(inFile);
+  });
+
+  test("with the key file in the place of the command", async () => {
+    const outcome = await run(["submit", keyFile, "--key-file", keyFile, ...over("rest")]);
+    expect(outcome.code).toBe(2);
+    expectNoSeed(outcome);
+  });
+});
+
+/** Neither the seed, nor a good part of it, in any form. */
+function expectNoSeed({ out, err }: Outcome): void {
+  const bytes = Buffer.from(seed, "hex");
+  for (const form of [seed.slice(8, 40), bytes.toString("base64").slice(4, 28), bytes.join(",").slice(8, 40)]) {
+    expect((out + err).toLowerCase()).not.toContain(form.toLowerCase());
+  }
+}
+
+/** How often bytes occur in a file that may be large. */
+async function occurrences(path: string, bytes: Uint8Array): Promise<number> {
+  await using file = await open(path, "r");
+  const piece = Buffer.alloc(16 * 1024 * 1024);
+  let kept = 0;
+  let count = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(piece, kept, piece.length - kept);
+    const filled = piece.subarray(0, kept + bytesRead);
+    for (let at = filled.indexOf(bytes); at !== -1; at = filled.indexOf(bytes, at + 1)) {
+      count += 1;
+    }
+    if (bytesRead === 0) {
+      return count;
+    }
+    kept = Math.min(bytes.length - 1, filled.length);
+    piece.copyWithin(0, filled.length - kept, filled.length);
+  }
+}
