@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import { FileError } from "../errors.js";
 import { fileError } from "../file-error.js";
-import { SEED_BYTES, type SeedSigner, type Signer, signerFromSeed } from "./signer.js";
+import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
 /** 64 hex digits and a line end. */
 const FILE_BYTES = 2 * SEED_BYTES + 1;
@@ -19,7 +19,7 @@ const OF_OTHERS = 0o077;
  * @throws {@link FileError} where the file exists, or cannot be written
  */
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
-  const seed = randomFillSync(new Uint8Array(SEED_BYTES));
+  const seed = randomFillSync(secretBytes(SEED_BYTES));
   const text = Buffer.alloc(FILE_BYTES, "\n");
   seed.forEach((byte, index) => {
     text[2 * index] = digit(byte >> 4);
@@ -68,7 +68,7 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
 /** Read a key file as bytes: a string could not be wiped. */
 async function readKeyFile(path: string): Promise<SeedSigner> {
   const text = Buffer.alloc(FILE_BYTES + 2);
-  const seed = new Uint8Array(SEED_BYTES);
+  const seed = secretBytes(SEED_BYTES);
   try {
     await using file = await open(path, "r");
     const { mode } = await file.stat();

@@ -83,16 +83,24 @@ export function namingSource<T>(source: string, make: () => T): T {
   }
 }
 
+/**
+ * Memory for a secret. Small arrays of their own lie where the engine moves them about, and leaves copies behind that nobody
+ * can wipe; what an `ArrayBuffer` holds stays in its place.
+ */
+export function secretBytes(length: number): Uint8Array {
+  return new Uint8Array(new ArrayBuffer(length));
+}
+
 /** A copy of a seed's bytes. What was given is never part of an error: nearly a seed is nearly as secret. */
 function copyOf(seed: Uint8Array | string): Uint8Array {
-  const bytes = typeof seed === "string" ? decodeHex(seed, SEED_BYTES) : Uint8Array.from(seed);
+  const bytes = typeof seed === "string" ? decodeHex(seed, SEED_BYTES) : seed;
   if (bytes?.length !== SEED_BYTES) {
-    throw new RequestError(
-      `the seed is ${typeof seed === "string" ? "a text of other than 64 hex digits" : "not of 32 bytes"}`,
-      {
-        advice: "Give the 32 bytes of an Ed25519 seed, or the same as 64 hex digits.",
-      },
-    );
+    const given = typeof seed === "string" ? "a text of other than 64 hex digits" : "not of 32 bytes";
+    throw new RequestError(`the seed is ${given}`, {
+      advice: "Give the 32 bytes of an Ed25519 seed, or the same as 64 hex digits.",
+    });
   }
-  return bytes;
+  const secret = secretBytes(SEED_BYTES);
+  secret.set(bytes);
+  return secret;
 }
