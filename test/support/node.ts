@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server as NetSe
 import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
 import { knownTypes } from "../../src/json/any.js";
 
@@ -16,14 +17,18 @@ export interface TestNode extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Serve methods of the data service; what is left out is unimplemented. */
-export async function serveNode(service: Partial<ServiceImpl<typeof TradingDataService>>): Promise<TestNode> {
+/** Serve methods of the data service, and of the core service; what is left out is unimplemented. */
+export async function serveNode(
+  service: Partial<ServiceImpl<typeof TradingDataService>>,
+  core: Partial<ServiceImpl<typeof CoreService>> = {},
+): Promise<TestNode> {
   const routes = (router: ConnectRouter) => {
     router.service(TradingDataService, service);
+    router.service(CoreService, core);
   };
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(connectNodeAdapter({ routes, jsonOptions }));
-  const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService]));
+  const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));
   const connections = { grpc: 0, rest: 0 };
   const sessions = new Set<ServerHttp2Session>();
   grpc.on("session", (session) => {
