@@ -30,33 +30,31 @@ afterEach(() => {
 });
 
 /** Call a node that answers a submission in its own way, over each transport. */
-function eachTransport(
+async function eachTransport(
   answer: (request: SubmitTransactionRequest) => Promise<object> | object,
   act: (client: Client, transport: string) => Promise<void>,
 ): Promise<void> {
-  return (async () => {
-    await using node = await serveNode(
-      {},
-      {
-        async submitTransaction(request) {
-          received.push(request);
-          return create(SubmitTransactionResponseSchema, await answer(request));
-        },
+  await using node = await serveNode(
+    {},
+    {
+      async submitTransaction(request) {
+        received.push(request);
+        return create(SubmitTransactionResponseSchema, await answer(request));
       },
-    );
-    const grpc = { url: node.grpcUrl };
-    const rest = { url: node.restUrl };
-    for (const config of [
-      { transport: "grpc", grpc },
-      { transport: "grpc-js", grpc },
-      { transport: "rest", rest },
-      { transport: "auto", grpc, rest },
-    ] as const) {
-      received = [];
-      await using client = createClient({ ...config, retry: { tries: 5, baseMs: 1 }, timeouts: { callMs: 5000 } });
-      await act(client, config.transport);
-    }
-  })();
+    },
+  );
+  const grpc = { url: node.grpcUrl };
+  const rest = { url: node.restUrl };
+  for (const config of [
+    { transport: "grpc", grpc },
+    { transport: "grpc-js", grpc },
+    { transport: "rest", rest },
+    { transport: "auto", grpc, rest },
+  ] as const) {
+    received = [];
+    await using client = createClient({ ...config, retry: { tries: 5, baseMs: 1 }, timeouts: { callMs: 5000 } });
+    await act(client, config.transport);
+  }
 }
 
 describe("a refused transaction", () => {
