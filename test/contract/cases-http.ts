@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ConnectionError, NodeError, ProtocolError } from "../../src/errors.js";
 import { frame } from "../support/grpc-server.js";
 import { head } from "../support/raw-http.js";
-import { frames, grpcHeaders, type NodeAnswer, page, pieces, restHeaders, succeed } from "./answers.js";
+import { type Asked, frames, grpcHeaders, type NodeAnswer, page, pieces, restHeaders, succeed } from "./answers.js";
 import { type Case, failure } from "./case.js";
 import { archive, streams } from "./operations.js";
 
@@ -162,12 +162,17 @@ export const httpCases: readonly Case[] = [
     answer: {
       grpc: (asked) => ({
         headers: grpcHeaders(asked),
-        pieces: [frame(asked.json ? Buffer.from('{"segments":1,"data":1}') : Uint8Array.of(0x0a, 0x7f))],
+        pieces: [frame(asked.json ? Buffer.from(unfitting(asked)) : Uint8Array.of(0x0a, 0x7f))],
         ending: { "grpc-status": "0" },
       }),
-      rest: (asked) => page("200 OK", '{"segments":1}', restHeaders(asked)).rest(asked),
+      rest: (asked) => page("200 OK", unfitting(asked), restHeaders(asked)).rest(asked),
     },
     expected: failure(ProtocolError, Code.Internal, "the response does not fit its definitions"),
     of: (operation) => !streams(operation),
   },
 ];
+
+/** JSON with a number where the message has its content. */
+function unfitting({ operation }: Asked): string {
+  return JSON.stringify(Object.fromEntries(operation.method.output.fields.map(({ jsonName }) => [jsonName, 1])));
+}

@@ -2,14 +2,25 @@ import { readFile, rm } from "node:fs/promises";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import {
+  GetNetworkParameterResponseSchema,
+  GetStopOrderResponseSchema,
   ListAllNetworkHistorySegmentsResponseSchema,
+  ListNetworkParametersResponseSchema,
+  ListStopOrdersResponseSchema,
   TradingDataService,
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import {
+  StopOrder_ExpiryStrategy,
+  StopOrder_RejectionReason,
+  StopOrder_Status,
+  StopOrder_TriggerDirection,
+} from "../../gen/vega/stop_order_pb.js";
 import type { Client } from "../../src/client.js";
 import { NodeError } from "../../src/errors.js";
 import type { NetworkHistoryExport } from "../../src/history/export.js";
 import { csvZip, cutEvery } from "../support/archives.js";
+import { collect } from "../support/listing-clients.js";
 
 /** What a caller of an operation chooses. */
 export interface TakeOptions {
@@ -50,6 +61,52 @@ export const listing = create(ListAllNetworkHistorySegmentsResponseSchema, {
   })),
 });
 
+const parameters = create(ListNetworkParametersResponseSchema, {
+  networkParameters: {
+    edges: [
+      { cursor: "YQ==", node: { key: "blockchains.ethereumConfig", value: "«Größe» 日本 ".repeat(20) } },
+      { cursor: "Yg==", node: { key: "spam.pow.difficulty", value: "15" } },
+    ],
+    pageInfo: { startCursor: "YQ==", endCursor: "Yg==", hasPreviousPage: true },
+  },
+});
+
+const stopOrders = create(ListStopOrdersResponseSchema, {
+  orders: {
+    edges: [
+      {
+        cursor: "Yw==",
+        node: {
+          stopOrder: {
+            id: "a1",
+            ocoLinkId: "a2",
+            expiresAt: 2n ** 62n + 1n,
+            expiryStrategy: StopOrder_ExpiryStrategy.SUBMIT,
+            triggerDirection: StopOrder_TriggerDirection.FALLS_BELOW,
+            status: StopOrder_Status.REJECTED,
+            createdAt: 1_697_702_400_000_000_001n,
+            rejectionReason: StopOrder_RejectionReason.EXPIRY_IN_THE_PAST,
+            sizeOverrideValue: { percentage: "0.5" },
+            trigger: { case: "trailingPercentOffset", value: "0.01" },
+          },
+          submission: {
+            size: 2n ** 64n - 1n,
+            price: "123456",
+            icebergOpts: { peakSize: 5n },
+            peggedOrder: { offset: "1" },
+          },
+        },
+      },
+    ],
+    pageInfo: { startCursor: "Yw==", endCursor: "Yw==" },
+  },
+});
+
+const parameter = create(GetNetworkParameterResponseSchema, {
+  networkParameter: parameters.networkParameters?.edges[0]?.node,
+});
+const stopOrder = create(GetStopOrderResponseSchema, { order: stopOrders.orders?.edges[0]?.node });
+
 /** The messages of an export: an archive in chunks, the first of which carries extensions. */
 export function chunksOf(bytes: Uint8Array, size = 7000) {
   return cutEvery(Buffer.from(bytes), size).map((data, index) =>
@@ -82,6 +139,48 @@ export const operations: readonly Operation[] = [
     messages: [listing],
     take: (client, { signal }) => client.listSegments(signal && { signal }),
     result: () => listing.segments.toReversed(),
+  },
+  {
+    name: "listNetworkParameters",
+    method: TradingDataService.method.listNetworkParameters,
+    messages: [parameters],
+    take: (client, { signal }) => client.listNetworkParameters({ pagination: { first: 2 } }, signal && { signal }),
+    result: () => parameters,
+  },
+  {
+    name: "networkParameters",
+    method: TradingDataService.method.listNetworkParameters,
+    messages: [parameters],
+    take: (client, { signal }) => collect(client.networkParameters({ signal })),
+    result: () => parameters.networkParameters?.edges.map(({ cursor, node }) => ({ cursor, node })),
+  },
+  {
+    name: "networkParameter",
+    method: TradingDataService.method.getNetworkParameter,
+    messages: [parameter],
+    take: (client, { signal }) => client.networkParameter("blockchains.ethereumConfig", signal && { signal }),
+    result: () => parameter.networkParameter,
+  },
+  {
+    name: "listStopOrders",
+    method: TradingDataService.method.listStopOrders,
+    messages: [stopOrders],
+    take: (client, { signal }) => client.listStopOrders({ filter: { statuses: ["PENDING"] } }, signal && { signal }),
+    result: () => stopOrders,
+  },
+  {
+    name: "stopOrders",
+    method: TradingDataService.method.listStopOrders,
+    messages: [stopOrders],
+    take: (client, { signal }) => collect(client.stopOrders({ signal })),
+    result: () => stopOrders.orders?.edges.map(({ cursor, node }) => ({ cursor, node })),
+  },
+  {
+    name: "stopOrder",
+    method: TradingDataService.method.getStopOrder,
+    messages: [stopOrder],
+    take: (client, { signal }) => client.stopOrder("a1", signal && { signal }),
+    result: () => stopOrder.order,
   },
   exporting(
     "chunks()",
