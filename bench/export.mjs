@@ -19,7 +19,7 @@ import { createClient, TradingDataService } from "../dist/src/index.js";
 import { parts, SIZE } from "./archive.mjs";
 
 const REQUEST = { table: "trades", fromBlock: 1, toBlock: 1000 };
-const ROWS = ["grpc", "grpc default windows", "rest", "rest envelopes", "grpc file", "rest file"];
+const ROWS = ["grpc", "grpc default windows", "grpc-js", "rest", "rest envelopes", "grpc file", "rest file"];
 const [role, ...args] = process.argv.slice(2);
 
 if (role === "server") {
@@ -54,7 +54,7 @@ if (role === "server") {
     }
   } else {
     const config = row.startsWith("grpc")
-      ? { transport: "grpc", grpc: { url: grpcUrl } }
+      ? { transport: row === "grpc-js" ? row : "grpc", grpc: { url: grpcUrl } }
       : { transport: "rest", rest: { url: restUrl } };
     const headers = row === "rest envelopes" ? { accept: "application/x-ndjson" } : {};
     const client = createClient(config);
