@@ -11,7 +11,7 @@ import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/
 import { CoreService } from "../gen/vega/api/v1/core_pb.js";
 import { type ClientConfig, readConfig } from "./config.js";
 import { TradewireError } from "./errors.js";
-import { callError } from "./failure.js";
+import { callError, failingWith } from "./failure.js";
 import {
   createExport,
   type ExportOptions,
@@ -23,6 +23,7 @@ import type { ExportedRange } from "./history/file-name.js";
 import { type ExportRequest, rangeToExport, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { createListings, type Listings } from "./listing/listings.js";
+import { methodName } from "./method-name.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { avoidedTransports, isElsewhere } from "./transport/fallback.js";
 import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
@@ -149,17 +150,4 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),
   };
-}
-
-function methodName(method: DescMethod): string {
-  return `${method.parent.typeName}/${method.name}`;
-}
-
-/** Give values on; what the source throws is turned into the call's error. */
-async function* failingWith<T>(values: AsyncIterable<T>, fail: (reason: unknown) => never): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } catch (reason) {
-    fail(reason);
-  }
 }

@@ -48,6 +48,15 @@ export function callError(reason: unknown, context: CallContext): TradewireError
   return error;
 }
 
+/** Give values on; what their source throws goes through `fail`, which throws what it stands for. */
+export async function* failingWith<T>(values: AsyncIterable<T>, fail: (reason: unknown) => never): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } catch (reason) {
+    fail(reason);
+  }
+}
+
 /** The error of a call whose signal was aborted: for what reason, the signal tells. */
 function abortedError(reason: unknown): TradewireError {
   const own = ownError(reason);

@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { ConnectionError, NodeError, type TradewireError } from "../errors.js";
-import { callError } from "../failure.js";
+import { callError, failingWith } from "../failure.js";
+import { methodName } from "../method-name.js";
 import type { ClosableTransport } from "./closable.js";
 import { onlyReads } from "./read-method.js";
 
@@ -24,7 +25,7 @@ export interface Endpoint {
 export function described(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
   function failing(method: DescMethod, signal: AbortSignal | undefined) {
     return (reason: unknown): never => {
-      const name = `${method.parent.typeName}/${method.name}`;
+      const name = methodName(method);
       const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
       const failure = callError(reason, context);
       const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
@@ -70,13 +71,4 @@ function withHeaders({ headers }: Endpoint, header: ConstructorParameters<typeof
     all.set(name, value);
   });
   return all;
-}
-
-/** Give values on; what the source throws goes through `fail`. */
-async function* failingWith<T>(values: AsyncIterable<T>, fail: (reason: unknown) => never): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } catch (reason) {
-    fail(reason);
-  }
 }

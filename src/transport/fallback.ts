@@ -3,6 +3,7 @@ import { Code, ConnectError, type ContextValues, createContextKey, createContext
 import type { FallbackConfig } from "../config.js";
 import { ConnectionError, ProtocolError, TradewireError } from "../errors.js";
 import type { Hooks } from "../hooks.js";
+import { methodName } from "../method-name.js";
 import type { ClosableTransport } from "./closable.js";
 import { replayable, withFirstMessage } from "./first-message.js";
 import { onlyReads } from "./read-method.js";
@@ -78,7 +79,7 @@ export function createFallbackTransport(
         if (next === undefined || !(onlyReads(method) || neverLeft(error))) {
           throw reason;
         }
-        onFallback?.({ method: nameOf(method), from: member.name, to: next.name, error });
+        onFallback?.({ method: methodName(method), from: member.name, to: next.name, error });
         member = next;
       }
     }
@@ -109,10 +110,6 @@ export function createFallbackTransport(
       await Promise.all(members.map(({ transport }) => transport.close()));
     },
   };
-}
-
-function nameOf(method: DescMethod): string {
-  return `${method.parent.typeName}/${method.name}`;
 }
 
 /** Whether another transport may do better: the node was not reached, does not offer the method, or something else answered. */

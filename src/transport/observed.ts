@@ -9,6 +9,7 @@ import {
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { callError } from "../failure.js";
 import type { CallInfo, Hooks } from "../hooks.js";
+import { methodName } from "../method-name.js";
 import type { ClosableTransport } from "./closable.js";
 import type { Endpoint } from "./described.js";
 
@@ -18,7 +19,7 @@ export function observed(transport: ClosableTransport, endpoint: Endpoint, hooks
 
   function begin(method: DescMethod, signal: AbortSignal | undefined) {
     const start = performance.now();
-    const name = `${method.parent.typeName}/${method.name}`;
+    const name = methodName(method);
     calls += 1;
     const call: CallInfo = { id: calls, method: name, transport: endpoint.name };
     let messages = 0;

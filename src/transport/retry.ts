@@ -3,6 +3,7 @@ import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryReq
 import type { RetryConfig } from "../config.js";
 import { TradewireError } from "../errors.js";
 import type { Hooks } from "../hooks.js";
+import { methodName } from "../method-name.js";
 import { replayable, withFirstMessage } from "./first-message.js";
 import { onlyReads } from "./read-method.js";
 
@@ -23,7 +24,7 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
         }
         const delayMs = retryAfter(error) ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
         if (error.cause instanceof TradewireError) {
-          onRetry?.({ method: `${req.service.typeName}/${req.method.name}`, attempt, delayMs, error: error.cause });
+          onRetry?.({ method: methodName(req.method), attempt, delayMs, error: error.cause });
         }
         // An abort while waiting is told by the signal, not by the sleep.
         await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
