@@ -9,9 +9,9 @@ import {
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/vega/api/v1/core_pb.js";
-import { type ClientConfig, readConfig } from "./config.js";
-import { TradewireError } from "./errors.js";
-import { callError, failingWith } from "./failure.js";
+import type { ExportedRange } from "./archive/file-name.js";
+import { type ClientConfig, readConfig } from "./config/schema.js";
+import { TradewireError } from "./errors/index.js";
 import {
   createExport,
   type ExportOptions,
@@ -19,14 +19,14 @@ import {
   type NetworkHistoryExport,
   type SavedExport,
 } from "./history/export.js";
-import type { ExportedRange } from "./history/file-name.js";
 import { type ExportRequest, rangeToExport, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { createListings, type Listings } from "./listing/listings.js";
-import { methodName } from "./method-name.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
-import { avoidedTransports, isElsewhere } from "./transport/fallback.js";
 import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
+import { callError, failingWith } from "./transport/layers/failure.js";
+import { avoidedTransports, isElsewhere } from "./transport/layers/fallback.js";
+import { methodName } from "./transport/method-name.js";
 
 /** The interface of a node, the same over every transport. */
 export interface Client extends Listings, Transactions, AsyncDisposable {

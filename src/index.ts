@@ -12,8 +12,34 @@ export {
   StopOrder_TriggerDirection,
 } from "../gen/vega/stop_order_pb.js";
 export type { NetworkParameter } from "../gen/vega/vega_pb.js";
+export {
+  type Archive,
+  type ArchiveEntry,
+  type ArchiveFile,
+  type ArchiveOptions,
+  type ArchiveSource,
+  mergeArchives,
+  openArchive,
+  type RowOptions,
+} from "./archive/index.js";
+export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./archive/names.js";
+export type { SavedArchive } from "./archive/save.js";
 export { type Client, createClient } from "./client.js";
-export { type ClientConfig, type Config, readConfig } from "./config.js";
+export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
+export { type ClientConfig, type Config, readConfig } from "./config/schema.js";
+export {
+  type CsvBatch,
+  type CsvDecodeOptions,
+  type CsvFormat,
+  type CsvRecord,
+  type CsvRow,
+  type CsvRows,
+  type CsvSource,
+  csvRecords,
+  csvRows,
+  decodeCsv,
+  encodeCsv,
+} from "./csv/index.js";
 export {
   CanceledError,
   CommandError,
@@ -29,35 +55,10 @@ export {
   TransactionError,
   type TransactionIdentity,
   type TypedObject,
-} from "./errors.js";
-export {
-  type Archive,
-  type ArchiveEntry,
-  type ArchiveFile,
-  type ArchiveOptions,
-  type ArchiveSource,
-  mergeArchives,
-  openArchive,
-  type RowOptions,
-} from "./history/archive/index.js";
-export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./history/archive-name.js";
+} from "./errors/index.js";
 export { type AssembleOptions, assemble } from "./history/assemble.js";
 export { capturedChunks } from "./history/captured.js";
-export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunk.js";
-export {
-  type CsvBatch,
-  type CsvDecodeOptions,
-  type CsvFormat,
-  type CsvRecord,
-  type CsvRow,
-  type CsvRows,
-  type CsvSource,
-  csvRecords,
-  csvRows,
-  decodeCsv,
-  encodeCsv,
-} from "./history/csv/index.js";
-export type { SavedArchive } from "./history/download.js";
+export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunks.js";
 export type { ExportOptions, ExportProgress, NetworkHistoryExport, SavedExport } from "./history/export.js";
 export type { ExportRequest } from "./history/request.js";
 export {
@@ -71,15 +72,13 @@ export {
   schemaSpans,
   snapRange,
 } from "./history/segments.js";
-export { type TableName, tableNames } from "./history/table.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./hooks.js";
 export { enumName } from "./json/enums.js";
 export { messageToJson } from "./json/message.js";
 export type { Listings, StopOrderRecord } from "./listing/listings.js";
 export type { PaginationRequest } from "./listing/pagination.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
-export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./load-config.js";
+export { type TableName, tableNames } from "./schema/tables.js";
 export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
 export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
 export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";
@@ -110,4 +109,5 @@ export type {
   Transactions,
 } from "./transaction/transactions.js";
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";

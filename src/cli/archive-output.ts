@@ -1,4 +1,4 @@
-import type { SavedArchive } from "../history/download.js";
+import type { SavedArchive } from "../archive/save.js";
 import { type CommandContext, json, printable, size, table } from "./output.js";
 
 /**

@@ -1,7 +1,7 @@
 import { Option } from "commander";
-import { type ClientConfig, configSchema } from "../config.js";
-import { RequestError } from "../errors.js";
-import { type LoadedConfig, loadConfig } from "../load-config.js";
+import { type LoadedConfig, loadConfig } from "../config/load.js";
+import { type ClientConfig, configSchema } from "../config/schema.js";
+import { RequestError } from "../errors/index.js";
 
 /** The options that choose a node and how to talk to it. */
 export interface ClientOptions {

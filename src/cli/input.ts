@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { addAbortSignal, type Readable } from "node:stream";
-import { fileError } from "../file-error.js";
+import { fileError } from "../errors/file-error.js";
 import type { CommandContext } from "./output.js";
 
 /** What stands for standard input in a file's place, and for standard output. */

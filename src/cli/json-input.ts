@@ -10,8 +10,8 @@ import {
 } from "@bufbuild/protobuf";
 import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/vega/api/v1/core_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { RequestError } from "../errors.js";
-import { fileError } from "../file-error.js";
+import { fileError } from "../errors/file-error.js";
+import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
 import type { CommandInit } from "../transaction/input-data.js";
 

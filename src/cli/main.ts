@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
-import { OutcomeUnknownError, RequestError } from "../errors.js";
+import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { addAssemble } from "./commands/assemble.js";
 import { addConfig } from "./commands/config.js";
 import { addDemo } from "./commands/demo.js";

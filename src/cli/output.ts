@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import { TradewireError } from "../errors.js";
+import { TradewireError } from "../errors/index.js";
 
 /** Where a command writes: results to `out`, everything else to `err`. */
 export interface Streams {

@@ -1,8 +1,8 @@
 import { Option } from "commander";
-import { ProtocolError, RequestError } from "../errors.js";
-import type { ArchiveFile } from "../history/archive/index.js";
-import { nullStringOf } from "../history/csv/format.js";
-import type { CsvRow } from "../history/csv/index.js";
+import type { ArchiveFile } from "../archive/index.js";
+import { nullStringOf } from "../csv/format.js";
+import type { CsvRow } from "../csv/index.js";
+import { ProtocolError, RequestError } from "../errors/index.js";
 import { type CommandContext, writeOut } from "./output.js";
 import { createRowFormat, type RowFormatName } from "./row-format.js";
 import { wholeNumber } from "./whole-number.js";

@@ -1,4 +1,4 @@
-import { type CsvRow, csvLine } from "../history/csv/index.js";
+import { type CsvRow, csvLine } from "../csv/index.js";
 import { printable } from "./output.js";
 
 /** The names of the formats that rows are printed in. */

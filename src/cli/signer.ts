@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { SEED_VARIABLE } from "../config/environment.js";
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 import { signerFromKeyFile } from "../transaction/key-file.js";
 import { type Signer, signerFromEnvironment } from "../transaction/signer.js";
 

@@ -1,4 +1,4 @@
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 
 /** ISO 8601: a date, or a date and a time, with a zone or in UTC; up to nine decimals of a second. */
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;

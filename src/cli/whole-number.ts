@@ -1,4 +1,4 @@
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 
 /** A whole number of the command line. */
 export function wholeNumber(text: string): number {

@@ -1,4 +1,4 @@
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 import { absolute, type Given } from "./given.js";
 import { type ConfigKey, VARIABLE_PREFIX } from "./keys.js";
 import { nearest } from "./nearest.js";

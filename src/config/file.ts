@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type ParseError, parse, printParseErrorCode } from "jsonc-parser";
-import { RequestError } from "../errors.js";
-import { fileError } from "../file-error.js";
+import { fileError } from "../errors/file-error.js";
+import { RequestError } from "../errors/index.js";
 import { absolute, type Given, isObject } from "./given.js";
 import { typeName } from "./issues.js";
 import type { ConfigKey } from "./keys.js";

@@ -1,8 +1,8 @@
-import { RequestError } from "../errors.js";
-import { writeArchiveFiles } from "../history/archive/index.js";
-import { csvName } from "../history/archive-name.js";
+import { writeArchiveFiles } from "../archive/index.js";
+import { csvName } from "../archive/names.js";
+import { RequestError } from "../errors/index.js";
 import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../history/segments.js";
-import type { TableName } from "../history/table.js";
+import type { TableName } from "../schema/tables.js";
 import type { Database, Segment } from "./database.js";
 
 /** What to export. */

@@ -1,7 +1,7 @@
 import { PGlite } from "@electric-sql/pglite";
-import { CanceledError, RequestError } from "../errors.js";
-import { archiveName, parseArchiveName } from "../history/archive-name.js";
-import { type TableName, tableNames } from "../history/table.js";
+import { archiveName, parseArchiveName } from "../archive/names.js";
+import { CanceledError, RequestError } from "../errors/index.js";
+import { type TableName, tableNames } from "../schema/tables.js";
 import { listingSchema } from "./listings/tables.js";
 import { tables } from "./tables/index.js";
 

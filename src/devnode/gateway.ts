@@ -15,11 +15,11 @@ import {
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { TradewireError } from "../errors.js";
-import { errorObject } from "../failure.js";
+import { TradewireError } from "../errors/index.js";
+import { type HttpBinding, type HttpCall, httpBindings, readCall, responsePart } from "../http-rule/http-rule.js";
+import { httpStatusFromCode } from "../http-rule/status.js";
 import { anyToObject, knownTypes } from "../json/any.js";
-import { type HttpBinding, type HttpCall, httpBindings, readCall, responsePart } from "../transport/http-rule.js";
-import { httpStatusFromCode } from "../transport/http-status.js";
+import { errorObject } from "../transport/layers/failure.js";
 
 /** A body of a request is no larger than this, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;

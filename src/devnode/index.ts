@@ -5,7 +5,7 @@ import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/con
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { ConnectionError, RequestError } from "../errors.js";
+import { ConnectionError, RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import { applyStopOrders } from "./core/apply-stop-orders.js";

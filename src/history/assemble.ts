@@ -1,12 +1,12 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { brokenAnswer, notOfTheInterface } from "../broken-answer.js";
-import { NodeError, ProtocolError } from "../errors.js";
+import { brokenAnswer, notOfTheInterface } from "../errors/broken-answer.js";
+import { NodeError, ProtocolError } from "../errors/index.js";
 import { isTypeUrl } from "../json/any.js";
 import { readErrorObject } from "../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../json/values.js";
-import { type ArchiveEnd, createArchiveEnd } from "./archive-end.js";
-import type { ExportChunk, ExportResult } from "./chunk.js";
+import { type ArchiveEnd, createArchiveEnd } from "../zip/end.js";
+import type { ExportChunk, ExportResult } from "./chunks.js";
 
 /** The media type of an export's body (specification, 4.1). */
 export const ARCHIVE_TYPE = "application/zip";

@@ -1,9 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
-import { NodeError } from "../errors.js";
+import { NodeError } from "../errors/index.js";
 import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
 import { jsonObjects } from "../json/values.js";
-import { type ExportChunk, exportChunks } from "./chunk.js";
+import { type ExportChunk, exportChunks } from "./chunks.js";
 
 const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
 

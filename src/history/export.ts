@@ -1,13 +1,13 @@
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type JSZip from "jszip";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
-import { NodeError, type TypedObject } from "../errors.js";
-import { type Archive, type ArchiveFile, openArchive, type RowOptions, zipInMemory } from "./archive/index.js";
+import { type ExportedRange, fileNameFor } from "../archive/file-name.js";
+import { type Archive, type ArchiveFile, openArchive, type RowOptions, zipInMemory } from "../archive/index.js";
+import { type SavedArchive, saveArchive } from "../archive/save.js";
+import type { CsvRecord } from "../csv/index.js";
+import { NodeError, type TypedObject } from "../errors/index.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
-import { type ExportChunk, type ExportResult, exportChunks } from "./chunk.js";
-import type { CsvRecord } from "./csv/index.js";
-import { type SavedArchive, saveArchive } from "./download.js";
-import { type ExportedRange, fileNameFor } from "./file-name.js";
+import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
 import type { BlockRange } from "./segments.js";
 
 /** How far an export has come. */

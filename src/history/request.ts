@@ -1,6 +1,7 @@
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { RequestError } from "../errors.js";
-import type { ExportedRange } from "./file-name.js";
+import type { ExportedRange } from "../archive/file-name.js";
+import { RequestError } from "../errors/index.js";
+import { isTableName, type TableName, tableName, tableNames } from "../schema/tables.js";
 import {
   type BlockRange,
   checkRange,
@@ -10,7 +11,6 @@ import {
   type SegmentHeights,
   snapRange,
 } from "./segments.js";
-import { isTableName, type TableName, tableName, tableNames } from "./table.js";
 
 /** What to export (specification, 4.1). */
 export interface ExportRequest {

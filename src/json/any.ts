@@ -14,7 +14,7 @@ import {
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import type { TypedObject } from "../errors.js";
+import type { TypedObject } from "../errors/index.js";
 import { isJsonObject } from "./values.js";
 
 /** The types that error details and extensions are decoded to; others are kept as they came. */

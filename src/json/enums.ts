@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { ProtocolError } from "../errors.js";
+import { ProtocolError } from "../errors/index.js";
 import { isJsonObject } from "./values.js";
 
 /**

@@ -10,7 +10,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { brokenAnswer, UNFITTING } from "../broken-answer.js";
+import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
 import { knownTypes } from "./any.js";
 import { nameUnknownEnums, numberUnknownEnums } from "./enums.js";
 import { httpBodyFromJson } from "./envelope.js";

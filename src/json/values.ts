@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { brokenAnswer, TOO_LARGE } from "../broken-answer.js";
-import { ProtocolError } from "../errors.js";
+import { brokenAnswer, TOO_LARGE } from "../errors/broken-answer.js";
+import { ProtocolError } from "../errors/index.js";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -8,7 +8,7 @@ import {
 import type { StopOrderEvent } from "../../gen/vega/events/v1/events_pb.js";
 import type { StopOrder } from "../../gen/vega/stop_order_pb.js";
 import type { NetworkParameter } from "../../gen/vega/vega_pb.js";
-import { ProtocolError, RequestError } from "../errors.js";
+import { ProtocolError, RequestError } from "../errors/index.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
 import { type ListedRecord, type ListOptions, listRecords } from "./records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./stop-order-filter.js";

@@ -1,4 +1,4 @@
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 
 /** The largest page that deployed nodes give. */
 export const MAX_PAGE_SIZE = 5000;

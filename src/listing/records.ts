@@ -1,4 +1,4 @@
-import { CanceledError, ProtocolError, RequestError } from "../errors.js";
+import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
 import { cursor, pageSize } from "./pagination.js";
 
 /** How to go through a listing. */

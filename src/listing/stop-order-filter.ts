@@ -6,7 +6,7 @@ import {
   type StopOrder_Status,
   StopOrder_StatusSchema,
 } from "../../gen/vega/stop_order_pb.js";
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 
 type Names<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/vega/api/v1/core_pb.js";
-import { CanceledError, NodeError, RequestError } from "../errors.js";
+import { CanceledError, NodeError, RequestError } from "../errors/index.js";
 import type { BlockTask } from "./transaction.js";
 
 /** What is asked of a node to know what a transaction may be tied to. Its failures are the library's own errors. */

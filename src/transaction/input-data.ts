@@ -1,6 +1,6 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { CommandError, RequestError } from "../errors.js";
+import { CommandError, RequestError } from "../errors/index.js";
 import { commandProblems } from "./check/index.js";
 
 /** A command by its name and fields, such as `{ case: "stopOrdersSubmission", value: { risesAbove: {...} } }`. */

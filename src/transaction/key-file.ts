@@ -1,8 +1,8 @@
 import { randomFillSync } from "node:crypto";
 import { open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
-import { FileError } from "../errors.js";
-import { fileError } from "../file-error.js";
+import { fileError } from "../errors/file-error.js";
+import { FileError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
 /** 64 hex digits and a line end. */

@@ -2,7 +2,7 @@ import { hmac } from "@noble/hashes/hmac.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { mnemonicToSeedSync, validateMnemonic } from "@scure/bip39";
 import { wordlist } from "@scure/bip39/wordlists/english.js";
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
 /** Which of a mnemonic's keys is wanted. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { CanceledError } from "../errors.js";
+import { CanceledError } from "../errors/index.js";
 import { NONCE_END, type NonceSearch, nonceSearchModule } from "./nonce-search.js";
 
 /** How many nonces a thread takes at a time: about a millisecond's worth, after which it sees what else there is. */

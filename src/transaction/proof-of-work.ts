@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
-import { CanceledError, RequestError } from "../errors.js";
+import { CanceledError, RequestError } from "../errors/index.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces } from "./nonce-search.js";
 import { searchNoncesInThreads } from "./nonce-search-threads.js";
 

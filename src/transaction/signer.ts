@@ -1,6 +1,6 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 import { decodeHex, encodeHex } from "./hex.js";
 
 /** Who signs: a key in memory, a key file, a hardware device, a service elsewhere. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { RequestError } from "../errors.js";
+import { RequestError } from "../errors/index.js";
 import { encodeHex } from "./hex.js";
 import { type CommandSource, encodeInputData } from "./input-data.js";
 import { solve } from "./proof-of-work.js";

@@ -20,7 +20,7 @@ import {
   TradewireError,
   TransactionError,
   type TransactionIdentity,
-} from "../errors.js";
+} from "../errors/index.js";
 import { createBlockAllowance } from "./block-allowance.js";
 import { type CommandSource, readCommand } from "./input-data.js";
 import type { Signer } from "./signer.js";

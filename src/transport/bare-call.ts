@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { TradewireError } from "../errors.js";
+import { TradewireError } from "../errors/index.js";
 
 /** Headers as a transport is given them. */
 export type HeaderInit = ConstructorParameters<typeof Headers>[0];

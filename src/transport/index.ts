@@ -1,15 +1,15 @@
 import type { Interceptor } from "@connectrpc/connect";
-import type { Config } from "../config.js";
-import type { Hooks } from "../hooks.js";
+import type { Config } from "../config/schema.js";
 import type { ClosableTransport } from "./closable.js";
-import { described, type Endpoint } from "./described.js";
-import { createFallbackTransport } from "./fallback.js";
-import { createGrpcTransport } from "./grpc.js";
-import { createGrpcJsTransport } from "./grpc-js.js";
-import { intercepted } from "./intercepted.js";
-import { observed } from "./observed.js";
-import { createRestTransport } from "./rest.js";
-import { retryInterceptor } from "./retry.js";
+import { createGrpcTransport } from "./grpc/grpc.js";
+import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
+import type { Hooks } from "./hooks.js";
+import { createFallbackTransport } from "./layers/fallback.js";
+import { described, type Endpoint } from "./layers/our-errors.js";
+import { retryInterceptor } from "./layers/retry.js";
+import { observed } from "./layers/tell-hooks.js";
+import { intercepted } from "./layers/time-limits.js";
+import { createRestTransport } from "./rest/rest.js";
 
 export type { ClosableTransport } from "./closable.js";
 

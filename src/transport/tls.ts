@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import type { TlsConfig } from "../config.js";
-import { fileError } from "../file-error.js";
+import type { TlsConfig } from "../config/schema.js";
+import { fileError } from "../errors/file-error.js";
 
 /** What Node's TLS takes, out of the files that a configuration names. */
 export interface TlsMaterial {

@@ -10,9 +10,9 @@ import {
 } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import type { ErrorObject, TypedObject } from "../../src/errors.js";
+import type { ErrorObject, TypedObject } from "../../src/errors/index.js";
+import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { anyFromObject, knownTypes } from "../../src/json/any.js";
-import { httpStatusFromCode } from "../../src/transport/http-status.js";
 import { failureTrailers, frame, type GrpcAnswer } from "../support/grpc-server.js";
 import { chunk, head, type RawAnswer, whole } from "../support/raw-http.js";
 import { DISPOSITION, type Operation, streams } from "./operations.js";

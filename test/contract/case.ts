@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { TlsOptions } from "node:tls";
-import type { ClientConfig } from "../../src/config.js";
+import type { ClientConfig } from "../../src/config/schema.js";
 import type { Code, TradewireError, TypedObject } from "../../src/index.js";
 import type { NodeAnswer } from "./answers.js";
 import type { Operation } from "./operations.js";

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { codeName, type ErrorObject, NodeError, type TypedObject } from "../../src/errors.js";
+import { codeName, type ErrorObject, NodeError, type TypedObject } from "../../src/errors/index.js";
 import { fail, grpcHeaders, type NodeAnswer, type Part } from "./answers.js";
 import { type Case, type Failure, failure } from "./case.js";
 import { streams } from "./operations.js";

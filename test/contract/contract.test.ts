@@ -1,7 +1,7 @@
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient } from "../../src/client.js";
-import { RequestError } from "../../src/errors.js";
+import { RequestError } from "../../src/errors/index.js";
 import { serveTcp } from "../support/node.js";
 import { httpCases } from "./cases-http.js";
 import { limitCases } from "./cases-limits.js";

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "../../src/client.js";
-import { TradewireError } from "../../src/errors.js";
+import { TradewireError } from "../../src/errors/index.js";
 import { startGrpcServer } from "../support/grpc-server.js";
 import { closedUrl } from "../support/node.js";
 import { startRawHttp } from "../support/raw-http.js";

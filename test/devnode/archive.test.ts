@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { type ArchiveOptions, partSize, writeArchive } from "../../src/devnode/archive.js";
 import { type Database, openDatabase } from "../../src/devnode/database.js";
-import { RequestError } from "../../src/errors.js";
-import { tableNames } from "../../src/history/table.js";
+import { RequestError } from "../../src/errors/index.js";
+import { tableNames } from "../../src/schema/tables.js";
 
 const chainId = "devnode-1";
 const whole: ArchiveOptions = { chainId, table: "trades", fromBlock: 1n, toBlock: 5000n };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Database, openDatabase } from "../../src/devnode/database.js";
 import { tables } from "../../src/devnode/tables/index.js";
-import { CanceledError, RequestError } from "../../src/errors.js";
-import { type TableName, tableNames } from "../../src/history/table.js";
+import { CanceledError, RequestError } from "../../src/errors/index.js";
+import { type TableName, tableNames } from "../../src/schema/tables.js";
 
 let database: Database;
 beforeAll(async () => {

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { ConnectionError, NodeError, RequestError } from "../../src/errors.js";
+import { ConnectionError, NodeError, RequestError } from "../../src/errors/index.js";
 
 let node: Devnode;
 let clients: Record<"grpc" | "rest", Client>;

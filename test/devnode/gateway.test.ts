@@ -10,7 +10,7 @@ import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-import { NodeError } from "../../src/errors.js";
+import { NodeError } from "../../src/errors/index.js";
 import { csvZip, cutEvery } from "../support/archives.js";
 
 const EXPORT = "/api/v2/networkhistory/export?fromBlock=1&toBlock=3000&table=TABLE_TRADES";

@@ -5,7 +5,7 @@ import { SignatureSchema } from "../../gen/vega/commands/v1/signature_pb.js";
 import { ProofOfWorkSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { RequestError, TransactionError } from "../../src/errors.js";
+import { RequestError, TransactionError } from "../../src/errors/index.js";
 import { solve, verify } from "../../src/transaction/proof-of-work.js";
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";

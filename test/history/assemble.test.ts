@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { NodeError, ProtocolError, TradewireError } from "../../src/errors.js";
+import { NodeError, ProtocolError, TradewireError } from "../../src/errors/index.js";
 import { type AssembleOptions, assemble } from "../../src/history/assemble.js";
-import type { ExportChunk, ExportResult } from "../../src/history/chunk.js";
+import type { ExportChunk, ExportResult } from "../../src/history/chunks.js";
 import { csvZip, cutAt, cutEvery, noise } from "../support/archives.js";
 
 const extension = { "@type": "type.googleapis.com/google.protobuf.StringValue", value: "trades" };

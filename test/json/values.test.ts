@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ProtocolError } from "../../src/errors.js";
+import { ProtocolError } from "../../src/errors/index.js";
 import { decodeUtf8, isJsonObject, jsonObjects } from "../../src/json/values.js";
 
 const LIMIT = 1024 * 1024;

@@ -11,7 +11,7 @@ import {
 } from "../../gen/vega/stop_order_pb.js";
 import type { Client } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { NodeError } from "../../src/errors.js";
+import { NodeError } from "../../src/errors/index.js";
 import type { StopOrderRecord } from "../../src/listing/listings.js";
 import type { ListedRecord } from "../../src/listing/records.js";
 import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";

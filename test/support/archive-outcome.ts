@@ -1,5 +1,5 @@
-import { type ArchiveOptions, type ArchiveSource, openArchive } from "../../src/history/archive/index.js";
-import type { CsvRow } from "../../src/history/csv/index.js";
+import { type ArchiveOptions, type ArchiveSource, openArchive } from "../../src/archive/index.js";
+import type { CsvRow } from "../../src/csv/index.js";
 import { TradewireError } from "../../src/index.js";
 
 /** What became of reading an archive: its files, or the error. */

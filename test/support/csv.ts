@@ -1,11 +1,5 @@
 import fc from "fast-check";
-import {
-  type CsvDecodeOptions,
-  type CsvRow,
-  type CsvSource,
-  decodeCsv,
-  encodeCsv,
-} from "../../src/history/csv/index.js";
+import { type CsvDecodeOptions, type CsvRow, type CsvSource, decodeCsv, encodeCsv } from "../../src/csv/index.js";
 
 export interface Table {
   readonly columns: readonly string[];

@@ -5,9 +5,9 @@ import type { Writable } from "node:stream";
 import { create, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import type { ErrorObject } from "../../src/errors.js";
+import type { ErrorObject } from "../../src/errors/index.js";
+import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { anyFromObject, knownTypes } from "../../src/json/any.js";
-import { httpStatusFromCode } from "../../src/transport/http-status.js";
 import { cutEvery } from "./archives.js";
 
 /** How an export reaches the client: as gRPC messages, as a body, or as JSON objects. */

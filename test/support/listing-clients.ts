@@ -1,5 +1,5 @@
 import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config.js";
+import type { ClientConfig } from "../../src/config/schema.js";
 
 /** Every way to reach a node. */
 export const ways = ["grpc", "grpc with JSON", "grpc-js", "rest", "auto"] as const;

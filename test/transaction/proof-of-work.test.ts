@@ -4,7 +4,7 @@ import { describe, expect, test } from "@jest/globals";
 import { sha3_256 } from "@noble/hashes/sha3.js";
 import { solve as solveLikeVega, verify as verifyLikeVega } from "@vegaprotocol/crypto/pow";
 import fc from "fast-check";
-import { CanceledError, RequestError } from "../../src/errors.js";
+import { CanceledError, RequestError } from "../../src/errors/index.js";
 import { solve, verify } from "../../src/transaction/proof-of-work.js";
 
 const LARGEST_NONCE = 2n ** 64n - 1n;

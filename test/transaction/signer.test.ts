@@ -8,7 +8,7 @@ import { wordlist } from "@scure/bip39/wordlists/english.js";
 import { HARDENED, VegaWallet } from "@vegaprotocol/crypto";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import fc from "fast-check";
-import { FileError, RequestError } from "../../src/errors.js";
+import { FileError, RequestError } from "../../src/errors/index.js";
 import { createKeyFile, signerFromKeyFile } from "../../src/transaction/key-file.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import { chainIdPrefixOf, verifySignature } from "../../src/transaction/signature.js";

@@ -15,7 +15,7 @@ import {
   NodeError,
   OutcomeUnknownError,
   TransactionError,
-} from "../../src/errors.js";
+} from "../../src/errors/index.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { craft, sender, stopOrder } from "../support/transactions.js";
 

@@ -7,7 +7,7 @@ import { encode as encodeTransactionLikeVega } from "@vegaprotocol/protos/vega/c
 import fc from "fast-check";
 import { InputDataSchema, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/order_pb.js";
-import { CommandError, RequestError } from "../../src/errors.js";
+import { CommandError, RequestError } from "../../src/errors/index.js";
 import { type CommandInit, encodeInputData } from "../../src/transaction/input-data.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";

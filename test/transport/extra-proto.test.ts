@@ -21,7 +21,7 @@ import { Code, ConnectError, type ConnectRouter, createRouterTransport } from "@
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { readConfig } from "../../src/config.js";
+import { readConfig } from "../../src/config/schema.js";
 import { createGateway } from "../../src/devnode/gateway.js";
 import { type ClosableTransport, createTransport } from "../../src/transport/index.js";
 

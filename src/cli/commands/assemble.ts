@@ -1,9 +1,9 @@
 import { basename, extname } from "node:path";
 import { type Command, Option } from "commander";
-import { RequestError } from "../../errors.js";
+import { saveArchive } from "../../archive/save.js";
+import { RequestError } from "../../errors/index.js";
 import { assemble } from "../../history/assemble.js";
 import { capturedChunks } from "../../history/captured.js";
-import { saveArchive } from "../../history/download.js";
 import { tellSaved } from "../archive-output.js";
 import { bytesOf, STANDARD } from "../input.js";
 import { type CommandContext, writeOut } from "../output.js";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { valueAt } from "../../config/keys.js";
-import { configKeys } from "../../config.js";
-import type { LoadedConfig } from "../../load-config.js";
+import type { LoadedConfig } from "../../config/load.js";
+import { configKeys } from "../../config/schema.js";
 import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
 import { type CommandContext, json, printable, table } from "../output.js";
 

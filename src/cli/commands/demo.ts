@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { createClient } from "../../client.js";
-import type { ClientConfig } from "../../config.js";
+import type { ClientConfig } from "../../config/schema.js";
 import { startDevnode } from "../../devnode/index.js";
-import { ProtocolError } from "../../errors.js";
+import { ProtocolError } from "../../errors/index.js";
 import type { SavedExport } from "../../history/export.js";
 import { type CommandContext, size } from "../output.js";
 

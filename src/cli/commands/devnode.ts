@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type Command, Option } from "commander";
+import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../config/load.js";
 import { startDevnode } from "../../devnode/index.js";
-import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../load-config.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { type CommandContext, json } from "../output.js";
 import { wholeNumber } from "../whole-number.js";

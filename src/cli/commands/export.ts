@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
 import type { Client } from "../../client.js";
-import { NodeError, RequestError } from "../../errors.js";
+import { NodeError, RequestError } from "../../errors/index.js";
 import type { NetworkHistoryExport } from "../../history/export.js";
 import { type ExportRequest, rangeError } from "../../history/request.js";
 import { type BlockRange, checkRange } from "../../history/segments.js";
-import { isTableName, tableNames } from "../../history/table.js";
+import { isTableName, tableNames } from "../../schema/tables.js";
 import { tellSaved } from "../archive-output.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { TradewireError } from "../../errors.js";
-import { type ArchiveFile, openArchive } from "../../history/archive/index.js";
-import type { CsvRow } from "../../history/csv/index.js";
+import { type ArchiveFile, openArchive } from "../../archive/index.js";
+import type { CsvRow } from "../../csv/index.js";
+import { TradewireError } from "../../errors/index.js";
 import { STANDARD, standardInput } from "../input.js";
 import { type CommandContext, json, printable, Reported, size, table } from "../output.js";
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { archiveColumns, openArchive } from "../../history/archive/index.js";
+import { archiveColumns, openArchive } from "../../archive/index.js";
 import { STANDARD, standardInput } from "../input.js";
 import type { CommandContext } from "../output.js";
 import { checkRowOptions, printRows, type RowOptions, rowOptions } from "../print-rows.js";

@@ -9,7 +9,7 @@ import {
   StopOrder_TriggerDirectionSchema,
 } from "../../../gen/vega/stop_order_pb.js";
 import { createClient } from "../../client.js";
-import { RequestError } from "../../errors.js";
+import { RequestError } from "../../errors/index.js";
 import { enumName } from "../../json/enums.js";
 import { enumNumber } from "../../listing/stop-order-filter.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";

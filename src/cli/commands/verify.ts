@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { createClient } from "../../client.js";
-import { ProtocolError, RequestError } from "../../errors.js";
+import { ProtocolError, RequestError } from "../../errors/index.js";
 import type { Problem } from "../../transaction/check/index.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";

@@ -1,4 +1,4 @@
-import type { TableName } from "../../history/table.js";
+import type { TableName } from "../../schema/tables.js";
 import { balances, deposits, ledger, withdrawals } from "./accounts.js";
 import type { TableDefinition } from "./column.js";
 import { liquidity_provisions, margin_levels, market_data, markets, positions, rewards } from "./markets.js";

@@ -1,0 +1,221 @@
+import { createCarry, decodeCsv } from "../csv/index.js";
+import { RequestError } from "../errors/index.js";
+import { corrupt, shown } from "../zip/archive-error.js";
+import { storedEntries } from "../zip/entries.js";
+import { openFile } from "../zip/file.js";
+import { writeArchiveFiles } from "../zip/write.js";
+import { csvHeads } from "./files.js";
+import { archiveName, csvName, type ExportName } from "./names.js";
+import { type SavedArchive, saveArchive } from "./save.js";
+
+/** A CSV file of an archive that is merged. */
+interface Part {
+  readonly path: string;
+  readonly fileName: string;
+  readonly name: ExportName;
+  readonly columns: readonly string[];
+}
+
+/** Parts that become one CSV file. */
+interface Group {
+  readonly parts: Part[];
+  schemaVersion: bigint | undefined;
+}
+
+const LIMITS = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: 1100 };
+const MAX_HEADER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Join archives of adjacent ranges into one of the same form (specification, 4.1): one CSV file for each schema version, with
+ * one header row, and names made of the joined range. Rows are copied as they are written, and checked on the way.
+ *
+ * Files whose names carry no schema version are of one version where their header rows are equal: a change of schema adds,
+ * removes or renames a column. The names carry a version only where the joined range crosses such a change.
+ *
+ * @param sources paths of the archives, in any order
+ * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file
+ * @param options `force` replaces a file that exists; `signal` ends the work
+ * @throws RequestError where the ranges overlap or leave a gap, are of different chains or tables, or a file's name does not
+ *   say its range
+ * @throws ProtocolError where an archive is broken
+ * @throws FileError where a file cannot be read or written, or exists
+ *
+ * @example
+ * await mergeArchives(["chain-1-trades-1-1000.zip", "chain-1-trades-1001-2000.zip"], "merged/");
+ */
+export async function mergeArchives(
+  sources: readonly string[],
+  target: string,
+  { force = false, signal }: { readonly force?: boolean; readonly signal?: AbortSignal } = {},
+): Promise<SavedArchive> {
+  const parts: Part[] = [];
+  for (const path of sources) {
+    parts.push(...(await partsOf(path, signal)));
+  }
+  parts.sort((a, b) => (a.name.fromBlock < b.name.fromBlock ? -1 : a.name.fromBlock > b.name.fromBlock ? 1 : 0));
+  checkAdjacent(parts);
+  const groups = groupsOf(parts);
+  const crossing = groups.length > 1;
+  const files = groups.map((group) => ({
+    name: csvName(joined(group.parts, crossing ? group.schemaVersion : undefined)),
+    content: () => contentOf(group.parts, signal),
+  }));
+  const fileName = () => archiveName(joined(parts, crossing ? groups.at(-1)?.schemaVersion : undefined));
+  return saveArchive(writeArchiveFiles(files), { target, force, fileName });
+}
+
+async function partsOf(path: string, signal: AbortSignal | undefined): Promise<Part[]> {
+  await using file = await openFile(path);
+  if (file.archive === undefined) {
+    throw cannot(`${shown(path)} is no file`, "Save it to a file first: archives are read more than once.");
+  }
+  const heads = await csvHeads(storedEntries(file.archive, { limits: LIMITS, signal }), {});
+  return heads.map(({ entry, name, columns }) => {
+    if (name === undefined) {
+      throw cannot(
+        `the name of ${shown(entry.name)} in ${shown(path)} does not say its table and blocks`,
+        "Only files with names by the specification, 4.1, can be merged.",
+      );
+    }
+    return { path, fileName: entry.name, name, columns };
+  });
+}
+
+function checkAdjacent(parts: readonly Part[]): void {
+  if (parts.length === 0) {
+    throw cannot("there is none", "Give the paths of the archives.");
+  }
+  for (const [index, { fileName, name }] of parts.entries()) {
+    const before = parts[index - 1];
+    if (name.fromBlock > name.toBlock) {
+      throw cannot(`the range of ${shown(fileName)} is reversed`, "Export it again.");
+    }
+    if (before === undefined) {
+      continue;
+    }
+    const both = `${shown(before.fileName)} and ${shown(fileName)}`;
+    if (name.chainId !== before.name.chainId) {
+      throw cannot(`${both} are of different chains`, "Give archives of one chain.");
+    }
+    if (name.table !== before.name.table) {
+      throw cannot(`${both} are of different tables`, "Give archives of one table.");
+    }
+    if (name.fromBlock <= before.name.toBlock) {
+      throw cannot(`${both} overlap`, "Leave one of them out, or export ranges that do not overlap.");
+    }
+    if (name.fromBlock > before.name.toBlock + 1n) {
+      const gap = `${before.name.toBlock + 1n} to ${name.fromBlock - 1n}`;
+      throw cannot(`between ${both} the blocks ${gap} are missing`, "Export them, and give that archive too.");
+    }
+  }
+}
+
+/** The parts by schema version. */
+function groupsOf(parts: readonly Part[]): Group[] {
+  const groups: Group[] = [];
+  for (const part of parts) {
+    const group = groups.at(-1);
+    const before = group?.parts.at(-1);
+    const { schemaVersion } = part.name;
+    if (group === undefined || before === undefined) {
+      groups.push({ parts: [part], schemaVersion });
+      continue;
+    }
+    const both = `${shown(before.fileName)} and ${shown(part.fileName)}`;
+    const same = sameColumns(before.columns, part.columns);
+    if (schemaVersion === undefined || group.schemaVersion === undefined || schemaVersion === group.schemaVersion) {
+      if (!same) {
+        throw schemaVersion !== undefined && schemaVersion === group.schemaVersion
+          ? cannot(`${both} have one schema version, but different columns`, "Export them again; one of them is wrong.")
+          : cannot(
+              `${both} have different columns, but not both names say their schema version`,
+              "Export the whole range.",
+            );
+      }
+      group.parts.push(part);
+      group.schemaVersion ??= schemaVersion;
+    } else if (schemaVersion < group.schemaVersion) {
+      throw cannot(`the schema version of ${both} falls`, "Export them again; one of them is wrong.");
+    } else {
+      groups.push({ parts: [part], schemaVersion });
+    }
+  }
+  return groups;
+}
+
+function joined(parts: readonly Part[], schemaVersion: bigint | undefined): ExportName {
+  const [first] = parts;
+  const last = parts.at(-1);
+  if (first === undefined || last === undefined) {
+    throw cannot("there is none", "Give the paths of the archives.");
+  }
+  const { chainId, table, fromBlock } = first.name;
+  return { chainId, table, schemaVersion, fromBlock, toBlock: last.name.toBlock };
+}
+
+async function* contentOf(
+  parts: readonly Part[],
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const [index, part] of parts.entries()) {
+    await using file = await openFile(part.path);
+    let found = false;
+    for await (const entry of file.archive === undefined
+      ? []
+      : storedEntries(file.archive, { limits: LIMITS, signal })) {
+      if (entry.name === part.fileName) {
+        found = true;
+        yield* checkedRows(entry.content(), part, index > 0);
+        break;
+      }
+    }
+    if (!found) {
+      throw changed(part);
+    }
+  }
+}
+
+/** A file's bytes, which pass once they have been decoded; without the header row where the file is not the first. */
+async function* checkedRows(
+  content: AsyncGenerator<Buffer, void, undefined>,
+  part: Part,
+  headless: boolean,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const header = createCarry();
+  let inHeader = headless;
+  const read: Buffer[] = [];
+  async function* reading() {
+    for await (const bytes of content) {
+      read.push(bytes);
+      yield bytes;
+    }
+  }
+  function* decoded() {
+    for (const bytes of read.splice(0)) {
+      const { taken, whole } = inHeader ? header.add(bytes, MAX_HEADER_BYTES) : { taken: 0, whole: true };
+      inHeader = !whole;
+      if (taken < bytes.length) {
+        yield bytes.subarray(taken);
+      }
+    }
+  }
+  for await (const { columns } of decodeCsv(reading(), { name: part.fileName })) {
+    if (!sameColumns(columns, part.columns)) {
+      throw changed(part);
+    }
+    yield* decoded();
+  }
+  yield* decoded();
+}
+
+function sameColumns(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((column, index) => column === b[index]);
+}
+
+function changed({ path, fileName }: Part) {
+  return corrupt(`${shown(fileName)} in ${shown(path)} was changed while it was read`);
+}
+
+function cannot(why: string, advice: string): RequestError {
+  return new RequestError(`the archives cannot be merged: ${why}`, { advice });
+}

@@ -1,0 +1,171 @@
+import { createHash, randomBytes } from "node:crypto";
+import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileError } from "../errors/file-error.js";
+import type { TradewireError } from "../errors/index.js";
+import { type ArchiveEntry, listEntries } from "./index.js";
+
+/** Bytes are gathered up to this many before they are written. */
+const WRITE_SIZE = 1024 * 1024;
+
+/** An archive that was saved. */
+export interface SavedArchive {
+  /** Absolute path of the file. */
+  readonly path: string;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** Its SHA-256 in hex. */
+  readonly sha256: string;
+  /** The files in it. */
+  readonly entries: readonly ArchiveEntry[];
+}
+
+/** Where an archive is saved. */
+export interface SaveTarget {
+  /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
+  readonly target: string;
+  /** The file's name where the target is a folder; asked for once bytes arrive. */
+  readonly fileName: () => string;
+  /** Whether a file of that name is replaced. */
+  readonly force: boolean;
+}
+
+/**
+ * Write an archive to a file: whole, or not at all.
+ *
+ * The bytes go to a temporary file beside the target, which takes its name only after the stream has ended well and the
+ * archive was checked. On failure it is removed.
+ *
+ * @param bytes the archive; what they throw ends the download
+ * @throws {@link FileError} where the file cannot be written or exists
+ * @throws {@link ProtocolError} where what arrived is no sound archive
+ */
+export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
+  const { folder, name } = await place(where);
+  const temporary = join(folder, `.tradewire-${randomBytes(8).toString("hex")}.part`);
+  const file = await onFile(folder, open(temporary, "wx"));
+  try {
+    let path = join(folder, name ?? "");
+    const content = await writeAll(bytes, file, folder, async () => {
+      path = join(folder, name ?? where.fileName());
+      if (!where.force && (await isThere(path))) {
+        throw exists(path);
+      }
+    });
+    await onFile(folder, file.sync());
+    const entries = await listEntries(temporary);
+    await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
+    await syncFolder(folder);
+    return { path, ...content, entries };
+  } finally {
+    // The first failure is the one to tell.
+    await file.close().catch(() => undefined);
+    await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+/** The folder to write to, and the name in it where the target has one. */
+async function place({ target, force }: SaveTarget): Promise<{ folder: string; name?: string }> {
+  const path = resolve(target);
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => undefined,
+  );
+  if (isFolder === true || /[/\\]$/.test(target)) {
+    await onFile(path, mkdir(path, { recursive: true }));
+    return { folder: path };
+  }
+  if (isFolder === false && !force) {
+    throw exists(path);
+  }
+  return { folder: dirname(path), name: basename(path) };
+}
+
+async function writeAll(
+  bytes: AsyncIterable<Uint8Array>,
+  file: FileHandle,
+  folder: string,
+  onBegin: () => Promise<void>,
+) {
+  const hash = createHash("sha256");
+  let size = 0;
+  let gathered: Uint8Array[] = [];
+  let gatheredSize = 0;
+  let written: Promise<unknown> = Promise.resolve();
+  const flush = async () => {
+    await written;
+    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
+    written.catch(() => undefined); // It is awaited before the next write.
+    gathered = [];
+    gatheredSize = 0;
+  };
+  for await (const piece of bytes) {
+    if (size === 0) {
+      await onBegin();
+    }
+    gathered.push(piece);
+    gatheredSize += piece.length;
+    size += piece.length;
+    if (gatheredSize >= WRITE_SIZE) {
+      await flush();
+    }
+    hash.update(piece);
+  }
+  await flush();
+  await written;
+  return { bytes: size, sha256: hash.digest("hex") };
+}
+
+async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number): Promise<void> {
+  const { bytesWritten } = await file.writev(pieces);
+  if (bytesWritten < size) {
+    // A disk that fills up takes a part; the rest then says why.
+    await file.writeFile(Buffer.concat(pieces).subarray(bytesWritten));
+  }
+}
+
+/** Give a file its name unless that is taken, in one step. */
+async function nameNew(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch (reason) {
+    const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+    if (code === "EEXIST") {
+      throw exists(path);
+    }
+    // Some file systems have no links: there the check and the renaming are two steps.
+    if (await isThere(path)) {
+      throw exists(path);
+    }
+    await onFile(path, rename(temporary, path));
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function exists(path: string): TradewireError {
+  return fileError(Object.assign(new Error("file exists"), { code: "EEXIST" }), path);
+}
+
+/** Make the name itself safe against a crash, where the system can. */
+async function syncFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder, "r");
+    await handle.sync().finally(() => handle.close());
+  } catch {
+    // Windows cannot open folders; the file's content is safe in any case.
+  }
+}
+
+async function onFile<T>(path: string, operation: Promise<T>): Promise<T> {
+  try {
+    return await operation;
+  } catch (reason) {
+    throw fileError(reason, path);
+  }
+}

@@ -1,0 +1,232 @@
+import { isIPv4 } from "node:net";
+import { z } from "zod";
+import { RequestError } from "../errors/index.js";
+import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
+import { schemaKeys } from "./keys.js";
+import {
+  address,
+  bytes,
+  group,
+  headers,
+  host,
+  milliseconds,
+  oneOf,
+  pemFile,
+  trueOrFalse,
+  url,
+  wholeNumber,
+} from "./values.js";
+
+const MIB = 1024 * 1024;
+
+const tls = group({
+  /** Path of a PEM file with the certificate authorities to trust, instead of the system's. */
+  caFile: pemFile.optional(),
+  /** Path of a PEM file with the client's certificate. */
+  certFile: pemFile.optional(),
+  /** Path of a PEM file with the client certificate's private key. */
+  keyFile: pemFile.optional(),
+  /** The name that the server's certificate must be for, where it is not the URL's host. */
+  serverName: host.optional(),
+});
+
+const endpoint = {
+  tls: tls.optional(),
+  /** Further headers of every request, such as a token. They do not go over plain HTTP to a host that is not loopback... */
+  headers: headers.optional(),
+  /** ... unless this says that they may. */
+  allowInsecureHeaders: trueOrFalse.default(false),
+};
+
+const grpc = group({
+  /** Where the node answers gRPC, such as `http://127.0.0.1:3007`; `https` for TLS. */
+  url,
+  /** How messages are written: `proto` is Protobuf's binary form; `json` its JSON, where an archive is a third larger. */
+  codec: oneOf("proto", "json").default("proto"),
+  /** Flow-control windows of HTTP/2, of each stream and of the connection, in bytes. */
+  windowBytes: bytes(65_535, 2 ** 31 - 1).default(8 * MIB),
+  /** Milliseconds between two pings that keep a connection alive while calls are under way. */
+  keepaliveMs: milliseconds.default(60_000),
+  /** Addresses such as `10.0.0.1:3007` to take in turn instead of the URL's host; for `grpc-js` only. */
+  addresses: z
+    .array(address, "must be a list of addresses, such as 10.0.0.1:3007")
+    .min(1, "must hold an address at least")
+    .optional(),
+  ...endpoint,
+});
+
+const rest = group({
+  /** Where the HTTP gateway answers, such as `http://127.0.0.1:3008`; a path in it is put in front of every method's. */
+  url,
+  ...endpoint,
+});
+
+const timeouts = group({
+  /** Until a connection is made, in milliseconds. */
+  connectMs: milliseconds.default(10_000),
+  /** For a whole call that does not stream, in milliseconds. */
+  callMs: milliseconds.default(60_000),
+  /** For a stream, the longest time in which nothing comes, in milliseconds. */
+  idleMs: milliseconds.default(60_000),
+});
+
+const retry = group({
+  /** How often a call that only reads is tried at most; 1 for no retries. */
+  tries: wholeNumber(1, 100).default(3),
+  /** The longest wait before the first retry, in milliseconds; it doubles with each. The wait is a random part of it. */
+  baseMs: milliseconds.default(100),
+  /** The longest wait before any retry, in milliseconds. */
+  maxMs: milliseconds.default(10_000),
+});
+
+const fallback = group({
+  /** How long a transport that could not connect is left alone, in milliseconds; it doubles with each failure. */
+  restMs: milliseconds.default(30_000),
+  /** The longest time that it is left alone, in milliseconds. */
+  maxRestMs: milliseconds.default(300_000),
+});
+
+const limits = group({
+  /** The largest gRPC message that is read, in bytes. */
+  maxMessageBytes: bytes(1, 2 ** 31 - 1).default(64 * MIB),
+  /** The largest JSON object that is read, a chunk of a stream or a whole body, in bytes. */
+  maxJsonBytes: bytes(1, 2 ** 29).default(64 * MIB),
+  /** The largest archive that `toZip()` takes into memory, in bytes. */
+  maxArchiveBytes: bytes(1, 2 ** 32 - 1).default(512 * MIB),
+});
+
+/** The schema of a configuration: the one place that says what can be configured. */
+export const configSchema = z
+  .strictObject(
+    {
+      /**
+       * How the node is reached: `grpc` is Connect's gRPC, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP gateway;
+       * `auto` takes gRPC, and REST where that cannot be reached. By default `auto` where both URLs are given, else the one
+       * whose URL is.
+       */
+      transport: oneOf("auto", "grpc", "grpc-js", "rest").optional(),
+      grpc: grpc.optional(),
+      rest: rest.optional(),
+      timeouts: timeouts.prefault({}),
+      retry: retry.prefault({}),
+      fallback: fallback.prefault({}),
+      limits: limits.prefault({}),
+    },
+    "must be an object",
+  )
+  .superRefine((config, context) => {
+    /** Refuse what is at a path because of the values of other keys. */
+    const refuse = (path: string[], message: string, ...because: string[]) =>
+      context.addIssue({ code: "custom", path, message, params: { because } });
+    const { transport } = config;
+    if (config.grpc === undefined && (transport === "auto" || transport === "grpc" || transport === "grpc-js")) {
+      refuse(["grpc", "url"], `must be given for the transport ${transport}`, "transport");
+    }
+    if (config.rest === undefined && (transport === "auto" || transport === "rest")) {
+      refuse(["rest", "url"], `must be given for the transport ${transport}`, "transport");
+    }
+    if (config.grpc === undefined && config.rest === undefined && transport === undefined) {
+      refuse([], "must hold grpc.url, rest.url or both");
+    }
+    if (transport === "grpc-js" && config.grpc?.codec === "json") {
+      refuse(["grpc", "codec"], "must be proto for the transport grpc-js; json is possible with grpc", "transport");
+    }
+    if (transport !== "grpc-js" && config.grpc?.addresses !== undefined) {
+      refuse(["grpc", "addresses"], "is possible for the transport grpc-js only", "transport");
+    }
+    if (transport === "grpc-js" && config.grpc !== undefined && new URL(config.grpc.url).pathname !== "/") {
+      refuse(["grpc", "url"], "must have no path for the transport grpc-js", "transport");
+    }
+    for (const name of ["grpc", "rest"] as const) {
+      const endpoint = config[name];
+      const { certFile, keyFile } = endpoint?.tls ?? {};
+      if ((certFile === undefined) !== (keyFile === undefined)) {
+        refuse([name, "tls"], "must have certFile and keyFile both, or neither");
+      }
+      if (endpoint === undefined || new URL(endpoint.url).protocol !== "http:") {
+        continue;
+      }
+      if (endpoint.tls !== undefined) {
+        refuse([name, "tls"], `goes with an https URL only, but ${name}.url is plain http`, `${name}.url`);
+      }
+      const exposed = hostsOf(endpoint).find((host) => !isLoopback(host));
+      if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
+        const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
+        refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
+      }
+    }
+  });
+
+/** Everything that can be configured, with the environment variables' names. */
+export const configKeys = schemaKeys(configSchema);
+
+/** What a client can be configured with; what is left out has its default. */
+export type ClientConfig = z.input<typeof configSchema>;
+/** A configuration with every default filled in, and the transport chosen. */
+export type Config = Pick<z.output<typeof configSchema>, "timeouts" | "retry" | "fallback" | "limits"> &
+  (
+    | { readonly transport: "auto"; readonly grpc: GrpcConfig; readonly rest: RestConfig }
+    | { readonly transport: "grpc" | "grpc-js"; readonly grpc: GrpcConfig; readonly rest?: RestConfig | undefined }
+    | { readonly transport: "rest"; readonly rest: RestConfig; readonly grpc?: GrpcConfig | undefined }
+  );
+/** How gRPC is spoken. */
+export type GrpcConfig = z.output<typeof grpc>;
+/** How the HTTP gateway is spoken to. */
+export type RestConfig = z.output<typeof rest>;
+/** How a server and a client prove who they are. */
+export type TlsConfig = z.output<typeof tls>;
+/** How long things may take. */
+export type TimeoutConfig = z.output<typeof timeouts>;
+/** How calls are tried again. */
+export type RetryConfig = z.output<typeof retry>;
+/** How a transport that cannot be reached is treated. */
+export type FallbackConfig = z.output<typeof fallback>;
+/** What is read at most. */
+export type Limits = z.output<typeof limits>;
+
+/**
+ * Check a configuration and fill in the defaults.
+ *
+ * @throws {@link RequestError} naming each key that is wrong, what was found and what is possible
+ */
+export function readConfig(config: unknown): Config {
+  return readConfigFrom(config, onePlace);
+}
+
+/** Like {@link readConfig}, where the configuration was put together from several places. */
+export function readConfigFrom(config: unknown, places: ConfigPlaces): Config {
+  const result = configSchema.safeParse(config);
+  if (result.success) {
+    return chooseTransport(result.data);
+  }
+  const wrong = issueTexts(result.error.issues, config, configKeys, places);
+  throw new RequestError(`the configuration is wrong: ${wrong.join("; ")}`, {
+    advice: "Correct what is named; docs/configuration.md lists what is possible.",
+  });
+}
+
+function chooseTransport({ transport, grpc, rest, ...shared }: z.output<typeof configSchema>): Config {
+  if (grpc !== undefined && rest !== undefined && (transport ?? "auto") === "auto") {
+    return { ...shared, transport: "auto", grpc, rest };
+  }
+  if (rest !== undefined && (transport === "rest" || grpc === undefined)) {
+    return { ...shared, transport: "rest", rest, grpc };
+  }
+  if (grpc !== undefined) {
+    return { ...shared, transport: transport === "grpc-js" ? transport : "grpc", grpc, rest };
+  }
+  throw new Error("the schema lets no configuration pass without a URL");
+}
+
+/** The hosts that requests go to. */
+function hostsOf(endpoint: { readonly url: string; readonly addresses?: readonly string[] | undefined }): string[] {
+  return (endpoint.addresses ?? [new URL(endpoint.url).host]).map((address) => new URL(`http://${address}`).hostname);
+}
+
+/** Whether a URL's host is this machine itself, whatever stands between. */
+function isLoopback(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return (
+    host === "localhost" || host.endsWith(".localhost") || host === "::1" || (isIPv4(host) && host.startsWith("127."))
+  );
+}

@@ -1,0 +1,84 @@
+import { RequestError } from "../errors/index.js";
+import { type CsvFormat, type CsvRow, nullStringOf } from "./format.js";
+
+/** How much text is gathered before it is given as one chunk. */
+const CHUNK_CHARACTERS = 64 * 1024;
+
+/** What PostgreSQL quotes a value for. */
+const SPECIAL = /[",\r\n]/;
+
+/** Half of a surrogate pair without the other half. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Rows to encode: each has a value for each column. */
+export type CsvRows = AsyncIterable<Readonly<CsvRow>> | Iterable<Readonly<CsvRow>>;
+
+/**
+ * Encodes a header row and rows as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` does, byte for byte
+ * (specification, 4.1): rows end with LF; quoted is what holds a comma, a quote or a line break, what equals the NULL string,
+ * and, in a table of one column, `\.`. The exact inverse of `decodeCsv`.
+ *
+ * @param columns - the names of the columns, at least one, all different and none empty
+ * @param rows - the rows, `null` for NULL
+ * @returns UTF-8 in chunks of about 64 KiB or, for a value longer than that, as long as it is
+ * @throws RequestError if the names cannot head a file, a row does not fit them, or a text cannot be written in UTF-8
+ *
+ * @example
+ * await pipeline(encodeCsv(["id", "price"], [["1", null]]), createWriteStream("trades.csv"));
+ */
+export async function* encodeCsv(
+  columns: readonly string[],
+  rows: CsvRows,
+  options: CsvFormat = {},
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const nullString = nullStringOf(options);
+  if (columns.length === 0 || columns.includes("") || new Set(columns).size < columns.length) {
+    throw new RequestError(`the columns ${JSON.stringify(columns)} cannot head a CSV file`, {
+      advice: "Give at least one, each with a name of its own.",
+    });
+  }
+  let text = csvLine(columns, nullString, 1);
+  let number = 1;
+  for await (const row of rows) {
+    number += 1;
+    if (row.length !== columns.length) {
+      throw new RequestError(`row ${number} has ${row.length} fields where the header row has ${columns.length}`, {
+        advice: "Give every row a value, or null, for every column.",
+      });
+    }
+    text += csvLine(row, nullString, number);
+    if (text.length >= CHUNK_CHARACTERS) {
+      yield Buffer.from(text);
+      text = "";
+    }
+  }
+  if (text !== "") {
+    yield Buffer.from(text);
+  }
+}
+
+/**
+ * A row as a line of text, its line end included.
+ *
+ * @param number - the row's number, for errors
+ * @throws RequestError if a text cannot be written in UTF-8
+ */
+export function csvLine(row: Readonly<CsvRow>, nullString: string, number: number): string {
+  let text = "";
+  for (const [index, value] of row.entries()) {
+    text += index === 0 ? "" : ",";
+    text += value === null ? nullString : field(value, row.length === 1, nullString);
+  }
+  if (LONE_SURROGATE.test(text)) {
+    throw new RequestError(`row ${number} has a text with half of a surrogate pair, which UTF-8 cannot hold`, {
+      advice: "Encode the text as something else, such as hexadecimal, or leave it out.",
+    });
+  }
+  return `${text}\n`;
+}
+
+function field(value: string, alone: boolean, nullString: string): string {
+  return SPECIAL.test(value) || value === nullString || (alone && value === "\\.")
+    ? `"${value.replaceAll('"', '""')}"`
+    : value;
+}

@@ -1,0 +1,37 @@
+import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import { type ErrorObject, NodeError, type TypedObject } from "../errors/index.js";
+import { anyToObject } from "../json/any.js";
+
+/** A part of an export's body (specification, 2.7). */
+export interface ExportResult {
+  /** The media type of the body. */
+  readonly contentType: string;
+  /** A part of the archive. */
+  readonly data: Uint8Array;
+  /** Application metadata; in the first chunk there is some. */
+  readonly extensions: readonly TypedObject[];
+}
+
+/** One chunk of an export's stream: a result or an error (specification, 2.7). */
+export type ExportChunk =
+  | { readonly result: ExportResult; readonly error?: undefined }
+  | { readonly error: ErrorObject; readonly result?: undefined };
+
+/**
+ * The chunks of an export, out of the messages of a call: a message becomes a result, the node's failing status an error.
+ *
+ * @param messages the messages of `ExportNetworkHistory`, over any transport
+ * @throws whatever else the messages throw, such as a lost connection: that is no chunk
+ */
+export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGenerator<ExportChunk> {
+  try {
+    for await (const { contentType, data, extensions } of messages) {
+      yield { result: { contentType, data, extensions: extensions.map(anyToObject) } };
+    }
+  } catch (reason) {
+    if (!(reason instanceof NodeError)) {
+      throw reason;
+    }
+    yield { error: reason.object };
+  }
+}

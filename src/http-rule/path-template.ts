@@ -1,0 +1,141 @@
+import { RequestError } from "../errors/index.js";
+
+/** One segment of a path: a fixed text, `*` (any one segment) or `**` (any number of segments, at the end). */
+type Segment = string | { readonly wildcard: "*" | "**" };
+
+/** A variable of a path template: a field of the request, and the segments that hold it. */
+export interface PathVariable {
+  /** The field, by the names in the definitions, from the request's message down. */
+  readonly fieldPath: readonly string[];
+  /** The first of its segments. */
+  readonly start: number;
+  /** The segment behind its last one. */
+  readonly end: number;
+}
+
+/** A path template of `google.api.http`, such as `/api/v2/network/parameters/{key}`. */
+export interface PathTemplate {
+  readonly text: string;
+  readonly segments: readonly Segment[];
+  readonly variables: readonly PathVariable[];
+  /** What stands behind a colon at the end, if anything. */
+  readonly verb: string;
+}
+
+/**
+ * Read a path template by the grammar of `google.api.http`.
+ *
+ * @throws Error where the template does not follow the grammar: a fault of the definitions, not of a call
+ */
+export function parsePathTemplate(text: string): PathTemplate {
+  const segments: Segment[] = [];
+  const variables: PathVariable[] = [];
+  const match = /^\/((?:\{[^{}]*\}|[^{}:])*)(?::([^/{}:]+))?$/.exec(text);
+  if (match === null) {
+    throw new Error(`"${text}" is not a path template: "/" segments [":" verb] was expected`);
+  }
+  // A slash inside braces belongs to the variable's own pattern.
+  for (const part of (match[1] ?? "").split(/\/(?![^{]*\})/)) {
+    const variable = /^\{([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:=([^{}]+))?\}$/.exec(part);
+    if (variable === null) {
+      segments.push(segment(part, text));
+      continue;
+    }
+    const [, fieldPath = "", pattern = "*"] = variable;
+    const start = segments.length;
+    segments.push(...pattern.split("/").map((s) => segment(s, text)));
+    variables.push({ fieldPath: fieldPath.split("."), start, end: segments.length });
+  }
+  if (segments.slice(0, -1).some((s) => typeof s === "object" && s.wildcard === "**")) {
+    throw new Error(`"${text}" is not a path template: "**" must be its last segment`);
+  }
+  return { text, segments, variables, verb: match[2] ?? "" };
+}
+
+function segment(text: string, template: string): Segment {
+  if (text === "*" || text === "**") {
+    return { wildcard: text };
+  }
+  if (text === "" || /[{}*]/.test(text)) {
+    throw new Error(`"${template}" is not a path template: "${text}" is not a segment`);
+  }
+  return text;
+}
+
+/**
+ * Fill a template.
+ *
+ * @param values the text of each variable, in the template's order
+ * @returns the path, percent-encoded
+ * @throws {@link RequestError} where a value does not fit its place
+ */
+export function fillPath(template: PathTemplate, values: readonly string[]): string {
+  const pieces: string[] = [];
+  let at = 0;
+  template.variables.forEach((variable, index) => {
+    const value = values[index] ?? "";
+    const pattern = template.segments.slice(variable.start, variable.end);
+    const parts = pattern.length === 1 && pattern.every(isSingle) ? [value] : value.split("/");
+    if (!fits(parts, pattern) || parts.some((part) => /^\.{0,2}$|\p{Surrogate}/u.test(part))) {
+      throw new RequestError(
+        `${variable.fieldPath.join(".")} is ${JSON.stringify(value)}, which cannot stand in the path ${template.text}`,
+        { advice: "Give a value that is not empty, not a dot or two, and of the form that the path asks for." },
+      );
+    }
+    pieces.push(...fixedTexts(template, at, variable.start), ...parts);
+    at = variable.end;
+  });
+  pieces.push(...fixedTexts(template, at));
+  return `/${pieces.map(encodeURIComponent).join("/")}${template.verb === "" ? "" : `:${template.verb}`}`;
+}
+
+function fixedTexts({ text, segments }: PathTemplate, start: number, end?: number): string[] {
+  return segments.slice(start, end).map((s) => {
+    if (typeof s === "object") {
+      throw new RequestError(`the path ${text} has a wildcard that no field of the request fills`, {
+        advice: "Call this method over gRPC.",
+      });
+    }
+    return s;
+  });
+}
+
+function isSingle(s: Segment): boolean {
+  return typeof s === "object" && s.wildcard === "*";
+}
+
+function fits(parts: readonly string[], pattern: readonly Segment[]): boolean {
+  const deep = pattern.findIndex((s) => typeof s === "object" && s.wildcard === "**");
+  if (deep === -1 ? parts.length !== pattern.length : parts.length < deep) {
+    return false;
+  }
+  return pattern.every((s, i) => typeof s === "object" || s === parts[i]);
+}
+
+/**
+ * Hold a path against a template.
+ *
+ * @param path the path, percent-encoded, without a query string
+ * @returns the text of each variable, in the template's order, or `undefined` where the path does not match
+ */
+export function matchPath(template: PathTemplate, path: string): string[] | undefined {
+  const suffix = template.verb === "" ? "" : `:${template.verb}`;
+  if (!path.startsWith("/") || !path.endsWith(suffix)) {
+    return undefined;
+  }
+  let parts: string[];
+  try {
+    parts = path
+      .slice(1, path.length - suffix.length)
+      .split("/")
+      .map(decodeURIComponent);
+  } catch {
+    return undefined; // Not percent-encoded UTF-8.
+  }
+  if (!fits(parts, template.segments)) {
+    return undefined;
+  }
+  return template.variables.map(({ start, end }) =>
+    parts.slice(start, end === template.segments.length ? parts.length : end).join("/"),
+  );
+}

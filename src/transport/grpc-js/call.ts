@@ -1,0 +1,155 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Channel, type Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
+import { toHeaders } from "./metadata.js";
+import { statusError } from "./status.js";
+
+/** A call on a grpc-js channel, whatever streams in it; messages are bytes. */
+export interface GrpcJsCall {
+  /** The response's header, once it is there. */
+  header(): Promise<Headers>;
+  /** The next message, once it is there; `undefined` after the last. Only then the next is taken from the connection. */
+  read(): Promise<Uint8Array | undefined>;
+  /** The response's trailer; empty before the end. */
+  readonly trailer: Headers;
+  /** Send a message; resolves when there is room for another, to `false` when the call is over. */
+  write(message: Uint8Array): Promise<boolean>;
+  /** Say that no message follows. */
+  end(): void;
+  /** End the call here: what waits for it is given the error, and the node is told. Nothing happens where it is over. */
+  fail(error: ConnectError): void;
+}
+
+/** Start a call of a channel; `onEnd` is called when it is over. */
+export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Metadata, onEnd: () => void): GrpcJsCall {
+  let change = nextChange();
+  let header: Headers | undefined;
+  let foreignType: string | undefined;
+  let message: Uint8Array | undefined;
+  let outcome: { readonly error?: ConnectError } | undefined;
+  const trailer = new Headers();
+
+  function changed(): void {
+    const { happen } = change;
+    change = nextChange();
+    happen();
+  }
+
+  function finish(result: { readonly error?: ConnectError }): void {
+    outcome = result;
+    onEnd();
+    changed();
+  }
+
+  function finishWith(status: StatusObject): void {
+    for (const [key, value] of toHeaders(status.metadata)) {
+      trailer.append(key, value);
+    }
+    if (status.code !== statusCode.OK) {
+      const error = statusError(status, header);
+      finish({
+        error: foreignType === undefined || /^HTTP /.test(error.rawMessage) ? error : unsupported(foreignType),
+      });
+    } else {
+      header ??= new Headers(trailer);
+      finish(foreignType === undefined ? {} : { error: unsupported(foreignType) });
+    }
+  }
+
+  raw.start(metadata, {
+    onReceiveMetadata(received) {
+      header = toHeaders(received);
+      const type = header.get("content-type") ?? "";
+      foreignType = /^application\/grpc(?:\+proto)?(?:;|$)/i.test(type) ? undefined : type;
+      changed();
+    },
+    onReceiveMessage(bytes: Buffer) {
+      if (foreignType !== undefined) {
+        raw.startRead(); // The end tells more: there may be an HTTP status to it.
+      } else if (outcome === undefined) {
+        message = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+        changed();
+      }
+    },
+    onReceiveStatus(status) {
+      if (outcome === undefined) {
+        finishWith(status);
+      }
+    },
+  });
+  raw.startRead(); // At once: before the first read grpc-js takes in whatever comes.
+
+  return {
+    trailer,
+
+    async header() {
+      for (;;) {
+        if (outcome?.error !== undefined) {
+          throw outcome.error;
+        }
+        if (header !== undefined && foreignType === undefined) {
+          return header;
+        }
+        await change.happened;
+      }
+    },
+
+    async read() {
+      for (;;) {
+        if (message !== undefined) {
+          const taken = message;
+          message = undefined;
+          raw.startRead();
+          return taken;
+        }
+        if (outcome?.error !== undefined) {
+          throw outcome.error;
+        }
+        if (outcome !== undefined) {
+          return undefined;
+        }
+        await change.happened;
+      }
+    },
+
+    async write(bytes) {
+      let sent = false;
+      if (outcome === undefined) {
+        const callback = () => {
+          sent = true;
+          changed();
+        };
+        raw.sendMessageWithContext({ callback }, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      }
+      while (!sent && outcome === undefined) {
+        await change.happened;
+      }
+      return outcome === undefined;
+    },
+
+    end() {
+      if (outcome === undefined) {
+        raw.halfClose();
+      }
+    },
+
+    fail(error) {
+      if (outcome === undefined) {
+        message = undefined;
+        finish({ error });
+        raw.cancelWithStatus(statusCode.CANCELLED, error.rawMessage);
+      }
+    },
+  };
+}
+
+function unsupported(contentType: string): ConnectError {
+  return new ConnectError(`unsupported content type ${contentType || "(none)"}`, Code.Unknown);
+}
+
+function nextChange(): { readonly happened: Promise<void>; readonly happen: () => void } {
+  let happen = () => {};
+  const happened = new Promise<void>((resolve) => {
+    happen = resolve;
+  });
+  return { happened, happen };
+}

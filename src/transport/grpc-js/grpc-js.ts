@@ -1,0 +1,194 @@
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { createAsyncIterable, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { connectivityState } from "@grpc/grpc-js";
+import type { GrpcConfig } from "../../config/schema.js";
+import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
+import type { ClosableTransport } from "../closable.js";
+import { type GrpcJsCall, startCall } from "./call.js";
+import { channelOpener, limitConnecting } from "./channel.js";
+import { toMetadata } from "./metadata.js";
+
+/**
+ * A Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and balancing.
+ *
+ * A message is taken from the connection when the one before it was; the node can be ahead by a flow-control window.
+ * A stream whose reader stops is cancelled. Where the node ends a stream with an error, grpc-js drops the messages that were
+ * not read yet. Nothing is sent before the first call.
+ *
+ * @param config where the node is, and how its connections are
+ * @param options the largest message that is read, in bytes, and how long a connection may take, in milliseconds
+ * @throws {@link FileError} where a file of `config.tls` cannot be read
+ */
+export function createGrpcJsTransport(
+  config: GrpcConfig,
+  options: { readonly maxMessageBytes: number; readonly connectMs: number },
+): ClosableTransport {
+  const openChannel = channelOpener(config, options);
+  const calls = new Set<GrpcJsCall>();
+  let channel = openChannel();
+  let closed = false;
+
+  function open(method: DescMethod, header: Headers, timeoutMs: number | undefined, signal: AbortSignal): GrpcJsCall {
+    if (closed) {
+      throw new ConnectError("the transport is closed", Code.Canceled);
+    }
+    signal.throwIfAborted();
+    const metadata = toMetadata(header);
+    if (channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) {
+      channel.close(); // It would answer with its last failure for up to two minutes; a new one tries.
+      channel = openChannel();
+    }
+    const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+    const raw = channel.createCall(`/${method.parent.typeName}/${method.name}`, deadline, null, null, null);
+    const call = startCall(raw, metadata, () => {
+      calls.delete(call);
+      stopWatch();
+    });
+    calls.add(call);
+    const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout(options.connectMs)));
+    signal.addEventListener("abort", () => call.fail(ConnectError.from(signal.reason, Code.Canceled)), { once: true });
+    return call;
+  }
+
+  return {
+    async unary<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      message: MessageInitShape<I>,
+      contextValues = createContextValues(),
+    ) {
+      const limits = callLimits(signal, timeoutMs);
+      return runUnaryCall<I, O>({
+        ...limits,
+        req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
+        next: (req) =>
+          asConnectError(async () => {
+            const call = open(method, req.header, limits.timeoutMs, req.signal);
+            void send(call, method.input, createAsyncIterable([req.message]));
+            const answer = await onlyMessage(call);
+            const responseHeader = await call.header();
+            return {
+              stream: false,
+              service: method.parent,
+              method,
+              header: responseHeader,
+              message: parse(method.output, answer),
+              trailer: call.trailer,
+            };
+          }),
+      });
+    },
+
+    async stream<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodStreaming<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      input: AsyncIterable<MessageInitShape<I>>,
+      contextValues = createContextValues(),
+    ) {
+      const limits = callLimits(signal, timeoutMs);
+      let call: GrpcJsCall | undefined;
+      const response = await runStreamingCall<I, O>({
+        ...limits,
+        req: { stream: true, ...requestOf(config, method, header), method, contextValues, message: input },
+        next: (req) =>
+          asConnectError(async () => {
+            const opened = open(method, req.header, limits.timeoutMs, req.signal);
+            call = opened;
+            void send(opened, method.input, req.message);
+            const responseHeader = await opened.header();
+            return { ...req, header: responseHeader, message: parsed(method.output, opened), trailer: opened.trailer };
+          }),
+      });
+      const stop = () => call?.fail(new ConnectError("the stream is no longer read", Code.Canceled));
+      return { ...response, message: stoppable(response.message, stop) };
+    },
+
+    async close() {
+      closed = true;
+      for (const call of calls) {
+        call.fail(new ConnectError("the transport was closed", Code.Canceled));
+      }
+      channel.close();
+    },
+  };
+}
+
+function requestOf(config: GrpcConfig, method: DescMethod, header: HeaderInit) {
+  const url = createMethodUrl(config.url, method);
+  return { service: method.parent, requestMethod: "POST", url, header: new Headers(header) };
+}
+
+async function send<I extends DescMessage>(
+  call: GrpcJsCall,
+  desc: I,
+  messages: AsyncIterable<MessageShape<I>>,
+): Promise<void> {
+  try {
+    for await (const message of messages) {
+      if (!(await call.write(toBinary(desc, message)))) {
+        return;
+      }
+    }
+    call.end();
+  } catch (reason) {
+    call.fail(ConnectError.from(reason));
+  }
+}
+
+async function onlyMessage(call: GrpcJsCall): Promise<Uint8Array> {
+  const message = await call.read();
+  if (message === undefined) {
+    throw new ConnectError("the response has no message", Code.Unimplemented);
+  }
+  if ((await call.read()) !== undefined) {
+    throw new ConnectError("the response has more than one message", Code.Unimplemented);
+  }
+  return message;
+}
+
+async function* parsed<O extends DescMessage>(desc: O, call: GrpcJsCall): AsyncGenerator<MessageShape<O>> {
+  for (let bytes = await call.read(); bytes !== undefined; bytes = await call.read()) {
+    yield parse(desc, bytes);
+  }
+}
+
+function parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
+  try {
+    return fromBinary(desc, bytes);
+  } catch (reason) {
+    throw ConnectError.from(reason, Code.Internal);
+  }
+}
+
+/** Give messages on; `stop` is called when no more are asked for. */
+async function* stoppable<T>(messages: AsyncIterable<T>, stop: () => void): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } finally {
+    stop();
+    // Connect puts its timer and signal away when the stream's end is read.
+    await messages[Symbol.asyncIterator]()
+      .next()
+      .catch(() => undefined);
+  }
+}
+
+function connectTimeout(connectMs: number): ConnectError {
+  const message = `no connection within ${connectMs} ms`;
+  const cause = Object.assign(new Error(message), { code: "ETIMEDOUT" });
+  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
+}

@@ -1,0 +1,136 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { appendHeaders, Code, ConnectError } from "@connectrpc/connect";
+import type { StatusObject } from "@grpc/grpc-js";
+import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { toHeaders } from "./metadata.js";
+
+/**
+ * What grpc-js says of a call that failed on this side after the response had begun. It gives such a status in the same
+ * form as one that came in trailers, so the text is all that tells them apart; test/transport/grpc-js.test.ts watches it.
+ */
+const LOCAL = new RegExp(
+  `^(?:${[
+    "Received RST_STREAM with code \\d+.*",
+    "Received HTTP status code \\d+",
+    "Received message larger than max \\(\\d+ vs \\d+\\)",
+    "Received message that decompresses to a size larger than \\d+",
+    "Failed to decompress (?:gzip|deflate)-encoded message",
+    "Stream refused by server",
+    "Connection dropped",
+    "Call cancelled",
+    "Bandwidth exhausted or memory limit exceeded",
+    "Protocol not secure enough",
+    "Deadline exceeded after .*",
+    "Write error: .*",
+    "Write failed with error .*",
+    "(?:read|write) E[A-Z]+",
+  ].join("|")})$`,
+  "s",
+);
+
+/** The codes of Node's errors, where grpc-js has kept the message only. */
+const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
+  [/^Name resolution failed/, "ENOTFOUND"],
+  [/^Received RST_STREAM|^Stream refused|^Call cancelled/, "ERR_HTTP2_STREAM_ERROR"],
+  [/^Connection dropped|Socket closed|socket disconnected|Failed to connect|^Connection closed/, "ECONNRESET"],
+  [/Protocol error/, "ERR_HTTP2_ERROR"],
+  [/does not match certificate's altnames/, "ERR_TLS_CERT_ALTNAME_INVALID"],
+  [/self-signed certificate in certificate chain/, "SELF_SIGNED_CERT_IN_CHAIN"],
+  [/self-signed certificate/, "DEPTH_ZERO_SELF_SIGNED_CERT"],
+  [/unable to verify the first certificate/, "UNABLE_TO_VERIFY_LEAF_SIGNATURE"],
+  [/unable to get (?:local )?issuer certificate/, "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"],
+  [/certificate has expired/, "CERT_HAS_EXPIRED"],
+];
+
+/**
+ * The error of a call that grpc-js ended with a status other than OK.
+ *
+ * A status of the node's own leaves with `grpc-status` in its metadata, as from Connect's transports; a failure on this side
+ * leaves without. Trailers with anything in them came from the node. Where they are empty and there was no header either,
+ * nothing came from it: a response of trailers only has at least a content type. What is between the two is told by {@link LOCAL}.
+ *
+ * @param status what grpc-js ended the call with
+ * @param header the response's header, where there was one
+ */
+export function statusError(status: StatusObject, header: Headers | undefined): ConnectError {
+  if (typeof status.details !== "string") {
+    // grpc-js has no words for a message that it cannot decompress.
+    return new ConnectError("the response is compressed in a way that was not asked for", Code.Internal);
+  }
+  const trailer = toHeaders(status.metadata);
+  const http = /^Received HTTP status code (\d+)$/.exec(status.details)?.[1];
+  if (http !== undefined) {
+    return http === "200" ? withoutStatus() : new ConnectError(`HTTP ${http}`, codeOf(status), header);
+  }
+  if ([...trailer].length === 0 && (header === undefined || LOCAL.test(status.details))) {
+    return localError(status);
+  }
+  return nodeError(status, trailer, header);
+}
+
+function codeOf({ code }: StatusObject): Code | undefined {
+  const number: number = code;
+  return isCode(number) ? number : undefined;
+}
+
+function isCode(number: number): number is Code {
+  return number in Code;
+}
+
+function nodeError(status: StatusObject, trailer: Headers, header = new Headers()): ConnectError {
+  const metadata = appendHeaders(trailer, header);
+  metadata.set("grpc-status", String(status.code));
+  const code = codeOf(status) ?? Code.Unknown;
+  const whole = statusWithDetails(status);
+  const error = new ConnectError(whole?.message ?? decodeReserved(status.details), code, metadata);
+  error.details = (whole?.details ?? []).map(({ typeUrl, value }) => ({
+    type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1),
+    value,
+  }));
+  return error;
+}
+
+function statusWithDetails({ metadata }: StatusObject): Status | undefined {
+  const [bytes] = metadata.get("grpc-status-details-bin");
+  if (!Buffer.isBuffer(bytes)) {
+    return undefined;
+  }
+  try {
+    return fromBinary(StatusSchema, bytes);
+  } catch {
+    return undefined; // The status itself is good all the same.
+  }
+}
+
+/** grpc-js leaves the escapes of `; / ? : @ & = + $ , #` in a message, which some servers make; undo these too. */
+function decodeReserved(message: string): string {
+  return message.replace(/%(?:2[346BCF]|3[ABDF]|40)/gi, decodeURIComponent);
+}
+
+function localError(status: StatusObject): ConnectError {
+  const { details } = status;
+  if (/^Received RST_STREAM with code 0\b/.test(details)) {
+    return withoutStatus();
+  }
+  const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
+    details,
+  )?.[1];
+  const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // It fails without a word.
+  const nodeCode = nodeCodeOf(message);
+  const cause = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
+  return new ConnectError(message, codeOf(status), undefined, undefined, cause);
+}
+
+function nodeCodeOf(message: string): string | undefined {
+  const system = /\b(?:connect|read|write) (E[A-Z]+)\b/.exec(message)?.[1];
+  const openssl = /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
+  return (
+    system ??
+    (openssl && `ERR_SSL_${openssl.toUpperCase().replaceAll(" ", "_")}`) ??
+    NODE_CODES.find(([text]) => text.test(message))?.[1]
+  );
+}
+
+function withoutStatus(): ConnectError {
+  return new ConnectError("the response ended without a status", Code.Internal);
+}

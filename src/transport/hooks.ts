@@ -1,0 +1,54 @@
+import type { TradewireError } from "../errors/index.js";
+
+/** A call as hooks see it. */
+export interface CallInfo {
+  /** Tells calls of one process apart. */
+  readonly id: number;
+  /** The full name of the method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
+  readonly method: string;
+  /** The transport's name in the configuration. */
+  readonly transport: string;
+}
+
+/** How a call ended. */
+export interface CallEnd {
+  /** What it took, in milliseconds. */
+  readonly durationMs: number;
+  /** The messages that arrived. */
+  readonly messages: number;
+  /** Why it failed; absent where it did not. */
+  readonly error?: TradewireError;
+}
+
+/** A call that is tried again. */
+export interface RetryInfo {
+  readonly method: string;
+  /** The number of the try that failed, from 1. */
+  readonly attempt: number;
+  /** The wait before the next one, in milliseconds. */
+  readonly delayMs: number;
+  readonly error: TradewireError;
+}
+
+/** A call that goes on over another transport. */
+export interface FallbackInfo {
+  readonly method: string;
+  /** The transport that failed. */
+  readonly from: string;
+  /** The transport that is taken instead. */
+  readonly to: string;
+  readonly error: TradewireError;
+}
+
+/**
+ * Functions that are told what calls do, for logs, metrics and traces. They are called synchronously; what they throw ends
+ * the call. None of them is given a header, a request or a response: those may hold secrets.
+ */
+export interface Hooks {
+  onCallStart?(call: CallInfo): void;
+  /** Bytes of data that arrived: of the parts of an HTTP body, and the binary size of other messages. */
+  onBytes?(call: CallInfo, bytes: number): void;
+  onCallEnd?(call: CallInfo, end: CallEnd): void;
+  onRetry?(retry: RetryInfo): void;
+  onFallback?(fallback: FallbackInfo): void;
+}

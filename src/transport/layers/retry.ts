@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import type { RetryConfig } from "../../config/schema.js";
+import { TradewireError } from "../../errors/index.js";
+import type { Hooks } from "../hooks.js";
+import { methodName } from "../method-name.js";
+import { replayable, withFirstMessage } from "./first-message.js";
+import { onlyReads } from "./read-method.js";
+
+/**
+ * An interceptor that tries calls again which only read, where the node could not serve them or the connection was lost, as
+ * long as no message has come. The wait is a random part of a time that doubles; `retry-after` of the node is honoured. The
+ * call's own deadline ends it all.
+ */
+export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetry }: Hooks = {}): Interceptor {
+  async function trying<T>(req: UnaryRequest | StreamRequest, call: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await call();
+      } catch (reason) {
+        const error = ConnectError.from(reason);
+        if (attempt >= tries || req.signal.aborted || !isPassing(error)) {
+          throw reason;
+        }
+        const delayMs = retryAfter(error) ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
+        if (error.cause instanceof TradewireError) {
+          onRetry?.({ method: methodName(req.method), attempt, delayMs, error: error.cause });
+        }
+        // An abort while waiting is told by the signal, not by the sleep.
+        await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
+        if (req.signal.aborted) {
+          throw reason;
+        }
+      }
+    }
+  }
+
+  return (next) => async (req) => {
+    if (!onlyReads(req.method)) {
+      return next(req);
+    }
+    if (!req.stream) {
+      return trying(req, () => next(req));
+    }
+    const message = await replayable(req.message);
+    return trying(req, async () => {
+      const response = await next({ ...req, message: message() });
+      return response.stream ? withFirstMessage(response) : response;
+    });
+  };
+}
+
+function isPassing(error: ConnectError): boolean {
+  return error.code === Code.Unavailable || error.code === Code.ResourceExhausted;
+}
+
+/** What `retry-after` says, in milliseconds: it holds seconds or a date. */
+function retryAfter(error: ConnectError): number | undefined {
+  const value = error.metadata.get("retry-after");
+  if (value === null) {
+    return undefined;
+  }
+  const delay = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  return Number.isNaN(delay) ? undefined : Math.min(Math.max(delay, 0), 2 ** 31 - 1);
+}

@@ -1,0 +1,65 @@
+import { ConnectError } from "@connectrpc/connect";
+import type { ErrorObject, TypedObject } from "../../errors/index.js";
+import { codeFromHttpStatus } from "../../http-rule/status.js";
+import { anyFromObject, anyToObject } from "../../json/any.js";
+import { readErrorObject } from "../../json/envelope.js";
+import { decodeUtf8, isJsonObject } from "../../json/values.js";
+import { redirect } from "../layers/failure.js";
+
+/** How much of a failing response is read: an error object is short, a proxy's page is only quoted. */
+const MAX_ERROR_BYTES = 1024 * 1024;
+
+/** The error of a failing HTTP response: of its error object, bare or under `error`, else of its status. */
+export async function errorFromResponse(
+  status: number,
+  response: { readonly header: Headers; readonly body: AsyncIterable<Uint8Array> },
+): Promise<ConnectError> {
+  const bytes = await beginning(response.body);
+  const json = parse(bytes);
+  const object = isJsonObject(json) && isJsonObject(json["error"]) ? json["error"] : json;
+  if (isJsonObject(object) && typeof object["code"] === "number") {
+    return errorFromObject(readErrorObject(object), response.header);
+  }
+  const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
+  const message = `HTTP ${status}${redirect(response.header)}${quote}`;
+  return errorFromObject({ code: codeFromHttpStatus(status), message, details: [] }, response.header);
+}
+
+/** The Connect error of an error object, as if it had come in gRPC's trailers. */
+export function errorFromObject(object: ErrorObject, header: Headers): ConnectError {
+  const metadata = new Headers(header);
+  metadata.set("grpc-status", String(object.code));
+  const error = new ConnectError(object.message, object.code, metadata);
+  error.details = object.details.map(incomingDetail);
+  return error;
+}
+
+function incomingDetail(object: TypedObject) {
+  const any = anyFromObject(object);
+  return {
+    type: any.typeUrl.slice(any.typeUrl.lastIndexOf("/") + 1),
+    value: any.value,
+    debug: { ...anyToObject(any) },
+  };
+}
+
+async function beginning(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of body) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > MAX_ERROR_BYTES) {
+      break;
+    }
+  }
+  return Buffer.concat(pieces);
+}
+
+function parse(bytes: Uint8Array) {
+  try {
+    return JSON.parse(decodeUtf8(bytes));
+  } catch {
+    return undefined; // A proxy's page, perhaps.
+  }
+}

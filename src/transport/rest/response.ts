@@ -1,0 +1,148 @@
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
+import type { Dispatcher } from "undici";
+import {
+  brokenAnswer,
+  COMPRESSED,
+  EMPTY,
+  notOfTheInterface,
+  TOO_LARGE,
+  UNFITTING,
+} from "../../errors/broken-answer.js";
+import { ProtocolError } from "../../errors/index.js";
+import { openEnvelope } from "../../json/envelope.js";
+import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
+import { decodeUtf8, jsonObjects } from "../../json/values.js";
+import { connectError } from "../bare-call.js";
+import { errorFromObject } from "./error.js";
+
+/** A response of the gateway. */
+export interface RestResponse {
+  readonly header: Headers;
+  /** The media type of the body without its parameters, in lower case; empty without one. */
+  readonly mediaType: string;
+  /** The body without compression. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Take a response as it came. */
+export function openResponse({ headers, body }: Dispatcher.ResponseData): RestResponse {
+  const header = webHeaders(headers);
+  const mediaType = (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
+  return { header, mediaType, body: decoded(body, header) };
+}
+
+function webHeaders(headers: Record<string, string | string[] | undefined>): Headers {
+  const header = new Headers();
+  for (const [name, values = []] of Object.entries(headers)) {
+    for (const value of Array.isArray(values) ? values : [values]) {
+      header.append(name, value);
+    }
+  }
+  return header;
+}
+
+/** The body without the compression that a proxy may have put on it all the same. */
+function decoded(body: Dispatcher.ResponseData["body"], header: Headers): AsyncIterable<Uint8Array> {
+  const encoding = header.get("content-encoding")?.toLowerCase() ?? "identity";
+  if (encoding === "identity") {
+    return body;
+  }
+  if (encoding === "gzip") {
+    return gunzipped(body);
+  }
+  body.destroy();
+  throw brokenAnswer(COMPRESSED);
+}
+
+async function* gunzipped(body: Dispatcher.ResponseData["body"]): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pipeline(body, createGunzip(), () => undefined); // A failure comes out of the iteration.
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && String(cause.code).startsWith("Z_")) {
+      throw new ProtocolError(`the response's gzip is broken: ${cause.message}`, {
+        advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
+        cause,
+      });
+    }
+    throw cause;
+  }
+}
+
+/** The message of a response that does not stream. */
+export async function responseMessage<O extends DescMessage>(
+  desc: O,
+  responseBody: string,
+  response: RestResponse,
+  maxBytes: number,
+): Promise<MessageShape<O>> {
+  const json = await wholeJson(response, maxBytes);
+  return messageFromJson(desc, responseBody === "" ? json : { [responseBody]: json });
+}
+
+async function wholeJson(response: RestResponse, maxBytes: number): Promise<JsonValue> {
+  if (!isJson(response.mediaType)) {
+    throw await notJson(response);
+  }
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of response.body) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size > maxBytes) {
+      throw brokenAnswer(TOO_LARGE);
+    }
+  }
+  if (size === 0) {
+    throw brokenAnswer(EMPTY);
+  }
+  try {
+    return JSON.parse(decodeUtf8(Buffer.concat(pieces)));
+  } catch (cause) {
+    throw brokenAnswer(UNFITTING, "", cause);
+  }
+}
+
+function isJson(mediaType: string): boolean {
+  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType);
+}
+
+async function notJson(response: RestResponse): Promise<ProtocolError> {
+  return brokenAnswer(notOfTheInterface(response.mediaType), await quoted(response));
+}
+
+async function quoted(response: RestResponse): Promise<string> {
+  for await (const bytes of response.body) {
+    return `; it begins with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
+  }
+  return "";
+}
+
+/** The messages of a response that streams: JSON objects, or the pieces of a raw body. */
+export async function* responseMessages<O extends DescMessage>(
+  desc: O,
+  response: RestResponse,
+  maxBytes: number,
+): AsyncGenerator<MessageShape<O>> {
+  try {
+    if (isJson(response.mediaType)) {
+      for await (const json of jsonObjects(response.body, maxBytes)) {
+        const { result, error } = openEnvelope(json);
+        if (error !== undefined) {
+          throw errorFromObject(error, response.header);
+        }
+        yield messageFromJson(desc, result);
+      }
+    } else if (isHttpBody(desc)) {
+      const contentType = response.header.get("content-type") ?? "";
+      for await (const data of response.body) {
+        yield httpBodyPiece(desc, contentType, data);
+      }
+    } else {
+      throw await notJson(response);
+    }
+  } catch (reason) {
+    throw connectError(reason);
+  }
+}

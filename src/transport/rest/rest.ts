@@ -1,0 +1,170 @@
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextValues, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { Agent, type Dispatcher } from "undici";
+import type { RestConfig } from "../../config/schema.js";
+import { type HttpBinding, httpBindings, writeCall } from "../../http-rule/http-rule.js";
+import { isHttpBody } from "../../json/message.js";
+import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
+import type { ClosableTransport } from "../closable.js";
+import { readTls } from "../tls.js";
+import { errorFromResponse } from "./error.js";
+import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
+
+/**
+ * A Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
+ *
+ * How a method is called is read from its `google.api.http` option. A method that streams is answered by JSON objects
+ * `{"result": ...}` or `{"error": ...}`; one that streams `google.api.HttpBody` may also be answered by the body itself,
+ * whose pieces are then messages with the body's content type and no extensions.
+ */
+export function createRestTransport(
+  config: RestConfig,
+  options: { readonly maxJsonBytes: number; readonly connectMs: number },
+): ClosableTransport {
+  const base = new URL(config.url);
+  const prefix = base.pathname.replace(/\/$/, "");
+  const dispatcher = new Agent({
+    connect: { ...readTls(config.tls), timeout: options.connectMs },
+    bodyTimeout: 0, // Time limits are set around the transport.
+    headersTimeout: 0,
+  });
+
+  /** Send a call; what comes back is the response of a success, or it throws. */
+  async function send(
+    req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal">,
+    rule: HttpBinding,
+    message: MessageShape<DescMessage>,
+  ): Promise<RestResponse> {
+    const call = writeCall(req.method.input, rule, message);
+    const body = call.body === undefined ? null : JSON.stringify(call.body);
+    if (body !== null) {
+      req.header.set("content-type", "application/json");
+    }
+    const response = await dispatcher.request({
+      origin: base.origin,
+      path: `${prefix}${call.target}`,
+      method: call.verb as Dispatcher.HttpMethod,
+      headers: Object.fromEntries(req.header),
+      body,
+      signal: req.signal,
+    });
+    const opened = openResponse(response);
+    if (response.statusCode !== 200) {
+      throw await errorFromResponse(response.statusCode, opened);
+    }
+    return opened;
+  }
+
+  return {
+    async unary<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      message: MessageInitShape<I>,
+      contextValues = createContextValues(),
+    ) {
+      const rule = mainBinding(method);
+      return runUnaryCall<I, O>({
+        ...callLimits(signal, timeoutMs),
+        req: {
+          stream: false,
+          service: method.parent,
+          method,
+          requestMethod: rule.verb,
+          url: `${config.url}${rule.template.text}`,
+          header: requestHeaders(header, "application/json"),
+          contextValues,
+          message,
+        },
+        next: (req) =>
+          asConnectError(async () => {
+            const response = await send(req, rule, req.message);
+            return {
+              stream: false,
+              service: method.parent,
+              method,
+              header: response.header,
+              message: await responseMessage(method.output, rule.responseBody, response, options.maxJsonBytes),
+              trailer: new Headers(),
+            };
+          }),
+      });
+    },
+
+    async stream<I extends DescMessage, O extends DescMessage>(
+      method: DescMethodStreaming<I, O>,
+      signal: AbortSignal | undefined,
+      timeoutMs: number | undefined,
+      header: HeaderInit,
+      input: AsyncIterable<MessageInitShape<I>>,
+      contextValues = createContextValues(),
+    ) {
+      const rule = mainBinding(method);
+      if (method.methodKind !== "server_streaming") {
+        throw new ConnectError(`${method.name} streams its requests, which HTTP/1.1 cannot`, Code.Unimplemented);
+      }
+      const accept = isHttpBody(method.output) ? "*/*" : "application/json";
+      return runStreamingCall<I, O>({
+        ...callLimits(signal, timeoutMs),
+        req: {
+          stream: true,
+          service: method.parent,
+          method,
+          requestMethod: rule.verb,
+          url: `${config.url}${rule.template.text}`,
+          header: requestHeaders(header, accept),
+          contextValues,
+          message: input,
+        },
+        next: (req) =>
+          asConnectError(async () => {
+            const response = await send(req, rule, await onlyMessage(req.message));
+            return {
+              ...req,
+              header: response.header,
+              message: responseMessages(method.output, response, options.maxJsonBytes),
+              trailer: new Headers(),
+            };
+          }),
+      });
+    },
+
+    close: () => dispatcher.destroy(),
+  };
+}
+
+function mainBinding(method: DescMethod): HttpBinding {
+  const [rule] = httpBindings(method);
+  if (rule === undefined) {
+    throw new ConnectError(
+      `${method.parent.typeName}/${method.name} has no google.api.http option, so it cannot be called over REST`,
+      Code.Unimplemented,
+    );
+  }
+  return rule;
+}
+
+function requestHeaders(given: HeaderInit, accept: string): Headers {
+  const header = new Headers(given);
+  if (!header.has("accept")) {
+    header.set("accept", accept);
+  }
+  header.set("accept-encoding", "identity"); // An archive gains nothing from compression.
+  return header;
+}
+
+async function onlyMessage<T>(messages: AsyncIterable<T>): Promise<T> {
+  for await (const message of messages) {
+    return message;
+  }
+  throw new ConnectError("the call has no request message", Code.InvalidArgument);
+}

@@ -1,0 +1,164 @@
+import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
+import { TradewireError } from "../errors/index.js";
+import { corrupt, shown, tooLarge } from "./archive-error.js";
+import { checkName, type Measures, type Method, readMethod } from "./records.js";
+
+export const END_RECORD = 0x06054b50;
+const END_RECORD_SIZE = 22;
+const ZIP64_END_RECORD = 0x06064b50;
+const ZIP64_LOCATOR = 0x07064b50;
+const ZIP64_LOCATOR_SIZE = 20;
+/** No export has as many schema versions; an archive with more files is made to fill memory. */
+const MAX_FILES = 65_535;
+/** A comment, ZIP64's records and what may extend them. */
+const MAX_END_SIZE = 256 * 1024;
+
+/** What an archive's directory says of one of its files. */
+export interface ListedEntry extends Measures {
+  readonly name: string;
+  readonly rawName: Buffer;
+  readonly method: Method;
+  /** Where its header stands in the archive. */
+  readonly offset: number;
+}
+
+/** The directory of an archive. */
+export interface Directory {
+  /** Where it begins: the files end there. */
+  readonly start: number;
+  /** The files in the order in which they stand in the archive. */
+  readonly entries: readonly ListedEntry[];
+}
+
+/** Bytes of which any can be read. */
+export interface Bytes {
+  readonly size: number;
+  /** The bytes from `position` on, `length` of them; it fails where they are not there. */
+  read(position: number, length: number): Promise<Buffer>;
+}
+
+/**
+ * Reads the directory of an archive, which ends with the bytes.
+ *
+ * @throws ProtocolError where it is no directory, something stands behind it, or a file in it is none of an export
+ */
+export async function readDirectory(bytes: Bytes): Promise<Directory> {
+  try {
+    const zip = await fromRandomAccessReaderPromise(new Positioned(bytes), bytes.size, {
+      autoClose: false,
+      strictFileNames: true,
+    });
+    return await checkedDirectory(zip, bytes);
+  } catch (reason) {
+    throw reason instanceof TradewireError
+      ? reason
+      : corrupt(reason instanceof Error ? reason.message : String(reason), reason);
+  }
+}
+
+class Positioned extends RandomAccessReader {
+  readonly #bytes: Bytes;
+
+  constructor(bytes: Bytes) {
+    super();
+    this.#bytes = bytes;
+  }
+
+  override read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+    callback: (error: Error | null) => void,
+  ): void {
+    this.#bytes.read(position, length).then(
+      (read) => {
+        read.copy(buffer, offset);
+        callback(null);
+      },
+      (reason: unknown) => callback(reason instanceof Error ? reason : new Error(String(reason))),
+    );
+  }
+}
+
+async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> {
+  // A position, whatever its declared type says.
+  const start: unknown = zip.readEntryCursor;
+  if (typeof start !== "number" || start < 0 || start > bytes.size) {
+    throw corrupt("its directory is said to begin where the archive does not reach");
+  }
+  if (zip.entryCount > MAX_FILES) {
+    throw tooLarge(`it says that it holds ${zip.entryCount} files`, `Expected at most ${MAX_FILES}.`);
+  }
+  const entries: ListedEntry[] = [];
+  const names = new Set<string>();
+  for await (const entry of zip.eachEntry()) {
+    const listed = listedEntry(entry);
+    if (names.has(listed.name)) {
+      throw corrupt(`it holds ${shown(listed.name)} twice`);
+    }
+    names.add(listed.name);
+    entries.push(listed);
+  }
+  const end: unknown = zip.readEntryCursor;
+  if (typeof end !== "number" || bytes.size - end > MAX_END_SIZE) {
+    throw corrupt("its directory does not end where the archive does");
+  }
+  checkEndRecords(await bytes.read(end, bytes.size - end), { start, end, count: entries.length });
+  if (entries.length === 0) {
+    throw corrupt("it holds no file");
+  }
+  return { start, entries: entries.toSorted((a, b) => a.offset - b.offset) };
+}
+
+function listedEntry(entry: Entry): ListedEntry {
+  const { fileName: name, fileNameRaw, compressedSize, uncompressedSize: size, crc32 } = entry;
+  checkName(name, fileNameRaw);
+  const method = readMethod(name, entry.generalPurposeBitFlag, entry.compressionMethod);
+  const offset = entry.relativeOffsetOfLocalHeader;
+  return { name, rawName: Buffer.from(fileNameRaw), method, compressedSize, size, crc32, offset };
+}
+
+/**
+ * Checks that `records`, which stand behind the directory, are its end records and nothing else, and fit it. A reader that only
+ * looks for the end record takes one that leaves files out.
+ */
+function checkEndRecords(records: Buffer, directory: { start: number; end: number; count: number }): void {
+  const { start, end, count } = directory;
+  let at = 0;
+  let wide: Buffer | undefined;
+  if (records.length >= 56 && records.readUInt32LE(0) === ZIP64_END_RECORD) {
+    const size = records.readBigUInt64LE(4) + 12n;
+    at = size < BigInt(records.length) ? Number(size) + ZIP64_LOCATOR_SIZE : records.length;
+    wide = records;
+    const locator = at - ZIP64_LOCATOR_SIZE;
+    if (
+      at >= records.length ||
+      records.readUInt32LE(locator) !== ZIP64_LOCATOR ||
+      records.readBigUInt64LE(locator + 8) !== BigInt(end)
+    ) {
+      throw corrupt("its ZIP64 records do not fit together");
+    }
+  }
+  const record = records.subarray(at);
+  if (
+    record.length < END_RECORD_SIZE ||
+    record.readUInt32LE(0) !== END_RECORD ||
+    record.length !== END_RECORD_SIZE + record.readUInt16LE(20)
+  ) {
+    throw corrupt(`its directory lists ${count} files, but behind them it goes on`);
+  }
+  const values = [
+    { narrow: record.readUInt16LE(8), none: 0xffff, full: wide?.readBigUInt64LE(24), actual: count },
+    { narrow: record.readUInt16LE(10), none: 0xffff, full: wide?.readBigUInt64LE(32), actual: count },
+    { narrow: record.readUInt32LE(12), none: 0xffffffff, full: wide?.readBigUInt64LE(40), actual: end - start },
+    { narrow: record.readUInt32LE(16), none: 0xffffffff, full: wide?.readBigUInt64LE(48), actual: start },
+  ];
+  const fits = values.every(
+    ({ narrow, none, full, actual }) =>
+      (narrow === actual || (narrow === none && full !== undefined)) && (full === undefined || full === BigInt(actual)),
+  );
+  if (!fits) {
+    throw corrupt("its end record does not fit its directory");
+  }
+}

@@ -1,0 +1,216 @@
+import { checkEnd } from "../history/assemble.js";
+import { corrupt, shown, tooLarge } from "./archive-error.js";
+import { type ByteReader, type ByteReaderOptions, createByteReader } from "./byte-reader.js";
+import { checkMeasures, type Growth, type Limits, readContent } from "./content.js";
+import { type Directory, END_RECORD, type ListedEntry, readDirectory } from "./directory.js";
+import { createArchiveEnd, truncated } from "./end.js";
+import type { Stored } from "./file.js";
+import { CENTRAL_HEADER, LOCAL_HEADER, type LocalHeader, type Measures, readLocalHeader } from "./records.js";
+
+/** The most that the directory and the end of a streamed archive may have: it is held in memory. */
+const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
+
+/** How far a stream is read on after a mistake in it. */
+const MAX_DRAINED = 1024 * 1024;
+
+/** One file of an archive, before it is taken for CSV. */
+export interface Entry {
+  readonly name: string;
+  /** What is known of it: by the directory, or once its content has been read. */
+  readonly measures: Measures | undefined;
+  /** The content, checked; once. It must have been read to its end before the next entry is asked for. */
+  content(): AsyncGenerator<Buffer, void, undefined>;
+}
+
+/** What entries are read with. */
+export interface Reading extends ByteReaderOptions {
+  readonly limits: Limits;
+}
+
+/** The files of an archive that is stored, in the order in which they stand in it. The directory is checked before the first. */
+export async function* storedEntries(archive: Stored, reading: Reading): AsyncGenerator<Entry, void, undefined> {
+  const { entries, start } = await directoryOf(archive);
+  const growth: Growth = { size: 0 };
+  checkPlace(entries[0]?.offset ?? 0, 0);
+  for (const [index, listed] of entries.entries()) {
+    yield storedEntry(archive, listed, entries[index + 1]?.offset ?? start, { ...reading, growth });
+  }
+}
+
+/** The directory of an archive that is stored. */
+export async function directoryOf(archive: Stored): Promise<Directory> {
+  try {
+    return await readDirectory(archive);
+  } catch (reason) {
+    // What is wrong with it may be told more exactly by how it ends.
+    const end = createArchiveEnd();
+    for await (const bytes of archive.stream(0)) {
+      end.push(bytes);
+    }
+    checkEnd(end);
+    throw reason;
+  }
+}
+
+/** One file of an archive that is stored. It has to end at `end`. */
+function storedEntry(
+  archive: Stored,
+  listed: ListedEntry,
+  end: number,
+  { limits, growth, signal }: Reading & { readonly growth: Growth },
+): Entry {
+  return {
+    name: listed.name,
+    measures: listed,
+    async *content() {
+      const reader = createByteReader(archive.stream(listed.offset), { signal, position: listed.offset });
+      try {
+        const header = await readLocalHeader(reader);
+        checkHeader(header, listed);
+        yield* readContent(reader, header, listed, limits, growth);
+        checkPlace(end, reader.position);
+      } finally {
+        await reader.close();
+      }
+    },
+  };
+}
+
+/**
+ * The files of an archive that arrives, in the order in which they do. The directory, which comes last, is held against them,
+ * and the archive must end with it.
+ */
+export async function* streamedEntries(
+  source: AsyncIterable<Uint8Array>,
+  { limits, ...options }: Reading,
+): AsyncGenerator<Entry, void, undefined> {
+  const reader = createByteReader(ending(source), options);
+  const growth: Growth = { size: 0 };
+  const seen: { header: LocalHeader; measured: Measures }[] = [];
+  const names = new Set<string>();
+  try {
+    while (await isSignature(reader, LOCAL_HEADER)) {
+      const header = await readLocalHeader(reader);
+      if (names.has(header.name)) {
+        throw corrupt(`it holds ${shown(header.name)} twice`);
+      }
+      names.add(header.name);
+      let measured: Measures | undefined;
+      yield {
+        name: header.name,
+        get measures() {
+          return measured;
+        },
+        async *content() {
+          try {
+            measured = yield* readContent(reader, header, undefined, limits, growth);
+          } catch (reason) {
+            await drain(reader);
+            throw reason;
+          }
+        },
+      };
+      if (measured === undefined) {
+        throw new Error("the next entry was asked for before this one was read");
+      }
+      seen.push({ header, measured });
+    }
+    await checkRest(reader, seen);
+  } finally {
+    await reader.close();
+  }
+}
+
+async function checkRest(
+  reader: ByteReader,
+  seen: readonly { readonly header: LocalHeader; readonly measured: Measures }[],
+): Promise<void> {
+  const start = reader.position;
+  if (!(await isSignature(reader, CENTRAL_HEADER)) && !(seen.length === 0 && (await isSignature(reader, END_RECORD)))) {
+    throw corrupt(`at byte ${start} neither a file nor the directory begins`);
+  }
+  const rest = await readRest(reader);
+  const directory = await readDirectory({
+    size: start + rest.length,
+    read: async (position, length) => {
+      // The end record is looked for from behind, as far as its longest comment may reach; what has passed is then zeros.
+      const before = Math.min(Math.max(start - position, 0), length);
+      const from = position + before - start;
+      if (from + length - before > rest.length) {
+        throw new Error("its end record does not fit its directory");
+      }
+      return Buffer.concat([Buffer.alloc(before), rest.subarray(from, from + length - before)]);
+    },
+  });
+  if (directory.start !== start) {
+    throw corrupt(`its directory begins at byte ${start}, but its end record says ${directory.start}`);
+  }
+  if (directory.entries.length !== seen.length) {
+    throw corrupt(`it holds ${seen.length} files, but its directory lists ${directory.entries.length}`);
+  }
+  for (const [index, { header, measured }] of seen.entries()) {
+    const listed = directory.entries[index];
+    if (listed !== undefined) {
+      checkPlace(listed.offset, header.offset);
+      checkHeader(header, listed);
+      checkMeasures(header.name, measured, listed);
+    }
+  }
+}
+
+async function readRest(reader: ByteReader): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for (let bytes = await reader.next(); bytes !== undefined; bytes = await reader.next()) {
+    pieces.push(Buffer.from(bytes));
+    size += bytes.length;
+    if (size > MAX_DIRECTORY_SIZE) {
+      throw tooLarge(
+        `its directory has more than ${MAX_DIRECTORY_SIZE} bytes`,
+        "No export has so many files; check where the archive comes from.",
+      );
+    }
+  }
+  return Buffer.concat(pieces);
+}
+
+/** What comes soon after a mistake may tell more than the mistake: the source fails, or an error object ends it. */
+async function drain(reader: ByteReader): Promise<void> {
+  for (let left = MAX_DRAINED; left > 0; ) {
+    const bytes = await reader.next();
+    if (bytes === undefined) {
+      return;
+    }
+    left -= bytes.length;
+  }
+}
+
+/** The bytes of the archive in a stream. The error for one that does not end well is that of an export. */
+async function* ending(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const end = createArchiveEnd();
+  for await (const bytes of source) {
+    yield end.push(bytes);
+  }
+  checkEnd(end);
+}
+
+function checkHeader(header: LocalHeader, listed: ListedEntry): void {
+  if (!header.rawName.equals(listed.rawName) || header.name !== listed.name || header.method !== listed.method) {
+    throw corrupt(`what stands before the content of ${shown(listed.name)} does not fit the directory`);
+  }
+}
+
+/** Without a gap and without an overlap, or something could hide between the files or in one. */
+function checkPlace(listed: number, actual: number): void {
+  if (listed !== actual) {
+    throw corrupt(`what begins at byte ${actual} should begin at ${listed} by the directory`);
+  }
+}
+
+async function isSignature(reader: ByteReader, signature: number): Promise<boolean> {
+  const view = await reader.peek(4);
+  if (view.length < 4) {
+    throw truncated(reader.position + view.length);
+  }
+  return view.readUInt32LE(0) === signature;
+}

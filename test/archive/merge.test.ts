@@ -1,0 +1,151 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { mergeArchives, openArchive, ProtocolError, RequestError } from "../../src/index.js";
+import { archiveOutcome } from "../support/archive-outcome.js";
+import { zipOf } from "../support/archives.js";
+import { rawZip } from "../support/raw-zip.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "tradewire-merge-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** The paths of archives that hold the given files. */
+function archives(...all: readonly Readonly<Record<string, string>>[]): string[] {
+  return all.map((files, index) => {
+    const path = join(folder, `${index}.zip`);
+    writeFileSync(path, rawZip(Object.entries(files).map(([name, content]) => ({ name, content }))));
+    return path;
+  });
+}
+
+async function merged(sources: readonly string[]) {
+  const saved = await mergeArchives(sources, `${join(folder, "merged")}/`);
+  const unzip = spawnSync("unzip", ["-t", saved.path]);
+  if (unzip.error === undefined) {
+    expect(unzip.status).toBe(0);
+  }
+  const contents: Record<string, string> = {};
+  const zip = await openArchive(saved.path).toZip();
+  for (const name of Object.keys(zip.files)) {
+    contents[name] = (await zip.file(name)?.async("string")) ?? "";
+  }
+  expect((await archiveOutcome(saved.path)).error).toBeUndefined();
+  return { name: basename(saved.path), contents };
+}
+
+describe("mergeArchives", () => {
+  it("joins ranges of one schema into one file with one header row", async () => {
+    const sources = archives(
+      { "chain-1-trades-001001-002000.csv": '"a",b\r\n3,"x\ny"\r\n' },
+      { "chain-1-trades-1-1000.csv": 'a,b\n1,\n2,""\n' },
+      { "chain-1-trades-2001-3000.csv": "a,b\n" },
+      { "chain-1-trades-3001-4000.csv": "a,b\n4,4\n" },
+    );
+    expect(await merged(sources)).toEqual({
+      name: "chain-1-trades-1-4000.zip",
+      contents: { "chain-1-trades-1-4000.csv": 'a,b\n1,\n2,""\n3,"x\ny"\r\n4,4\n' },
+    });
+  });
+
+  it("keeps one file for each schema version", async () => {
+    const sources = archives(
+      { "c-trades-1-1-1000.csv": "a\n1\n", "c-trades-2-1001-2000.csv": "a,b\n2,2\n" },
+      { "c-trades-2001-3000.csv": "a,b\n3,3\n" },
+      { "c-trades-2-3001-4000.csv": "a,b\n4,4\n", "c-trades-5-4001-5000.csv": "b\n5\n" },
+    );
+    expect(await merged(sources)).toEqual({
+      name: "c-trades-5-1-5000.zip",
+      contents: {
+        "c-trades-1-1-1000.csv": "a\n1\n",
+        "c-trades-2-1001-4000.csv": "a,b\n2,2\n3,3\n4,4\n",
+        "c-trades-5-4001-5000.csv": "b\n5\n",
+      },
+    });
+  });
+
+  it("names no schema version where there is one, as deployed nodes write it", async () => {
+    const sources = archives(
+      { "c-trades-002-000001-000300.csv": "a\n1\n" },
+      { "c-trades-002-000301-000600.csv": "a\n2\n" },
+    );
+    expect(await merged(sources)).toEqual({
+      name: "c-trades-1-600.zip",
+      contents: { "c-trades-1-600.csv": "a\n1\n2\n" },
+    });
+  });
+
+  it("copies more than is held at once, and is read as the rows of its parts", async () => {
+    const text = (from: number) =>
+      `n,text\n${Array.from({ length: 50_000 }, (_, n) => `${from + n},"text, ${n}"\n`).join("")}`;
+    const paths = [join(folder, "a.zip"), join(folder, "b.zip")];
+    for (const [index, path] of paths.entries()) {
+      const name = `c-orders-${index * 100 + 1}-${index * 100 + 100}.csv`;
+      writeFileSync(path, await zipOf({ [name]: Buffer.from(text(index * 50_000)) }, { streamed: true }));
+    }
+    const { path } = await mergeArchives(paths, join(folder, "c.zip"));
+    let next = 0;
+    for await (const row of openArchive(path).rows()) {
+      if (row["n"] !== String(next)) {
+        throw new Error(`row ${next} is ${row["n"]}`);
+      }
+      next += 1;
+    }
+    expect(next).toBe(100_000);
+  });
+
+  it.each<[string, readonly Readonly<Record<string, string>>[], string]>([
+    ["nothing", [], "there is none"],
+    ["overlap", [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-10-20.csv": "a\n" }], "overlap"],
+    ["one twice", [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-1-10.csv": "a\n" }], "overlap"],
+    ["a gap", [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-21-30.csv": "a\n" }], "the blocks 11 to 20 are missing"],
+    ["two chains", [{ "c-trades-1-10.csv": "a\n" }, { "d-trades-11-20.csv": "a\n" }], "of different chains"],
+    ["two tables", [{ "c-trades-1-10.csv": "a\n" }, { "c-orders-11-20.csv": "a\n" }], "of different tables"],
+    ["an unknown name", [{ "c.csv": "a\n" }], "does not say its table and blocks"],
+    [
+      "two headers of one version",
+      [{ "c-trades-1-1-10.csv": "a\n" }, { "c-trades-1-11-20.csv": "b\n" }],
+      "have one schema version, but different columns",
+    ],
+    [
+      "two headers of unknown versions",
+      [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-11-20.csv": "a,b\n" }],
+      "not both names say their schema version",
+    ],
+    ["falling versions", [{ "c-trades-2-1-10.csv": "a\n" }, { "c-trades-1-11-20.csv": "a\n" }], "schema version of"],
+  ])("refuses %s", async (_, files, reason) => {
+    const sources = archives(...files);
+    const merging = mergeArchives(sources, join(folder, "c.zip"));
+    await expect(merging).rejects.toThrow(RequestError);
+    await expect(merging).rejects.toThrow(reason);
+    expect(readdirSync(folder)).toEqual(sources.map((path) => basename(path)));
+  });
+
+  it.each([
+    ["a CRC-32 is wrong", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2\n", crc: 1 }]), "CRC-32"],
+    ["a row is broken", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2,2\n" }]), "the row goes on after 1 field"],
+    ["an archive is cut", rawZip([{ name: "c-trades-11-20.csv", content: "a\n2\n" }]).subarray(0, -5), "truncated"],
+  ])("leaves nothing behind where %s", async (_, second, reason) => {
+    const sources = archives({ "c-trades-1-10.csv": "a\n1\n" });
+    const path = join(folder, "broken.zip");
+    writeFileSync(path, second);
+    const merging = mergeArchives([...sources, path], join(folder, "c.zip"));
+    await expect(merging).rejects.toThrow(ProtocolError);
+    await expect(merging).rejects.toThrow(reason);
+    expect(readdirSync(folder)).toEqual(["0.zip", "broken.zip"]);
+  });
+
+  it("replaces a file by force only", async () => {
+    const sources = archives({ "c-trades-1-10.csv": "a\n1\n" });
+    const target = join(folder, "c.zip");
+    writeFileSync(target, "mine");
+    await expect(mergeArchives(sources, target)).rejects.toThrow("it exists already");
+    expect(readFileSync(target, "utf8")).toBe("mine");
+    await mergeArchives(sources, target, { force: true });
+    expect((await archiveOutcome(target)).error).toBeUndefined();
+  });
+});

@@ -1,0 +1,304 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { type LoadConfigOptions, loadConfig } from "../../src/config/load.js";
+import { configKeys } from "../../src/config/schema.js";
+import { RequestError, TradewireError } from "../../src/errors/index.js";
+
+const TOKEN = "tok3n-never-to-be-seen";
+
+let directory = "";
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "tradewire-config-"));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+function write(config: unknown, name = "tradewire.config.json"): void {
+  writeFileSync(join(directory, name), typeof config === "string" ? config : JSON.stringify(config));
+}
+
+function load(options: LoadConfigOptions = {}) {
+  return loadConfig({ environment: {}, directory, ...options });
+}
+
+function failure(options: LoadConfigOptions = {}): TradewireError {
+  try {
+    load(options);
+  } catch (error) {
+    if (error instanceof TradewireError) {
+      return error;
+    }
+    throw error;
+  }
+  throw new Error("the configuration was accepted");
+}
+
+function summary(options: LoadConfigOptions = {}): string {
+  const error = failure(options);
+  expect(error).toBeInstanceOf(RequestError);
+  return error.summary.replace("the configuration is wrong: ", "");
+}
+
+describe("the order of the sources", () => {
+  const file = { timeouts: { connectMs: 1, callMs: 1, idleMs: 1 } };
+  const environment = { TRADEWIRE_TIMEOUTS_CALL_MS: "2", TRADEWIRE_TIMEOUTS_IDLE_MS: "2" };
+  const idle = { name: "--idle-timeout", key: "timeouts.idleMs", value: 3 };
+
+  it("is defaults, file, environment, arguments, key by key", () => {
+    write(file);
+    const { config, sources } = load({ environment, arguments: [idle] });
+    expect(config.timeouts).toEqual({ connectMs: 1, callMs: 2, idleMs: 3 });
+    expect(config.retry.tries).toBe(3);
+    expect(sources.get("timeouts.connectMs")).toBe("tradewire.config.json");
+    expect(sources.get("timeouts.callMs")).toBe("environment variable TRADEWIRE_TIMEOUTS_CALL_MS");
+    expect(sources.get("timeouts.idleMs")).toBe("--idle-timeout");
+    expect(sources.get("retry.tries")).toBe("default");
+  });
+
+  it("lets the named file take the place of the usual one", () => {
+    write({ retry: { tries: 9 } });
+    write(file, "other.json");
+    const { config, sources } = load({ file: "other.json" });
+    expect(config.timeouts.callMs).toBe(1);
+    expect(config.retry.tries).toBe(3);
+    expect(sources.get("timeouts.callMs")).toBe("other.json");
+  });
+
+  it("takes headers as one key", () => {
+    write({ grpc: { url: "https://node.example", headers: { a: "1", b: "2" } } });
+    expect(load({ environment: { TRADEWIRE_GRPC_HEADERS: '{"b":"3"}' } }).config.grpc?.headers).toEqual({ b: "3" });
+  });
+
+  it("passes over arguments that are not given and variables that are empty", () => {
+    const absent = { name: "--transport", key: "transport", value: undefined };
+    const { config } = load({ arguments: [absent], environment: { TRADEWIRE_TRANSPORT: "", TRADEWIRE_NONSENSE: "" } });
+    expect(config.transport).toBe("auto");
+  });
+
+  it("tells the source of exactly the keys that have a value", () => {
+    const { sources } = load({ environment: { TRADEWIRE_REST_URL: "https://node.example" } });
+    const names = configKeys.map(({ name }) => name);
+    expect([...sources.keys()]).toEqual(names.filter((name) => !/^grpc|^rest\.(tls|headers)/.test(name)));
+  });
+});
+
+describe("without a URL", () => {
+  it("both are a local node's", () => {
+    const { config, sources } = load();
+    expect([config.transport, config.grpc?.url, config.rest?.url]).toEqual([
+      "auto",
+      "http://127.0.0.1:3007",
+      "http://127.0.0.1:3008",
+    ]);
+    expect([sources.get("transport"), sources.get("grpc.url")]).toEqual(["default", "default"]);
+  });
+
+  it("every transport has its own", () => {
+    for (const transport of ["grpc", "grpc-js", "rest", "auto"]) {
+      expect(load({ environment: { TRADEWIRE_TRANSPORT: transport } }).config.transport).toBe(transport);
+    }
+  });
+
+  it("other keys of an endpoint keep theirs", () => {
+    write({ grpc: { codec: "json" }, rest: {} });
+    const { config } = load();
+    expect([config.grpc?.url, config.grpc?.codec]).toEqual(["http://127.0.0.1:3007", "json"]);
+  });
+
+  it("there is none beside one that is given", () => {
+    const environment = { TRADEWIRE_GRPC_URL: "https://node.example" };
+    const { config } = load({ environment });
+    expect([config.transport, config.rest]).toEqual(["grpc", undefined]);
+    expect(summary({ environment, arguments: [{ name: "--transport", key: "transport", value: "rest" }] })).toBe(
+      "rest.url must be given for the transport rest (transport comes from --transport)",
+    );
+  });
+});
+
+describe("the environment", () => {
+  it("sets every key", () => {
+    const { config } = load({
+      environment: {
+        TRADEWIRE_TRANSPORT: "grpc-js",
+        TRADEWIRE_GRPC_URL: "https://node.example",
+        TRADEWIRE_GRPC_WINDOW_BYTES: "1000000",
+        TRADEWIRE_GRPC_ADDRESSES: "10.0.0.1:3007, [2001:db8::1]:3007",
+        TRADEWIRE_GRPC_TLS_SERVER_NAME: "node.internal",
+        TRADEWIRE_GRPC_HEADERS: '{"authorization":"Bearer x"}',
+        TRADEWIRE_GRPC_ALLOW_INSECURE_HEADERS: "true",
+        OTHER_VARIABLE: "x",
+      },
+    });
+    expect(config.transport).toBe("grpc-js");
+    expect(config.grpc).toEqual({
+      url: "https://node.example",
+      codec: "proto",
+      windowBytes: 1_000_000,
+      keepaliveMs: 60_000,
+      addresses: ["10.0.0.1:3007", "[2001:db8::1]:3007"],
+      tls: { serverName: "node.internal" },
+      headers: { authorization: "Bearer x" },
+      allowInsecureHeaders: true,
+    });
+  });
+
+  it.each([
+    ["TRADEWIRE_GRPC_WINDOW", "; the nearest is TRADEWIRE_GRPC_WINDOW_BYTES"],
+    ["TRADEWIRE_TRANSPROT", "; the nearest is TRADEWIRE_TRANSPORT"],
+    ["TRADEWIRE_URL", "; the nearest is TRADEWIRE_GRPC_URL"],
+    ["TRADEWIRE_grpc_url", "; the nearest is TRADEWIRE_GRPC_URL"],
+    ["TRADEWIRE_XYZ", ""],
+  ])("is refused with %s", (name, hint) => {
+    expect(summary({ environment: { [name]: TOKEN } })).toBe(`environment variable ${name} is not known${hint}`);
+  });
+
+  it.each([
+    [
+      "TRADEWIRE_GRPC_WINDOW_BYTES",
+      "64k",
+      'grpc.windowBytes is "64k", but must be a whole number of bytes from 65535 to',
+    ],
+    ["TRADEWIRE_RETRY_TRIES", "-1", 'retry.tries is "-1", but must be a whole number from 1 to 100'],
+    ["TRADEWIRE_RETRY_TRIES", "1e1", 'retry.tries is "1e1", but must be'],
+    ["TRADEWIRE_RETRY_TRIES", "101", "retry.tries is 101, but must be a whole number from 1 to 100"],
+    ["TRADEWIRE_TRANSPORT", "REST", 'transport is "REST", but must be one of auto, grpc, grpc-js, rest'],
+    ["TRADEWIRE_GRPC_ALLOW_INSECURE_HEADERS", "1", 'grpc.allowInsecureHeaders is "1", but must be true or false'],
+    ["TRADEWIRE_GRPC_ADDRESSES", "10.0.0.1", 'grpc.addresses.0 is "10.0.0.1", but must be an IP address and a port'],
+    ["TRADEWIRE_GRPC_HEADERS", `authorization: ${TOKEN}`, "grpc.headers is a text, but must be an object of headers"],
+    ["TRADEWIRE_GRPC_HEADERS", `["${TOKEN}"]`, "grpc.headers is a list, but must be an object of headers"],
+  ])("is refused with %s=%s", (name, value, message) => {
+    expect(summary({ environment: { [name]: value } })).toContain(`environment variable ${name}: ${message}`);
+  });
+
+  it("is refused or read, whatever it says", () => {
+    const variable = fc.constantFrom(...configKeys.map((key) => key.variable));
+    fc.assert(
+      fc.property(
+        fc.dictionary(variable, fc.oneof(fc.string(), fc.json(), fc.webUrl(), fc.nat().map(String))),
+        (set) => {
+          try {
+            load({ environment: { ...set } });
+          } catch (error) {
+            expect(error).toBeInstanceOf(RequestError);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("the file", () => {
+  it("must exist where it is named", () => {
+    expect(summary({ file: "none.json" })).toBe('the configuration file "none.json" does not exist');
+  });
+
+  it("must be a file", () => {
+    mkdirSync(join(directory, "tradewire.config.json"));
+    expect(failure().name).toBe("FileError");
+  });
+
+  it.each([
+    ['{\n  "grpc": {,\n}', "value expected at line 2, column 12"],
+    ['{\r\n"a": 1\r\n"b": 2}', "comma expected at line 3, column 1"],
+    ['{"a": 1,}', "property name expected at line 1, column 9"],
+    ["// words\n{}", "invalid comment token at line 1, column 1"],
+    ["", "value expected at line 1, column 1"],
+    ['{"a": ', "value expected at line 1, column 7"],
+    [`{"grpc": {"headers": {"authorization": ${TOKEN}}}}`, "invalid symbol at line 1, column 40"],
+    [`{"grpc": {"headers": {"authorization": "${TOKEN}\n"}}}`, "unexpected end of string at line 1, column 40"],
+  ])("must be JSON: %j", (text, message) => {
+    write(text);
+    expect(summary()).toBe(`tradewire.config.json: it is not JSON: ${message}`);
+    expect(failure().cause).toBeUndefined();
+  });
+
+  it("may begin with a byte order mark", () => {
+    write('\ufeff{"retry":{"tries":7}}');
+    expect(load().config.retry.tries).toBe(7);
+  });
+
+  it.each<[unknown, string]>([
+    ["[]", "it is a list, but must be an object"],
+    ["null", "it is null, but must be an object"],
+    [{ grpc: { windowBytes: "1" } }, 'grpc.windowBytes is "1", but must be a whole number of bytes from 65535'],
+    [{ grpc: "http://a.example" }, "grpc is a text, but must be an object"],
+    [{ grpc: null }, "grpc is null, but must be an object"],
+    [{ grpc: { urls: {} } }, "grpc.urls is not known; the nearest is grpc.url"],
+    [{ other: { url: TOKEN } }, "other is not known"],
+    ['{"__proto__":{"transport":"rest"}}', "__proto__ is not known"],
+    ['{"grpc":{"__proto__":{"allowInsecureHeaders":true}}}', "grpc.__proto__ is not known"],
+    [{ "grpc.url": "http://a.example" }, "grpc.url is not known"],
+    [{ rest: { headers: { authorization: 1 } } }, "rest.headers.authorization is a number, but must be a text"],
+  ])("is refused with %j", (config, message) => {
+    write(config);
+    expect(summary()).toContain(`tradewire.config.json: ${message}`);
+  });
+
+  it("is refused where the environment sets a key in what is no group", () => {
+    write({ grpc: null });
+    expect(summary({ environment: { TRADEWIRE_GRPC_URL: "https://a.example" } })).toContain(
+      "grpc is null, but must be an object",
+    );
+  });
+});
+
+describe("a combination that is impossible", () => {
+  it("is refused with both sources", () => {
+    write({ grpc: { url: "http://a.example", codec: "json" } });
+    const transport = { name: "--transport", key: "transport", value: "grpc-js" };
+    expect(summary({ arguments: [transport] })).toBe(
+      "tradewire.config.json: grpc.codec must be proto for the transport grpc-js; json is possible with grpc " +
+        "(transport comes from --transport)",
+    );
+    expect(summary({ environment: { TRADEWIRE_GRPC_HEADERS: `{"authorization":"${TOKEN}"}` } })).toBe(
+      "environment variable TRADEWIRE_GRPC_HEADERS: grpc.headers would go over plain HTTP to a.example; use https, " +
+        "or set grpc.allowInsecureHeaders (grpc.url comes from tradewire.config.json)",
+    );
+  });
+
+  it("says what asks for a URL that is missing", () => {
+    const environment = { TRADEWIRE_GRPC_URL: "https://a.example", TRADEWIRE_REST_HEADERS: `{"a":"${TOKEN}"}` };
+    expect(summary({ environment })).toBe(
+      "environment variable TRADEWIRE_REST_HEADERS: rest.url is missing, " +
+        "but must be a URL such as http://127.0.0.1:3007 or https://node.example",
+    );
+  });
+
+  it("says that a URL has its default", () => {
+    expect(summary({ arguments: [{ name: "--ca-file", key: "grpc.tls.caFile", value: "ca.pem" }] })).toBe(
+      "--ca-file: grpc.tls goes with an https URL only, but grpc.url is plain http (grpc.url has its default)",
+    );
+  });
+});
+
+describe("paths of files", () => {
+  it("are relative to the file in the file, and to the working directory elsewhere", () => {
+    mkdirSync(join(directory, "etc"));
+    const tls = { caFile: "ca.pem", certFile: "../cert.pem", keyFile: "/keys/key.pem" };
+    write({ grpc: { url: "https://a.example", tls }, rest: { url: "https://a.example" } }, "etc/config.json");
+    const { config } = load({
+      file: "etc/config.json",
+      environment: { TRADEWIRE_REST_TLS_CA_FILE: "ca.pem" },
+      arguments: [{ name: "--cert-file", key: "grpc.tls.certFile", value: "other.pem" }],
+    });
+    expect(config.grpc?.tls).toEqual({
+      caFile: join(directory, "etc", "ca.pem"),
+      certFile: join(directory, "other.pem"),
+      keyFile: "/keys/key.pem",
+    });
+    expect(config.rest?.tls).toEqual({ caFile: join(directory, "ca.pem") });
+  });
+
+  it("are not what should be in the file", () => {
+    write({ grpc: { url: "https://a.example", tls: { caFile: "" } } });
+    const environment = { TRADEWIRE_GRPC_TLS_CA_FILE: "", TRADEWIRE_REST_TLS_KEY_FILE: `-----BEGIN\n${TOKEN}` };
+    expect(summary({ environment })).toContain(
+      "tradewire.config.json: grpc.tls.caFile is a text, but must be the path of a PEM file, not what is in it",
+    );
+    expect(summary({ environment })).not.toContain(TOKEN);
+  });
+});

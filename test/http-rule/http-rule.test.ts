@@ -1,0 +1,373 @@
+import { create, type DescMethod, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import {
+  ExportNetworkHistoryRequestSchema,
+  Table,
+  TradingDataService,
+} from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { type HttpBinding, type HttpCall, httpBindings, readCall, writeCall } from "../../src/http-rule/http-rule.js";
+import { ShapeSchema, shapeMethod } from "../support/shapes.js";
+
+function ruleOf(method: DescMethod): HttpBinding {
+  const [rule] = httpBindings(method);
+  if (rule === undefined) {
+    throw new Error(`${method.name} has no HTTP rule`);
+  }
+  return rule;
+}
+
+function write(rule: HttpBinding, json: JsonObject): HttpCall {
+  return writeCall(ShapeSchema, rule, fromJson(ShapeSchema, json));
+}
+
+function read(rule: HttpBinding, call: HttpCall): JsonValue | undefined {
+  const message = readCall(ShapeSchema, rule, call);
+  return message && toJson(ShapeSchema, message);
+}
+
+const get = ruleOf(shapeMethod({ get: "/shapes" }));
+const all = ruleOf(shapeMethod({ post: "/shapes/{name}", body: "*" }));
+
+describe("httpBindings", () => {
+  it("reads a rule", () => {
+    const [rule, ...rest] = httpBindings(
+      shapeMethod({ put: "/v1/{inner.inner_id=a/*}:go", body: "inner", responseBody: "inner" }),
+    );
+    expect(rest).toEqual([]);
+    expect(rule).toMatchObject({ verb: "PUT", body: "inner", responseBody: "inner" });
+    expect(rule?.template.text).toBe("/v1/{inner.inner_id=a/*}:go");
+  });
+
+  it("reads every verb, and those of one's own", () => {
+    const rules = [{ get: "/a" }, { put: "/a" }, { post: "/a" }, { delete: "/a" }, { patch: "/a" }];
+    expect(rules.map((rule) => ruleOf(shapeMethod(rule)).verb)).toEqual(["GET", "PUT", "POST", "DELETE", "PATCH"]);
+    expect(ruleOf(shapeMethod({ custom: { kind: "PURGE", path: "/a" } }))).toMatchObject({ verb: "PURGE" });
+  });
+
+  it("puts additional bindings behind the main one", () => {
+    const method = shapeMethod({ get: "/a", additionalBindings: [{ post: "/b", body: "*" }, { get: "/c/{name}" }] });
+    expect(httpBindings(method).map(({ verb, body, template }) => `${verb} ${template.text} ${body}`)).toEqual([
+      "GET /a ",
+      "POST /b *",
+      "GET /c/{name} ",
+    ]);
+  });
+
+  it("finds none where there is no rule, or an empty one", () => {
+    expect(httpBindings(shapeMethod())).toEqual([]);
+    expect(httpBindings(shapeMethod({}))).toEqual([]);
+  });
+
+  it("reads the rules of the network's own methods", () => {
+    expect(TradingDataService.methods.map((method) => ruleOf(method).template.text)).toEqual([
+      "/api/v2/networkhistory/export",
+      "/api/v2/networkhistory/segments",
+      "/api/v2/network/parameters",
+      "/api/v2/network/parameters/{key}",
+      "/api/v2/stoporders",
+      "/api/v2/stoporder/{order_id}",
+    ]);
+  });
+});
+
+describe("writeCall", () => {
+  it("writes an export as the specification has it", () => {
+    const message = create(ExportNetworkHistoryRequestSchema, { fromBlock: 1n, toBlock: 3000n, table: Table.TRADES });
+    const rule = ruleOf(TradingDataService.method.exportNetworkHistory);
+    expect(writeCall(ExportNetworkHistoryRequestSchema, rule, message)).toEqual({
+      verb: "GET",
+      target: "/api/v2/networkhistory/export?fromBlock=1&toBlock=3000&table=TABLE_TRADES",
+    });
+  });
+
+  it("writes nested fields by dots and repeated ones by repeating the key", () => {
+    const call = write(get, {
+      bigNumber: "-9223372036854775808",
+      isOn: true,
+      kinds: ["KIND_ONE", "KIND_TWO"],
+      tags: ["a&b=c", "é +"],
+      inner: { innerId: "x", deeper: { levels: [1, 2], isSet: false } },
+      rawBytes: "+/8=",
+      atTime: "2024-02-29T12:00:00.000000001Z",
+      textValue: "",
+      maybeNumber: "0",
+    });
+    const [path, search] = call.target.split("?");
+    expect(path).toBe("/shapes");
+    expect([...new URLSearchParams(search)]).toEqual([
+      ["bigNumber", "-9223372036854775808"],
+      ["rawBytes", "+/8="],
+      ["isOn", "true"],
+      ["tags", "a&b=c"],
+      ["tags", "é +"],
+      ["kinds", "KIND_ONE"],
+      ["kinds", "KIND_TWO"],
+      ["inner.innerId", "x"],
+      ["inner.deeper.levels", "1"],
+      ["inner.deeper.levels", "2"],
+      ["inner.deeper.isSet", "false"],
+      ["textValue", ""],
+      ["atTime", "2024-02-29T12:00:00.000000001Z"],
+      ["maybeNumber", "0"],
+    ]);
+    expect(search).toMatch(/^[!-~]+$/);
+  });
+
+  it("puts into the body what is not in the path", () => {
+    expect(write(all, { name: "n", count: "1", labels: { a: "b" }, inners: [{}] })).toEqual({
+      verb: "POST",
+      target: "/shapes/n",
+      body: { count: "1", labels: { a: "b" }, inners: [{}] },
+    });
+    expect(write(all, { name: "n" }).body).toEqual({});
+  });
+
+  it("puts one field into the body and the rest into the query string", () => {
+    const rule = ruleOf(shapeMethod({ patch: "/shapes/{inner.inner_id}", body: "inner" }));
+    expect(write(rule, { name: "n", inner: { innerId: "i", levels: [1] } })).toEqual({
+      verb: "PATCH",
+      target: "/shapes/i?name=n",
+      body: { levels: [1] },
+    });
+    const list = ruleOf(shapeMethod({ post: "/shapes", body: "uint_values" }));
+    expect(write(list, { uintValues: ["1", "2"], small: 3 })).toEqual({
+      verb: "POST",
+      target: "/shapes?small=3",
+      body: ["1", "2"],
+    });
+  });
+
+  it("sends no body for a field that is not set", () => {
+    for (const body of ["inner", "tags", "text_value", "name"]) {
+      expect(write(ruleOf(shapeMethod({ post: "/shapes", body })), { small: 3 })).toEqual({
+        verb: "POST",
+        target: "/shapes?small=3",
+      });
+    }
+  });
+
+  it("writes a default into the path where the field is not set", () => {
+    const target = (path: string, json: JsonObject = {}) => write(ruleOf(shapeMethod({ get: path })), json).target;
+    expect(target("/{big_number}/{is_on}/{kind}/{ratio}")).toBe("/0/false/KIND_UNSPECIFIED/0");
+    expect(target("/{kind}/{inner.is_set}", { kind: 7 })).toBe("/7/false");
+  });
+
+  it("refuses a text that is empty in the path", () => {
+    const rule = ruleOf(shapeMethod({ get: "/shapes/{inner.inner_id}" }));
+    expect(() => write(rule, { name: "n" })).toThrow(
+      expect.objectContaining({
+        name: "RequestError",
+        summary: 'inner.inner_id is "", which cannot stand in the path /shapes/{inner.inner_id}',
+      }),
+    );
+  });
+
+  it.each<[string, JsonObject]>([
+    ["labels is a map", { labels: { a: "b" } }],
+    ["inners is a list of messages", { inners: [{ innerId: "a" }] }],
+    ["free is of free form", { free: { a: 1 } }],
+    ["anyValue is of free form", { anyValue: 1 }],
+    ["anyValue is of free form", { anyValue: null }],
+    ["anyValue is of free form", { anyValue: [1] }],
+    ["anyList is of free form", { anyList: ["a", "b"] }],
+    ["anyList is of free form", { anyList: [] }],
+  ])("refuses, in a query string: %s", (what, json) => {
+    expect(() => write(get, json)).toThrow(
+      expect.objectContaining({ name: "RequestError", summary: `${what}, which cannot stand in a query string` }),
+    );
+    // Where they are not set, or in a body, there is nothing to refuse.
+    expect(write(get, {}).target).toBe("/shapes");
+    expect(write(all, { name: "n", ...json }).body).toEqual(json);
+  });
+
+  it.each(["/{inner}", "/{tags}", "/{labels}", "/{nothing}", "/{name.more}", "/{inner.nothing}", "/{at_time}"])(
+    "refuses a rule whose path %s names no scalar field",
+    (path) => {
+      expect(() => write(ruleOf(shapeMethod({ get: path })), { name: "n" })).toThrow("it is no scalar field");
+    },
+  );
+
+  it("leaves the message as it was", () => {
+    const json = { name: "n", inner: { innerId: "i", levels: [1] } };
+    const message = fromJson(ShapeSchema, json);
+    writeCall(ShapeSchema, ruleOf(shapeMethod({ post: "/{name}/{inner.inner_id}", body: "inner" })), message);
+    expect(toJson(ShapeSchema, message)).toEqual(json);
+  });
+});
+
+describe("readCall", () => {
+  it("matches verb and path, nothing else", () => {
+    expect(read(get, { verb: "GET", target: "/shapes" })).toEqual({});
+    expect(read(get, { verb: "POST", target: "/shapes" })).toBeUndefined();
+    expect(read(get, { verb: "GET", target: "/shapes/" })).toBeUndefined();
+    expect(read(get, { verb: "GET", target: "/shapes?name=1?2" })).toEqual({ name: "1?2" });
+  });
+
+  it("reads names of either form, and ignores those it does not know", () => {
+    const target = "/shapes?big_number=1&rawBytes=AA%3D%3D&inner.inner_id=a&none=1&inner.none=2&name.x=3&__proto__.x=1";
+    expect(read(get, { verb: "GET", target })).toEqual({ bigNumber: "1", rawBytes: "AA==", inner: { innerId: "a" } });
+    expect(read(all, { verb: "POST", target: "/shapes/n", body: { raw_bytes: "AA==", none: 1 } })).toEqual({
+      name: "n",
+      rawBytes: "AA==",
+    });
+  });
+
+  it("takes the last of several values for one field, and enums by number", () => {
+    const target = "/shapes?small=1&small=2&kind=2&kinds=1&kinds=KIND_TWO";
+    expect(read(get, { verb: "GET", target })).toEqual({ small: 2, kind: "KIND_TWO", kinds: ["KIND_ONE", "KIND_TWO"] });
+  });
+
+  it("lets the path win over body and query string", () => {
+    expect(read(all, { verb: "POST", target: "/shapes/n?small=3", body: { name: "other" } })).toEqual({ name: "n" });
+    const rule = ruleOf(shapeMethod({ get: "/shapes/{name}" }));
+    expect(read(rule, { verb: "GET", target: "/shapes/n?name=other" })).toEqual({ name: "n" });
+  });
+
+  it("leaves the body as it was", () => {
+    const rule = ruleOf(shapeMethod({ post: "/shapes/{inner.inner_id}", body: "*" }));
+    const body = { inner: { innerId: "other" } };
+    expect(read(rule, { verb: "POST", target: "/shapes/i", body })).toEqual({ inner: { innerId: "i" } });
+    expect(body).toEqual({ inner: { innerId: "other" } });
+  });
+
+  it.each([
+    ["small=x", "shapes.Shape.small"],
+    ["small=", "shapes.Shape.small"],
+    ["small=1.5", "shapes.Shape.small"],
+    ["small=2147483648", "shapes.Shape.small"],
+    ["bigNumber=9223372036854775808", "shapes.Shape.big_number"],
+    ["count=-1", "shapes.Shape.count"],
+    ["isOn=1", "shapes.Shape.is_on"],
+    ["isOn=TRUE", "shapes.Shape.is_on"],
+    ["flags=true&flags=no", "shapes.Shape.flags"],
+    ["kind=KIND_NONE", "shapes.Shape.kind"],
+    ["kinds=KIND_ONE&kinds=kind_two", "shapes.Shape.kinds"],
+    ["rawBytes=*", "shapes.Shape.raw_bytes"],
+    ["atTime=yesterday", "google.protobuf.Timestamp"],
+    ["inner=x", "shapes.Inner"],
+    ["labels=x", "shapes.Shape.labels"],
+  ])("refuses a value that does not fit its field: %s", (search, where) => {
+    expect(() => read(get, { verb: "GET", target: `/shapes?${search}` })).toThrow(
+      expect.objectContaining({ name: "RequestError", summary: expect.stringContaining(where) }),
+    );
+  });
+
+  it("refuses a body that is no object where it should be the whole message", () => {
+    for (const body of [[], "text", 1]) {
+      expect(() => read(all, { verb: "POST", target: "/shapes/n", body })).toThrow(
+        expect.objectContaining({ name: "RequestError" }),
+      );
+    }
+  });
+});
+
+describe("writeCall and readCall", () => {
+  const string = fc.string({ unit: "grapheme", maxLength: 8 });
+  const word = string.filter((text) => !["", ".", ".."].includes(text));
+  const int32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
+  const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
+  const uint64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map(String);
+  const double = fc.oneof(
+    fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (Object.is(value, -0) ? 0 : value)),
+    fc.constantFrom("NaN", "Infinity", "-Infinity"),
+  );
+  const bytes = fc.uint8Array({ maxLength: 8 }).map((value) => Buffer.from(value).toString("base64"));
+  const kind = fc.constantFrom<string | number>("KIND_UNSPECIFIED", "KIND_ONE", "KIND_TWO", 99);
+  const time = fc
+    .date({ min: new Date("0001-01-01T00:00:00Z"), max: new Date("9999-12-31T23:59:59Z"), noInvalidDate: true })
+    .map((date) => date.toISOString());
+  const few = <T>(value: fc.Arbitrary<T>) => fc.array(value, { maxLength: 3 });
+  // A message that is set but empty leaves no trace in a query string: here it always has a field.
+  const { inner } = fc.letrec<{ inner: JsonObject }>((tie) => ({
+    inner: fc.record(
+      {
+        innerId: string,
+        levels: few(int32),
+        deeper: fc.option(tie("inner"), { nil: null, depthSize: "small" }),
+        isSet: fc.boolean(),
+      },
+      { requiredKeys: ["isSet"] },
+    ),
+  }));
+  const shape = fc.record(
+    {
+      name: word,
+      bigNumber: int64,
+      count: uint64,
+      small: int32,
+      ratio: double,
+      rawBytes: bytes,
+      isOn: fc.boolean(),
+      kind,
+      tags: few(string),
+      numbers: few(int64),
+      flags: few(fc.boolean()),
+      kinds: few(kind),
+      inner,
+      textValue: string,
+      boolValue: fc.boolean(),
+      doubleValue: double,
+      uintValues: few(uint64),
+      atTime: time,
+      maybeText: string,
+      maybeNumber: int64,
+      maybeOn: fc.boolean(),
+    },
+    { requiredKeys: ["name", "inner"] },
+  );
+  // Protobuf's JSON takes no key of this name, and JSON no negative zero.
+  const key = string.filter((text) => text !== "__proto__");
+  const anything = fc
+    .jsonValue()
+    .map((value): string => JSON.stringify(value))
+    .filter((json) => !json.includes("__proto__"))
+    .map((json): JsonValue => JSON.parse(json));
+  const unlimited = fc.record(
+    { labels: fc.dictionary(key, string, { noNullPrototype: true }), inners: few(inner), anyValue: anything },
+    { requiredKeys: [] },
+  );
+
+  function expectInverse(rule: HttpBinding, json: JsonObject): void {
+    const message = fromJson(ShapeSchema, json);
+    const { verb, target, body } = writeCall(ShapeSchema, rule, message);
+    // The body travels as text.
+    const call = { verb, target, ...(body === undefined ? {} : { body: JSON.parse(JSON.stringify(body)) }) };
+    const back = readCall(ShapeSchema, rule, call);
+    expect(back && toJson(ShapeSchema, back)).toEqual(toJson(ShapeSchema, message));
+  }
+
+  it.each([
+    ["a query string", { get: "/shapes" }],
+    ["a path and a query string", { get: "/shapes/{name}/{kind}/{inner.is_set}/{big_number}:go" }],
+    ["one field's body and a query string", { post: "/shapes/{name}", body: "inner" }],
+    ["a list's body and a query string", { post: "/shapes/{name}", body: "tags" }],
+    ["a wrapper's body and a query string", { post: "/shapes/{name}", body: "bool_value" }],
+    ["a text's body and a query string", { post: "/shapes", body: "maybe_text" }],
+  ])("are each other's inverse over %s", (_, rule) => {
+    const binding = ruleOf(shapeMethod(rule));
+    fc.assert(
+      fc.property(shape, (json) => expectInverse(binding, json)),
+      { numRuns: 200 },
+    );
+  });
+
+  it("are each other's inverse over a body, for any message", () => {
+    fc.assert(
+      fc.property(shape, unlimited, (json, more) => expectInverse(all, { ...json, ...more })),
+      { numRuns: 200 },
+    );
+  });
+
+  it("are each other's inverse for exports", () => {
+    const rule = ruleOf(TradingDataService.method.exportNetworkHistory);
+    const blocks = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(blocks, blocks, fc.integer({ min: 0, max: 15 }), (fromBlock, toBlock, table) => {
+        const message = create(ExportNetworkHistoryRequestSchema, { fromBlock, toBlock, table });
+        const call = writeCall(ExportNetworkHistoryRequestSchema, rule, message);
+        expect(readCall(ExportNetworkHistoryRequestSchema, rule, call)).toEqual(message);
+      }),
+    );
+  });
+});
