@@ -9,7 +9,7 @@ import {
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/vega/api/v1/core_pb.js";
-import type { ExportedRange } from "./archive/file-name.js";
+import type { ExportedRange } from "./archive/names.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
 import { TradewireError } from "./errors/index.js";
 import {

@@ -12,17 +12,11 @@ export {
   StopOrder_TriggerDirection,
 } from "../gen/vega/stop_order_pb.js";
 export type { NetworkParameter } from "../gen/vega/vega_pb.js";
-export {
-  type Archive,
-  type ArchiveEntry,
-  type ArchiveFile,
-  type ArchiveOptions,
-  type ArchiveSource,
-  mergeArchives,
-  openArchive,
-  type RowOptions,
-} from "./archive/index.js";
+export type { ArchiveFile } from "./archive/files.js";
+export { mergeArchives } from "./archive/merge.js";
 export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./archive/names.js";
+export type { ArchiveOptions, RowOptions } from "./archive/open.js";
+export { type Archive, openArchive } from "./archive/open.js";
 export type { SavedArchive } from "./archive/save.js";
 export { type Client, createClient } from "./client.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
@@ -111,3 +105,4 @@ export type {
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
+export type { ArchiveEntry, ArchiveSource } from "./zip/file.js";

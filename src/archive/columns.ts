@@ -1,5 +1,5 @@
-import { storedEntries } from "../zip/entries.js";
 import { openFile } from "../zip/file.js";
+import { archiveEntries } from "./entries.js";
 import { csvHeads } from "./files.js";
 
 /**
@@ -15,6 +15,6 @@ export async function archiveColumns(path: string, signal?: AbortSignal): Promis
     return undefined;
   }
   const limits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: 1100 };
-  const heads = await csvHeads(storedEntries(file.archive, { limits, signal }), {});
+  const heads = await csvHeads(archiveEntries(file.archive, { limits, signal }), {});
   return [...new Set(heads.flatMap(({ columns }) => columns))];
 }

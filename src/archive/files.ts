@@ -1,9 +1,9 @@
 import { batchRecords, type CsvBatch, type CsvDecodeOptions, type CsvRecord, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
-import { corrupt, refused, shown } from "../zip/archive-error.js";
-import type { Entry } from "../zip/entries.js";
-import type { ExportedRange } from "./file-name.js";
+import { corrupt, nameText, refused } from "../zip/archive-error.js";
+import type { Entry } from "../zip/entry.js";
+import type { ExportedRange } from "./names.js";
 import { type ExportName, parseCsvName } from "./names.js";
 
 /** One CSV file of an archive. What its name says is missing where that is no name by the specification, 4.1. */
@@ -66,7 +66,7 @@ export async function* csvFiles(
     }
     const header = await batches.next();
     if (header.done === true) {
-      throw corrupt(`${shown(entry.name)} has no header`); // decodeCsv has thrown before.
+      throw corrupt(`${nameText(entry.name)} has no header`); // decodeCsv has thrown before.
     }
     const reading = startReading(entry.name, header.value, batches);
     try {
@@ -121,7 +121,7 @@ function decode(entry: Entry, options: CsvDecodeOptions): AsyncGenerator<CsvBatc
 async function readFolder(entry: Entry): Promise<void> {
   for await (const bytes of entry.content()) {
     if (bytes.length > 0) {
-      throw corrupt(`${shown(entry.name)} is a folder with content`);
+      throw corrupt(`${nameText(entry.name)} is a folder with content`);
     }
   }
 }
@@ -176,7 +176,7 @@ function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<Cs
 }
 
 function passed(name: string, what: string): RequestError {
-  return new RequestError(`${shown(name)} cannot be read now: ${what}`, {
+  return new RequestError(`${nameText(name)} cannot be read now: ${what}`, {
     advice: "Read each file once, when it comes; open the archive again to read it again.",
   });
 }
@@ -188,18 +188,18 @@ function checkRange(
   exported: ExportedRange | undefined,
 ): void {
   if (name.fromBlock > name.toBlock) {
-    throw corrupt(`the range in the name ${shown(fileName)} is reversed`);
+    throw corrupt(`the range in the name ${nameText(fileName)} is reversed`);
   }
   if (before !== undefined && (name.chainId !== before.chainId || name.table !== before.table)) {
-    throw refused(`${shown(fileName)} is of another table or chain than the file before it`);
+    throw refused(`${nameText(fileName)} is of another table or chain than the file before it`);
   }
   if (before !== undefined && name.fromBlock !== before.toBlock + 1n) {
     throw corrupt(
-      `${shown(fileName)} begins at block ${name.fromBlock}, but the file before it ends at block ${before.toBlock}`,
+      `${nameText(fileName)} begins at block ${name.fromBlock}, but the file before it ends at block ${before.toBlock}`,
     );
   }
   if (exported !== undefined && name.table !== exported.table) {
-    throw corrupt(`${shown(fileName)} is of the table ${name.table}, but ${exported.table} was asked for`);
+    throw corrupt(`${nameText(fileName)} is of the table ${name.table}, but ${exported.table} was asked for`);
   }
   if (exported !== undefined && before === undefined && name.fromBlock !== exported.fromBlock) {
     throw corrupt(

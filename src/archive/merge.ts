@@ -1,9 +1,9 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
-import { corrupt, shown } from "../zip/archive-error.js";
-import { storedEntries } from "../zip/entries.js";
+import { corrupt, nameText } from "../zip/archive-error.js";
 import { openFile } from "../zip/file.js";
 import { writeArchiveFiles } from "../zip/write.js";
+import { archiveEntries } from "./entries.js";
 import { csvHeads } from "./files.js";
 import { archiveName, csvName, type ExportName } from "./names.js";
 import { type SavedArchive, saveArchive } from "./save.js";
@@ -67,13 +67,13 @@ export async function mergeArchives(
 async function partsOf(path: string, signal: AbortSignal | undefined): Promise<Part[]> {
   await using file = await openFile(path);
   if (file.archive === undefined) {
-    throw cannot(`${shown(path)} is no file`, "Save it to a file first: archives are read more than once.");
+    throw cannot(`${nameText(path)} is no file`, "Save it to a file first: archives are read more than once.");
   }
-  const heads = await csvHeads(storedEntries(file.archive, { limits: LIMITS, signal }), {});
+  const heads = await csvHeads(archiveEntries(file.archive, { limits: LIMITS, signal }), {});
   return heads.map(({ entry, name, columns }) => {
     if (name === undefined) {
       throw cannot(
-        `the name of ${shown(entry.name)} in ${shown(path)} does not say its table and blocks`,
+        `the name of ${nameText(entry.name)} in ${nameText(path)} does not say its table and blocks`,
         "Only files with names by the specification, 4.1, can be merged.",
       );
     }
@@ -88,12 +88,12 @@ function checkAdjacent(parts: readonly Part[]): void {
   for (const [index, { fileName, name }] of parts.entries()) {
     const before = parts[index - 1];
     if (name.fromBlock > name.toBlock) {
-      throw cannot(`the range of ${shown(fileName)} is reversed`, "Export it again.");
+      throw cannot(`the range of ${nameText(fileName)} is reversed`, "Export it again.");
     }
     if (before === undefined) {
       continue;
     }
-    const both = `${shown(before.fileName)} and ${shown(fileName)}`;
+    const both = `${nameText(before.fileName)} and ${nameText(fileName)}`;
     if (name.chainId !== before.name.chainId) {
       throw cannot(`${both} are of different chains`, "Give archives of one chain.");
     }
@@ -121,7 +121,7 @@ function groupsOf(parts: readonly Part[]): Group[] {
       groups.push({ parts: [part], schemaVersion });
       continue;
     }
-    const both = `${shown(before.fileName)} and ${shown(part.fileName)}`;
+    const both = `${nameText(before.fileName)} and ${nameText(part.fileName)}`;
     const same = sameColumns(before.columns, part.columns);
     if (schemaVersion === undefined || group.schemaVersion === undefined || schemaVersion === group.schemaVersion) {
       if (!same) {
@@ -162,7 +162,7 @@ async function* contentOf(
     let found = false;
     for await (const entry of file.archive === undefined
       ? []
-      : storedEntries(file.archive, { limits: LIMITS, signal })) {
+      : archiveEntries(file.archive, { limits: LIMITS, signal })) {
       if (entry.name === part.fileName) {
         found = true;
         yield* checkedRows(entry.content(), part, index > 0);
@@ -213,7 +213,7 @@ function sameColumns(a: readonly string[], b: readonly string[]): boolean {
 }
 
 function changed({ path, fileName }: Part) {
-  return corrupt(`${shown(fileName)} in ${shown(path)} was changed while it was read`);
+  return corrupt(`${nameText(fileName)} in ${nameText(path)} was changed while it was read`);
 }
 
 function cannot(why: string, advice: string): RequestError {

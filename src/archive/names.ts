@@ -1,3 +1,4 @@
+import { parse as parseContentDisposition } from "content-disposition";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
 
 /** What the name of an archive or CSV file says (specification, 4.1). */
@@ -72,4 +73,31 @@ function parse(name: string, extension: string): ExportName | undefined {
     return undefined;
   }
   return { chainId, table, ...(schemaVersion === undefined ? {} : { schemaVersion }), fromBlock, toBlock };
+}
+
+/** What was exported. */
+export interface ExportedRange {
+  readonly table: TableName;
+  readonly fromBlock: bigint;
+  readonly toBlock: bigint;
+}
+
+/**
+ * The name to save an archive under: the node's, from `content-disposition`, where that is the plain name of an archive of
+ * this table and range; else one made of what was asked for, with `network` in the chain's place.
+ */
+export function fileNameFor(header: Headers, exported: ExportedRange): string {
+  const given = givenName(header.get("content-disposition"));
+  const name = given === undefined ? undefined : parseArchiveName(given);
+  const fits =
+    name?.table === exported.table && name.fromBlock === exported.fromBlock && name.toBlock === exported.toBlock;
+  return given !== undefined && fits ? given : archiveName({ chainId: "network", ...exported });
+}
+
+function givenName(header: string | null): string | undefined {
+  try {
+    return header === null ? undefined : parseContentDisposition(header).parameters["filename"];
+  } catch {
+    return undefined; // Not a content-disposition at all.
+  }
 }

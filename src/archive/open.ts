@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type JSZip from "jszip";
 import { batchRecords, type CsvBatch, type CsvRecord } from "../csv/index.js";
-import { storedEntries, streamedEntries } from "../zip/entries.js";
-import { type ArchiveSource, readSource, type Stored } from "../zip/file.js";
+import { type ArchiveSource, readSource, type Seekable } from "../zip/file.js";
+import { archiveEntries, arrivingEntries } from "./entries.js";
 import { type ArchiveFile, csvFiles, csvHeads, type FileOptions } from "./files.js";
 import { saveArchive } from "./save.js";
 import { zipInMemory } from "./to-zip.js";
@@ -72,13 +72,13 @@ const TIB = 1024 ** 4;
 export function openArchive(source: ArchiveSource, options: ArchiveOptions = {}): Archive {
   const { signal, onClose, maxSize = TIB, maxRatio = 1100, ...fileOptions } = options;
   const reading = { limits: { maxSize, maxRatio }, signal };
-  const stored = (archive: Stored) => csvFiles(storedEntries(archive, reading), fileOptions);
+  const stored = (archive: Seekable) => csvFiles(archiveEntries(archive, reading), fileOptions);
   const streamed = (stream: AsyncIterable<Uint8Array>) =>
-    csvFiles(streamedEntries(stream, { ...reading, onClose }), fileOptions);
+    csvFiles(arrivingEntries(stream, { ...reading, onClose }), fileOptions);
   const files = () => readSource(source, stored, streamed);
 
-  async function* united(archive: Stored): AsyncGenerator<CsvRecord, void, undefined> {
-    const heads = await csvHeads(storedEntries(archive, reading), fileOptions);
+  async function* united(archive: Seekable): AsyncGenerator<CsvRecord, void, undefined> {
+    const heads = await csvHeads(archiveEntries(archive, reading), fileOptions);
     const columns = new Set(heads.flatMap((head) => head.columns));
     yield* batchRecords(batchesOf(stored(archive)), [...columns]);
   }
@@ -87,7 +87,7 @@ export function openArchive(source: ArchiveSource, options: ArchiveOptions = {})
     files,
     rows: ({ columns = "own" } = {}) =>
       columns === "union"
-        ? readSource(source, united, (stream) => spooled(stream, (path) => readSource(path, united, notStored)))
+        ? readSource(source, united, (stream) => spooled(stream, (path) => readSource(path, united, notASeekable)))
         : batchRecords(batchesOf(files())),
     toZip: () =>
       zipInMemory(
@@ -107,7 +107,7 @@ async function* batchesOf(files: AsyncIterable<ArchiveFile>): AsyncGenerator<Csv
   }
 }
 
-async function* notStored(): AsyncGenerator<never, void, undefined> {
+async function* notASeekable(): AsyncGenerator<never, void, undefined> {
   // The temporary file is a file.
 }
 

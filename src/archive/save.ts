@@ -3,7 +3,7 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "nod
 import { basename, dirname, join, resolve } from "node:path";
 import { fileError } from "../errors/file-error.js";
 import type { TradewireError } from "../errors/index.js";
-import { type ArchiveEntry, listEntries } from "./index.js";
+import { type ArchiveEntry, listEntries } from "../zip/file.js";
 
 /** Bytes are gathered up to this many before they are written. */
 const WRITE_SIZE = 1024 * 1024;

@@ -2,8 +2,8 @@ import { Code } from "@connectrpc/connect";
 import JSZip from "jszip";
 import { ProtocolError } from "../errors/index.js";
 import { corrupt } from "../zip/archive-error.js";
-import { storedEntries } from "../zip/entries.js";
 import { inMemory } from "../zip/file.js";
+import { archiveEntries } from "./entries.js";
 
 /** How much of memory an archive may take. */
 export interface MemoryLimits {
@@ -36,7 +36,7 @@ export async function zipInMemory(
     }
   }
   const bytes = Buffer.concat(pieces);
-  for await (const entry of storedEntries(inMemory(bytes), { limits: { maxSize, maxRatio }, signal })) {
+  for await (const entry of archiveEntries(inMemory(bytes), { limits: { maxSize, maxRatio }, signal })) {
     for await (const _ of entry.content()) {
       // Only checked.
     }

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import type { ArchiveFile } from "../archive/index.js";
+import type { ArchiveFile } from "../archive/files.js";
 import { nullStringOf } from "../csv/format.js";
 import type { CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
@@ -8,14 +8,14 @@ import { createRowFormat, type RowFormatName } from "./row-format.js";
 import { wholeNumber } from "./whole-number.js";
 
 /** The options that say which rows are printed, and how. */
-export interface RowOptions {
+export interface PrintRowsOptions {
   readonly columns?: readonly string[];
   readonly limit?: number;
   readonly null?: string;
 }
 
 /** The command-line options that say which rows are printed, and how; that of the format is the command's own. */
-export function rowOptions(): Option[] {
+export function printRowsOptions(): Option[] {
   return [
     new Option("--columns <names>", "the columns to print, in this order, separated by commas").argParser((text) =>
       text.split(","),
@@ -30,7 +30,7 @@ export function rowOptions(): Option[] {
  *
  * @throws {@link RequestError} where they do not fit the format or each other
  */
-export function checkRowOptions({ columns = [], null: nullText }: RowOptions, format: RowFormatName): void {
+export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: RowFormatName): void {
   if (columns.includes("") || new Set(columns).size < columns.length) {
     throw new RequestError(`--columns ${columns.join(",")} names a column twice, or none between two commas`, {
       advice: "Name each column once, separated by commas.",
@@ -60,7 +60,7 @@ const WRITE_SIZE = 64 * 1024;
  */
 export async function printRows(
   files: AsyncIterable<ArchiveFile>,
-  options: RowOptions & { readonly format: RowFormatName },
+  options: PrintRowsOptions & { readonly format: RowFormatName },
   context: Pick<CommandContext, "out" | "signal">,
   allColumns?: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {

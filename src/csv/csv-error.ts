@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
 
 /** A place in a file, counted from 1: `line` as a text editor counts (line feeds), `field` within its row. */
 export interface Place {
@@ -8,73 +9,73 @@ export interface Place {
 }
 
 /** What is wrong at a place, and what was expected there. */
-export interface Problem {
+export interface CsvMistake {
   readonly what: string;
   readonly expected: string;
   readonly code?: Code;
 }
 
-export const quoteInPlainField: Problem = {
+export const quoteInPlainField: CsvMistake = {
   what: "a quote inside an unquoted field",
   expected: "A value that contains a quote is wrapped in quotes, and each quote inside it is doubled.",
 };
 
-export const textAfterQuote: Problem = {
+export const textAfterQuote: CsvMistake = {
   what: "text after a closing quote",
   expected: "Expected a comma or a line end; a quote that belongs to the value is doubled.",
 };
 
-export const loneCarriageReturn: Problem = {
+export const loneCarriageReturn: CsvMistake = {
   what: "a carriage return without a line feed",
   expected: "Rows end with LF or CRLF; a value that contains a carriage return is wrapped in quotes.",
 };
 
-export const notUtf8: Problem = {
+export const notUtf8: CsvMistake = {
   what: "bytes that are not UTF-8",
   expected: "Expected text in UTF-8: the file was damaged, or written in another encoding.",
 };
 
-export const noHeader: Problem = {
+export const noHeader: CsvMistake = {
   what: "the file is empty",
   expected: "Expected at least a header row that names the columns.",
 };
 
-export const emptyName: Problem = {
+export const emptyName: CsvMistake = {
   what: "a column without a name",
   expected: "Expected a header row that names every column.",
 };
 
-export const duplicateName: Problem = {
+export const duplicateName: CsvMistake = {
   what: "a second column of this name",
   expected: "Expected every name in the header row to be different.",
 };
 
-export const cutInQuotes: Problem = {
+export const cutInQuotes: CsvMistake = {
   what: "the file ends inside the quoted field that begins here",
   expected: "Expected a closing quote: the file was cut. Get it again.",
 };
 
-export const cutInRow: Problem = {
+export const cutInRow: CsvMistake = {
   what: "the file ends in the middle of a row",
   expected:
     'Expected a line end after the last row too: the file was cut. Get it again, or, if its writer leaves out the last line end, decode with finalNewline: "optional".',
 };
 
-export function tooFewFields(found: number, width: number): Problem {
+export function tooFewFields(found: number, width: number): CsvMistake {
   return {
     what: `the row ends after ${found} of ${width} fields`,
     expected: "Expected as many fields as the header row names columns.",
   };
 }
 
-export function tooManyFields(width: number): Problem {
+export function tooManyFields(width: number): CsvMistake {
   return {
     what: `the row goes on after ${width} ${width === 1 ? "field" : "fields"}`,
     expected: "Expected as many fields as the header row names columns.",
   };
 }
 
-export function rowTooLong(maxRowBytes: number): Problem {
+export function rowTooLong(maxRowBytes: number): CsvMistake {
   return {
     what: `the row is longer than ${maxRowBytes} bytes`,
     expected: "Raise maxRowBytes if rows of this size are right; otherwise a quote is missing further up.",
@@ -87,17 +88,12 @@ export function csvError(
   name: string,
   { line, field }: Place,
   columns: readonly string[] | undefined,
-  { what, expected, code }: Problem,
+  { what, expected, code }: CsvMistake,
 ): ProtocolError {
   const column = columns?.[field - 1];
-  const named = column === undefined ? "" : ` (column ${shown(column)})`;
+  const named = column === undefined ? "" : ` (column ${quoted(column)})`;
   return new ProtocolError(`${name}, line ${line}, field ${field}${named}: ${what}`, {
     advice: expected,
     ...(code === undefined ? {} : { code }),
   });
-}
-
-/** A column's name on one line, and no longer than a line should be. */
-function shown(column: string): string {
-  return JSON.stringify(column.length > 80 ? `${column.slice(0, 80)}…` : column);
 }

@@ -1,5 +1,6 @@
 import { createCarry } from "./carry.js";
 import {
+  type CsvMistake,
   csvError,
   cutInQuotes,
   cutInRow,
@@ -7,7 +8,6 @@ import {
   emptyName,
   noHeader,
   notUtf8,
-  type Problem,
   rowTooLong,
 } from "./csv-error.js";
 import type { CsvRow } from "./format.js";
@@ -65,7 +65,7 @@ export function createReader({ name, nullString, maxRowBytes, finalNewline }: Re
   }
 
   /** Throws what is wrong with `bytes`, which begin with a row and do not hold its end: a mistake in them, else that. */
-  function* refuse(bytes: Buffer, problem: (stop: Stop) => Problem): Generator<CsvBatch, never, undefined> {
+  function* refuse(bytes: Buffer, problem: (stop: Stop) => CsvMistake): Generator<CsvBatch, never, undefined> {
     const { text, valid } = textOf(bytes);
     const stop = (yield* batchAt(cursorOf(text, line))) ?? { line, field: 1 };
     throw csvError(name, stop, columns, valid ? problem(stop) : notUtf8);

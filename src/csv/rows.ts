@@ -1,7 +1,7 @@
 import {
+  type CsvMistake,
   loneCarriageReturn,
   type Place,
-  type Problem,
   quoteInPlainField,
   textAfterQuote,
   tooFewFields,
@@ -33,7 +33,7 @@ export interface Cursor {
 
 /** Why reading stopped before the end of the text: a problem, or, without one, the text ends inside a row. */
 export interface Stop extends Place {
-  readonly problem?: Problem;
+  readonly problem?: CsvMistake;
   /** Whether the text ends inside a quoted field; the place is then the field's opening quote. */
   readonly quoted?: boolean;
 }

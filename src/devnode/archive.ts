@@ -1,12 +1,12 @@
-import { writeArchiveFiles } from "../archive/index.js";
 import { csvName } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
 import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
+import { writeArchiveFiles } from "../zip/write.js";
 import type { Database, Segment } from "./database.js";
 
 /** What to export. */
-export interface ArchiveOptions {
+export interface WriteArchiveOptions {
   /** Identifier of the chain, for the names of the CSV files. */
   readonly chainId: string;
   readonly table: TableName;
@@ -28,7 +28,10 @@ export const partSize = 1024 * 1024;
  * @returns the bytes in parts of {@link partSize}
  * @throws RequestError when the range is not made of whole segments
  */
-export async function* writeArchive(database: Database, options: ArchiveOptions): AsyncGenerator<Uint8Array, void> {
+export async function* writeArchive(
+  database: Database,
+  options: WriteArchiveOptions,
+): AsyncGenerator<Uint8Array, void> {
   const range = checkRange(await database.listSegments(), options);
   if (!range.valid) {
     throw new RequestError(`${range.problem}; ${nearestText(range.nearest)}`, {
@@ -45,7 +48,7 @@ export async function* writeArchive(database: Database, options: ArchiveOptions)
 
 function fileName(
   { fromBlock, toBlock, databaseVersion }: ReturnType<typeof schemaSpans>[number],
-  { chainId, table }: ArchiveOptions,
+  { chainId, table }: WriteArchiveOptions,
   crossing: boolean,
 ): string {
   return csvName({ chainId, table, schemaVersion: crossing ? databaseVersion : undefined, fromBlock, toBlock });

@@ -10,7 +10,7 @@ import { knownTypes } from "../json/any.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import { applyStopOrders } from "./core/apply-stop-orders.js";
 import { readSpamRules } from "./core/blocks.js";
-import { createChain } from "./core/chain.js";
+import { createLocalChain } from "./core/chain.js";
 import { coreService } from "./core/service.js";
 import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
@@ -78,7 +78,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   }
   const database = await openDatabase({ chainId, segments, blocksPerSegment });
   const rules = await readSpamRules(database.pg);
-  const chain = createChain({
+  const chain = createLocalChain({
     chainId,
     chainIdPrefix,
     height: BigInt(segments) * BigInt(blocksPerSegment),

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { ProtocolError } from "./index.js";
+import { ProtocolError } from "./errors.js";
 
 /** What can be wrong with an answer whatever it came over, so that it is told in the same words over every transport. */
 export interface BrokenAnswer {

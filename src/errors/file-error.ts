@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { FileError } from "./index.js";
+import { FileError } from "./errors.js";
 
 /** The error of a failed operation on a file or folder. */
 export function fileError(reason: unknown, path: string): FileError {

@@ -1,11 +1,10 @@
-import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { brokenAnswer, notOfTheInterface } from "../errors/broken-answer.js";
 import { NodeError, ProtocolError } from "../errors/index.js";
 import { isTypeUrl } from "../json/any.js";
-import { readErrorObject } from "../json/envelope.js";
-import { decodeUtf8, isJsonObject } from "../json/values.js";
-import { type ArchiveEnd, createArchiveEnd } from "../zip/end.js";
+import { errorBehind } from "../json/envelope.js";
+
+import { checkEnd, createArchiveEnd } from "../zip/end.js";
 import type { ExportChunk, ExportResult } from "./chunks.js";
 
 /** The media type of an export's body (specification, 4.1). */
@@ -59,24 +58,7 @@ export async function* assemble(
       "Check the node; it ended the export with no data.",
     );
   }
-  checkEnd(end);
-}
-
-/**
- * Check how a stream ended that held an archive and was watched for the archive's end.
- *
- * @throws {@link NodeError} where an error object follows the archive, or stands where it broke off
- * @throws {@link ProtocolError} where the archive has not ended, or something else follows it
- */
-export function checkEnd(end: ArchiveEnd): void {
-  try {
-    end.finish();
-  } catch (reason) {
-    throw errorAtTheEnd(end.recent(), reason) ?? reason;
-  }
-  if (end.trailingSize > 0) {
-    throw trailingError(end.trailing(), end.trailingSize);
-  }
+  checkEnd(end, errorBehind);
 }
 
 function checkContentType({ contentType, data }: ExportResult, number: number): void {
@@ -128,36 +110,6 @@ function beginning(data: Uint8Array): string {
 
 function quote(data: Uint8Array, length: number): string {
   return JSON.stringify(Buffer.from(data.subarray(0, length)).toString("latin1"));
-}
-
-/** What stands behind the archive: the error object of a gateway that had failed too late to say so, or it is unknown. */
-function trailingError(trailing: Uint8Array, size: number): NodeError | ProtocolError {
-  const json = parse(trailing);
-  if (isJsonObject(json) && isJsonObject(json["error"])) {
-    return new NodeError(readErrorObject(json["error"]));
-  }
-  const bytes = size === 1 ? "1 byte follows" : `${size} bytes follow`;
-  return broken(
-    `${bytes} the archive's end: ${quote(trailing, 60)}`,
-    "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it mended.",
-  );
-}
-
-/** The error object that stands behind an archive which did not end: a gateway appends it wherever the archive stopped. */
-function errorAtTheEnd(recent: Uint8Array, cause: unknown): NodeError | undefined {
-  const bytes = Buffer.from(recent);
-  const json = parse(bytes.subarray(Math.max(bytes.lastIndexOf('{"error":'), 0)));
-  return isJsonObject(json) && isJsonObject(json["error"])
-    ? new NodeError(readErrorObject(json["error"]), cause)
-    : undefined;
-}
-
-function parse(bytes: Uint8Array): JsonValue | undefined {
-  try {
-    return JSON.parse(decodeUtf8(bytes)) as JsonValue;
-  } catch {
-    return undefined; // Not JSON: the caller says what it is.
-  }
 }
 
 function broken(summary: string, advice: string, code = Code.DataLoss): ProtocolError {

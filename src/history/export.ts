@@ -1,9 +1,12 @@
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type JSZip from "jszip";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
-import { type ExportedRange, fileNameFor } from "../archive/file-name.js";
-import { type Archive, type ArchiveFile, openArchive, type RowOptions, zipInMemory } from "../archive/index.js";
+import type { ArchiveFile } from "../archive/files.js";
+import { type ExportedRange, fileNameFor } from "../archive/names.js";
+import type { RowOptions } from "../archive/open.js";
+import { type Archive, openArchive } from "../archive/open.js";
 import { type SavedArchive, saveArchive } from "../archive/save.js";
+import { zipInMemory } from "../archive/to-zip.js";
 import type { CsvRecord } from "../csv/index.js";
 import { NodeError, type TypedObject } from "../errors/index.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";

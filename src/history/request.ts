@@ -1,5 +1,5 @@
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { ExportedRange } from "../archive/file-name.js";
+import type { ExportedRange } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
 import { isTableName, type TableName, tableName, tableNames } from "../schema/tables.js";
 import {

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
 
 const AGAIN = "Export again; if it persists, tell who runs the node.";
 
@@ -20,7 +21,20 @@ export function tooLarge(what: string, advice: string): ProtocolError {
   return new ProtocolError(`the archive is too large: ${what}`, { code: Code.ResourceExhausted, advice });
 }
 
-/** A name of the archive's, for a message: on one line and no longer than a line should be. */
-export function shown(name: string): string {
-  return JSON.stringify(name.length > 120 ? `${name.slice(0, 120)}…` : name);
+/** The error for an archive of which the end is missing. */
+export function truncated(size: number): ProtocolError {
+  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
+    advice:
+      "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
+  });
+}
+
+/** A name of the archive's, for a message. */
+export function nameText(name: string): string {
+  return quoted(name, 120);
+}
+
+/** A CRC-32 for a message, as ZIP tools write it. */
+export function crcText(crc: number): string {
+  return crc.toString(16).padStart(8, "0");
 }

@@ -1,13 +1,19 @@
 import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
 import { TradewireError } from "../errors/index.js";
-import { corrupt, shown, tooLarge } from "./archive-error.js";
-import { checkName, type Measures, type Method, readMethod } from "./records.js";
+import { corrupt, nameText, tooLarge } from "./archive-error.js";
+import {
+  checkName,
+  END_RECORD,
+  END_RECORD_SIZE,
+  type Measures,
+  type Method,
+  readMethod,
+  ZIP64_END_RECORD,
+  ZIP64_END_RECORD_SIZE,
+  ZIP64_LOCATOR,
+  ZIP64_LOCATOR_SIZE,
+} from "./records.js";
 
-export const END_RECORD = 0x06054b50;
-const END_RECORD_SIZE = 22;
-const ZIP64_END_RECORD = 0x06064b50;
-const ZIP64_LOCATOR = 0x07064b50;
-const ZIP64_LOCATOR_SIZE = 20;
 /** No export has as many schema versions; an archive with more files is made to fill memory. */
 const MAX_FILES = 65_535;
 /** A comment, ZIP64's records and what may extend them. */
@@ -95,7 +101,7 @@ async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> 
   for await (const entry of zip.eachEntry()) {
     const listed = listedEntry(entry);
     if (names.has(listed.name)) {
-      throw corrupt(`it holds ${shown(listed.name)} twice`);
+      throw corrupt(`it holds ${nameText(listed.name)} twice`);
     }
     names.add(listed.name);
     entries.push(listed);
@@ -127,7 +133,7 @@ function checkEndRecords(records: Buffer, directory: { start: number; end: numbe
   const { start, end, count } = directory;
   let at = 0;
   let wide: Buffer | undefined;
-  if (records.length >= 56 && records.readUInt32LE(0) === ZIP64_END_RECORD) {
+  if (records.length >= ZIP64_END_RECORD_SIZE && records.readUInt32LE(0) === ZIP64_END_RECORD) {
     const size = records.readBigUInt64LE(4) + 12n;
     at = size < BigInt(records.length) ? Number(size) + ZIP64_LOCATOR_SIZE : records.length;
     wide = records;

@@ -1,11 +1,15 @@
-import { ProtocolError } from "../errors/index.js";
+import { ProtocolError, type TradewireError } from "../errors/index.js";
+import { truncated } from "./archive-error.js";
+import {
+  END_RECORD,
+  END_RECORD_SIZE,
+  signatureBytes,
+  ZIP64_END_RECORD,
+  ZIP64_END_RECORD_SIZE,
+  ZIP64_LOCATOR,
+  ZIP64_LOCATOR_SIZE,
+} from "./records.js";
 
-const END_RECORD = Buffer.from([0x50, 0x4b, 0x05, 0x06]);
-const END_RECORD_SIZE = 22;
-const ZIP64_LOCATOR = 0x07064b50;
-const ZIP64_LOCATOR_SIZE = 20;
-const ZIP64_END_RECORD = Buffer.from([0x50, 0x4b, 0x06, 0x06]);
-const ZIP64_END_RECORD_SIZE = 56;
 /** How far back a record is looked for that belongs to the one just found, and an error object at the end of the stream. */
 const LOOK_BACK = 16 * 1024;
 /** How much of what follows an archive is kept: an error object is no longer. */
@@ -51,7 +55,11 @@ export function createArchiveEnd(): ArchiveEnd {
 
   /** Look for the end record where it would be whole. */
   function search(view: Buffer, viewStart: number, from: number): void {
-    for (let at = view.indexOf(END_RECORD, from); at !== -1; at = view.indexOf(END_RECORD, at + 1)) {
+    for (
+      let at = view.indexOf(signatureBytes(END_RECORD), from);
+      at !== -1;
+      at = view.indexOf(signatureBytes(END_RECORD), at + 1)
+    ) {
       if (at + END_RECORD_SIZE > view.length) {
         return;
       }
@@ -103,7 +111,7 @@ export function createArchiveEnd(): ArchiveEnd {
       if (end === undefined && misplaced !== undefined && position <= misplaced.end + LINE_END_SIZE) {
         const added = misplaced.start - misplaced.expectedStart;
         if (added > 0) {
-          throw corrupt(position, added);
+          throw bytesAdded(position, added);
         }
       }
       throw truncated(position);
@@ -135,7 +143,7 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   if (locator < ZIP64_END_RECORD_SIZE || view.readUInt32LE(locator) !== ZIP64_LOCATOR) {
     return undefined;
   }
-  const record = view.lastIndexOf(ZIP64_END_RECORD, locator - ZIP64_END_RECORD_SIZE);
+  const record = view.lastIndexOf(signatureBytes(ZIP64_END_RECORD), locator - ZIP64_END_RECORD_SIZE);
   const recordStart = view.readBigUInt64LE(locator + 8);
   if (record === -1 || view.readBigUInt64LE(record + 40) + view.readBigUInt64LE(record + 48) !== recordStart) {
     return undefined;
@@ -144,17 +152,43 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   return Number(recordStart + 12n + view.readBigUInt64LE(record + 4)) + ZIP64_LOCATOR_SIZE;
 }
 
-/** The error for an archive of which the end is missing. */
-export function truncated(size: number): ProtocolError {
-  return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
+/**
+ * Reads the error that a server put behind an archive, or in the place where it broke off.
+ *
+ * @param bytes what stands there, the last of the stream
+ * @returns the error; `undefined` where there is none
+ */
+export type ErrorBehind = (bytes: Uint8Array) => TradewireError | undefined;
+
+/**
+ * Check how a stream ended that held an archive and was watched for the archive's end.
+ *
+ * @throws what `errorBehind` finds behind the archive, or where it broke off
+ * @throws {@link ProtocolError} where the archive has not ended, or something else follows it
+ */
+export function checkEnd(end: ArchiveEnd, errorBehind?: ErrorBehind): void {
+  try {
+    end.finish();
+  } catch (reason) {
+    throw errorBehind?.(end.recent()) ?? reason;
+  }
+  if (end.trailingSize > 0) {
+    throw errorBehind?.(end.trailing()) ?? followed(end.trailing(), end.trailingSize);
+  }
+}
+
+function followed(trailing: Uint8Array, size: number): ProtocolError {
+  const bytes = size === 1 ? "1 byte follows" : `${size} bytes follow`;
+  const quote = JSON.stringify(Buffer.from(trailing.subarray(0, 60)).toString("latin1"));
+  return new ProtocolError(`${bytes} the archive's end: ${quote}`, {
     advice:
-      "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
+      "The archive may lack rows. A gateway that adds a line feed after each chunk does this; use gRPC, or have it mended.",
   });
 }
 
-function corrupt(size: number, inserted: number): ProtocolError {
+function bytesAdded(size: number, added: number): ProtocolError {
   return new ProtocolError(
-    `the archive is corrupt: in its ${size} bytes ${inserted} more stand before its end record than its directory says`,
+    `the archive is corrupt: in its ${size} bytes ${added} more stand before its end record than its directory says`,
     {
       advice:
         "Something on the way adds bytes; a gateway that adds a line feed after each chunk does. Use gRPC, or have it mended.",

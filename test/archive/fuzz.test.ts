@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { decodeCsv } from "../../src/csv/index.js";
-import { TradewireError } from "../../src/index.js";
+import { TradewireError } from "../../src/errors/index.js";
 import { type ArchiveOutcome, archiveOutcome, streamOf } from "../support/archive-outcome.js";
 import { zipOf } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";

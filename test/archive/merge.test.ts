@@ -3,7 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { mergeArchives, openArchive, ProtocolError, RequestError } from "../../src/index.js";
+import { mergeArchives } from "../../src/archive/merge.js";
+import { openArchive } from "../../src/archive/open.js";
+import { ProtocolError, RequestError } from "../../src/errors/index.js";
 import { archiveOutcome } from "../support/archive-outcome.js";
 import { zipOf } from "../support/archives.js";
 import { rawZip } from "../support/raw-zip.js";

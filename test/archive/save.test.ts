@@ -5,7 +5,7 @@ import { isAbsolute, join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
-import { fileNameFor } from "../../src/archive/file-name.js";
+import { fileNameFor } from "../../src/archive/names.js";
 import { type SaveTarget, saveArchive } from "../../src/archive/save.js";
 import { FileError, ProtocolError } from "../../src/errors/index.js";
 import { csvZip, cutEvery, noise, zipOf } from "../support/archives.js";

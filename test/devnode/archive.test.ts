@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
-import { type ArchiveOptions, partSize, writeArchive } from "../../src/devnode/archive.js";
+import { type WriteArchiveOptions, partSize, writeArchive } from "../../src/devnode/archive.js";
 import { type Database, openDatabase } from "../../src/devnode/database.js";
 import { RequestError } from "../../src/errors/index.js";
 import { tableNames } from "../../src/schema/tables.js";
 
 const chainId = "devnode-1";
-const whole: ArchiveOptions = { chainId, table: "trades", fromBlock: 1n, toBlock: 5000n };
+const whole: WriteArchiveOptions = { chainId, table: "trades", fromBlock: 1n, toBlock: 5000n };
 
 let database: Database;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-async function parts(options: ArchiveOptions, from = database): Promise<Uint8Array[]> {
+async function parts(options: WriteArchiveOptions, from = database): Promise<Uint8Array[]> {
   const all = [];
   for await (const part of writeArchive(from, options)) {
     all.push(part);
@@ -26,7 +26,7 @@ async function parts(options: ArchiveOptions, from = database): Promise<Uint8Arr
   return all;
 }
 
-async function files(options: ArchiveOptions): Promise<Map<string, string>> {
+async function files(options: WriteArchiveOptions): Promise<Map<string, string>> {
   const zip = await JSZip.loadAsync(Buffer.concat(await parts(options)), { checkCRC32: true });
   const entries = Object.values(zip.files).map(
     async (file): Promise<[string, string]> => [file.name, await file.async("text")],
@@ -118,7 +118,7 @@ describe("writeArchive", () => {
   });
 
   it("makes the same bytes beside other exports", async () => {
-    const orders: ArchiveOptions = { ...whole, table: "orders" };
+    const orders: WriteArchiveOptions = { ...whole, table: "orders" };
     const [a, b] = await Promise.all([parts(whole), parts(orders)]);
     expect(Buffer.concat(a).equals(Buffer.concat(await parts(whole)))).toBe(true);
     expect(Buffer.concat(b).equals(Buffer.concat(await parts(orders)))).toBe(true);

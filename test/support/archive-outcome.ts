@@ -1,6 +1,8 @@
-import { type ArchiveOptions, type ArchiveSource, openArchive } from "../../src/archive/index.js";
+import type { ArchiveOptions } from "../../src/archive/open.js";
+import { openArchive } from "../../src/archive/open.js";
 import type { CsvRow } from "../../src/csv/index.js";
-import { TradewireError } from "../../src/index.js";
+import { TradewireError } from "../../src/errors/index.js";
+import type { ArchiveSource } from "../../src/zip/file.js";
 
 /** What became of reading an archive: its files, or the error. */
 export interface ArchiveOutcome {

@@ -11,11 +11,11 @@ import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { STANDARD } from "../input.js";
 import { type CommandContext, writeOut } from "../output.js";
-import { checkRowOptions, printRows, type RowOptions, rowOptions } from "../print-rows.js";
+import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
 
-interface ExportCommandOptions extends ClientOptions, RowOptions {
+interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly table: string;
   readonly fromBlock: bigint;
   readonly toBlock: bigint;
@@ -55,7 +55,7 @@ export function addExport(program: Command, context: CommandContext): void {
     )
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object");
-  for (const option of [...rowOptions(), ...clientOptions()]) {
+  for (const option of [...printRowsOptions(), ...clientOptions()]) {
     command.addOption(option);
   }
   command.action((options: ExportCommandOptions) => runExport(options, context));
@@ -103,7 +103,7 @@ function checkFormat({ format, out, force, json: asJson, ...rows }: ExportComman
       });
     }
   } else {
-    checkRowOptions(rows, format);
+    checkPrintRowsOptions(rows, format);
   }
   const toFile = format === "zip" && out !== STANDARD;
   if (!toFile && (force === true || asJson === true || (format !== "zip" && ![".", STANDARD].includes(out)))) {

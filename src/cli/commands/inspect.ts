@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { type ArchiveFile, openArchive } from "../../archive/index.js";
+import type { ArchiveFile } from "../../archive/files.js";
+import { openArchive } from "../../archive/open.js";
 import type { CsvRow } from "../../csv/index.js";
 import { TradewireError } from "../../errors/index.js";
 import { STANDARD, standardInput } from "../input.js";

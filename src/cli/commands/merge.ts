@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { mergeArchives } from "../../archive/index.js";
+import { mergeArchives } from "../../archive/merge.js";
 import { tellSaved } from "../archive-output.js";
 import type { CommandContext } from "../output.js";
 

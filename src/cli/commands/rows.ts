@@ -1,11 +1,12 @@
 import { type Command, Option } from "commander";
-import { archiveColumns, openArchive } from "../../archive/index.js";
+import { archiveColumns } from "../../archive/columns.js";
+import { openArchive } from "../../archive/open.js";
 import { STANDARD, standardInput } from "../input.js";
 import type { CommandContext } from "../output.js";
-import { checkRowOptions, printRows, type RowOptions, rowOptions } from "../print-rows.js";
+import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
 
-interface RowsCommandOptions extends RowOptions {
+interface RowsCommandOptions extends PrintRowsOptions {
   readonly format: RowFormatName;
 }
 
@@ -16,14 +17,14 @@ export function addRows(program: Command, context: CommandContext): void {
     .description("Print the rows of an archive, in order; NULL is told from the empty text.")
     .argument("<file>", "the archive, or - for standard input")
     .addOption(new Option("--format <name>", "how to print them").choices(rowFormats).default("jsonl"));
-  for (const option of rowOptions()) {
+  for (const option of printRowsOptions()) {
     command.addOption(option);
   }
   command.action((file: string, options: RowsCommandOptions) => runRows(file, options, context));
 }
 
 async function runRows(file: string, options: RowsCommandOptions, context: CommandContext): Promise<void> {
-  checkRowOptions(options, options.format);
+  checkPrintRowsOptions(options, options.format);
   const { signal } = context;
   if (file === STANDARD) {
     await printRows(openArchive(standardInput(context), { signal }).files(), options, context);

@@ -20,7 +20,7 @@ export interface Refusal {
 }
 
 /** What a chain is made with. */
-export interface ChainOptions {
+export interface LocalChainOptions {
   readonly chainId: string;
   readonly chainIdPrefix: ChainIdPrefix;
   /** Height of the last block there is. */
@@ -31,7 +31,7 @@ export interface ChainOptions {
 }
 
 /** A chain of one node: it checks transactions, keeps them in its mempool, and puts them into blocks. */
-export interface Chain {
+export interface LocalChain {
   readonly blocks: Blocks;
   /** Why a transaction would be refused; `undefined` where it would not. */
   check(tx: Transaction): Refusal | undefined;
@@ -54,7 +54,7 @@ interface Accepted {
 }
 
 /** Make a chain that goes on from a height. */
-export function createChain(options: ChainOptions): Chain {
+export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { rules } = options;
   const blocks = createBlocks(options.height, rules.pastBlocks);
   let mempool: ExecutedCommand[] = [];

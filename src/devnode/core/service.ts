@@ -2,10 +2,10 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
 import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { expectedDifficulty, type SpamRules } from "./blocks.js";
-import { type Chain, type Refusal, transactionHash } from "./chain.js";
+import { type LocalChain, type Refusal, transactionHash } from "./chain.js";
 
 /** Transactions, and what is needed to make them (specification, 4.2). */
-export function coreService(chain: Chain, chainId: string, rules: SpamRules): ServiceImpl<typeof CoreService> {
+export function coreService(chain: LocalChain, chainId: string, rules: SpamRules): ServiceImpl<typeof CoreService> {
   return {
     async submitTransaction({ tx, type }) {
       const transaction = required(tx);

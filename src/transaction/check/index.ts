@@ -1,14 +1,12 @@
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { Command } from "./command.js";
 import { orderAmendmentProblems, orderCancellationProblems, orderProblems } from "./order.js";
 import { marginModeProblems, otherProblems } from "./other.js";
 import { listProblems, type Problem } from "./problem.js";
 import { stopOrdersCancellationProblems, stopOrdersProblems } from "./stop-orders.js";
 
+export type { Command } from "./command.js";
 export type { Problem } from "./problem.js";
-
-/** A command of those that input data may hold. */
-export type Command = Extract<InputData["command"], { readonly case: string }>;
 
 /**
  * What is wrong with a command, by what can be told without the network's state; empty where nothing is.

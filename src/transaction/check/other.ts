@@ -8,7 +8,7 @@ import {
 } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { Vote_Value } from "../../../gen/vega/governance_pb.js";
 import { AccountType } from "../../../gen/vega/transfer_pb.js";
-import type { Command } from "./index.js";
+import type { Command } from "./command.js";
 import { known } from "./order.js";
 import {
   atMost,

@@ -1,3 +1,5 @@
+import { quoted } from "../../errors/quoted.js";
+
 /** What is wrong with a field. */
 export interface Problem {
   /** The field's path in Protobuf's JSON, such as `stopOrdersSubmission.risesAbove.orderSubmission.price`. */
@@ -38,7 +40,7 @@ export const identifier: Rule<string> = (value) => {
   if (value === "") {
     return "is required";
   }
-  return /^[0-9a-f]{64}$/i.test(value) ? undefined : `is ${shown(value)}, not 64 hex digits`;
+  return /^[0-9a-f]{64}$/i.test(value) ? undefined : `is ${quoted(value)}, not 64 hex digits`;
 };
 
 /** A price or an amount, scaled to decimal places that are the market's or asset's: digits, not all of them 0. */
@@ -47,14 +49,14 @@ export const positiveWhole: Rule<string> = (value) =>
 
 /** The same, where 0 will do. */
 export const whole: Rule<string> = (value) =>
-  /^\d+$/.test(value) ? undefined : `is ${shown(value)}, not an unsigned whole number`;
+  /^\d+$/.test(value) ? undefined : `is ${quoted(value)}, not an unsigned whole number`;
 
 /** A decimal number that is not negative. */
 export const decimal: Rule<string> = (value) => {
   if (value === "") {
     return "is required";
   }
-  return isDecimal(value) ? undefined : `is ${shown(value)}, not a decimal number from 0 on`;
+  return isDecimal(value) ? undefined : `is ${quoted(value)}, not a decimal number from 0 on`;
 };
 
 /** A decimal number between 0 and 1, neither of them. */
@@ -63,13 +65,13 @@ export const betweenZeroAndOne: Rule<string> = (value) =>
     ? "is required"
     : isDecimal(value) && !isZero(value) && /^0*\./.test(value)
       ? undefined
-      : `is ${shown(value)}, not a decimal number between 0 and 1, such as 0.01 for 1%`;
+      : `is ${quoted(value)}, not a decimal number between 0 and 1, such as 0.01 for 1%`;
 
 /** A decimal number above 0 and at most 1. */
 export const upToOne: Rule<string> = (value) =>
   /^0*1(\.0*)?$/.test(value) || betweenZeroAndOne(value) === undefined
     ? undefined
-    : `is ${shown(value)}, not a decimal number above 0 and at most 1`;
+    : `is ${quoted(value)}, not a decimal number above 0 and at most 1`;
 
 /** A value of an enumeration, other than its unspecified one. */
 export const specified: Rule<number> = (value) => (value === 0 ? "is required" : undefined);
@@ -97,9 +99,4 @@ function isDecimal(value: string): boolean {
 
 function isZero(value: string): boolean {
   return /^[0.]*$/.test(value);
-}
-
-/** A value as an error shows it. */
-function shown(value: string): string {
-  return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
 }

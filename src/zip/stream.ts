@@ -1,11 +1,17 @@
-import { checkEnd } from "../history/assemble.js";
-import { corrupt, shown, tooLarge } from "./archive-error.js";
-import { type ByteReader, type ByteReaderOptions, createByteReader } from "./byte-reader.js";
-import { checkMeasures, type Growth, type Limits, readContent } from "./content.js";
-import { type Directory, END_RECORD, type ListedEntry, readDirectory } from "./directory.js";
-import { createArchiveEnd, truncated } from "./end.js";
-import type { Stored } from "./file.js";
-import { CENTRAL_HEADER, LOCAL_HEADER, type LocalHeader, type Measures, readLocalHeader } from "./records.js";
+import { corrupt, nameText, tooLarge, truncated } from "./archive-error.js";
+import { type ByteReader, createByteReader } from "./byte-reader.js";
+import { checkMeasures, type Growth, readContent } from "./content.js";
+import { readDirectory } from "./directory.js";
+import { checkEnd, createArchiveEnd, type ErrorBehind } from "./end.js";
+import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.js";
+import {
+  CENTRAL_HEADER,
+  END_RECORD,
+  LOCAL_HEADER,
+  type LocalHeader,
+  type Measures,
+  readLocalHeader,
+} from "./records.js";
 
 /** The most that the directory and the end of a streamed archive may have: it is held in memory. */
 const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
@@ -13,78 +19,15 @@ const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
 /** How far a stream is read on after a mistake in it. */
 const MAX_DRAINED = 1024 * 1024;
 
-/** One file of an archive, before it is taken for CSV. */
-export interface Entry {
-  readonly name: string;
-  /** What is known of it: by the directory, or once its content has been read. */
-  readonly measures: Measures | undefined;
-  /** The content, checked; once. It must have been read to its end before the next entry is asked for. */
-  content(): AsyncGenerator<Buffer, void, undefined>;
-}
-
-/** What entries are read with. */
-export interface Reading extends ByteReaderOptions {
-  readonly limits: Limits;
-}
-
-/** The files of an archive that is stored, in the order in which they stand in it. The directory is checked before the first. */
-export async function* storedEntries(archive: Stored, reading: Reading): AsyncGenerator<Entry, void, undefined> {
-  const { entries, start } = await directoryOf(archive);
-  const growth: Growth = { size: 0 };
-  checkPlace(entries[0]?.offset ?? 0, 0);
-  for (const [index, listed] of entries.entries()) {
-    yield storedEntry(archive, listed, entries[index + 1]?.offset ?? start, { ...reading, growth });
-  }
-}
-
-/** The directory of an archive that is stored. */
-export async function directoryOf(archive: Stored): Promise<Directory> {
-  try {
-    return await readDirectory(archive);
-  } catch (reason) {
-    // What is wrong with it may be told more exactly by how it ends.
-    const end = createArchiveEnd();
-    for await (const bytes of archive.stream(0)) {
-      end.push(bytes);
-    }
-    checkEnd(end);
-    throw reason;
-  }
-}
-
-/** One file of an archive that is stored. It has to end at `end`. */
-function storedEntry(
-  archive: Stored,
-  listed: ListedEntry,
-  end: number,
-  { limits, growth, signal }: Reading & { readonly growth: Growth },
-): Entry {
-  return {
-    name: listed.name,
-    measures: listed,
-    async *content() {
-      const reader = createByteReader(archive.stream(listed.offset), { signal, position: listed.offset });
-      try {
-        const header = await readLocalHeader(reader);
-        checkHeader(header, listed);
-        yield* readContent(reader, header, listed, limits, growth);
-        checkPlace(end, reader.position);
-      } finally {
-        await reader.close();
-      }
-    },
-  };
-}
-
 /**
  * The files of an archive that arrives, in the order in which they do. The directory, which comes last, is held against them,
  * and the archive must end with it.
  */
 export async function* streamedEntries(
   source: AsyncIterable<Uint8Array>,
-  { limits, ...options }: Reading,
+  { limits, errorBehind, ...options }: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
-  const reader = createByteReader(ending(source), options);
+  const reader = createByteReader(ending(source, errorBehind), options);
   const growth: Growth = { size: 0 };
   const seen: { header: LocalHeader; measured: Measures }[] = [];
   const names = new Set<string>();
@@ -92,7 +35,7 @@ export async function* streamedEntries(
     while (await isSignature(reader, LOCAL_HEADER)) {
       const header = await readLocalHeader(reader);
       if (names.has(header.name)) {
-        throw corrupt(`it holds ${shown(header.name)} twice`);
+        throw corrupt(`it holds ${nameText(header.name)} twice`);
       }
       names.add(header.name);
       let measured: Measures | undefined;
@@ -151,7 +94,7 @@ async function checkRest(
   for (const [index, { header, measured }] of seen.entries()) {
     const listed = directory.entries[index];
     if (listed !== undefined) {
-      checkPlace(listed.offset, header.offset);
+      checkContiguous(listed.offset, header.offset);
       checkHeader(header, listed);
       checkMeasures(header.name, measured, listed);
     }
@@ -186,25 +129,15 @@ async function drain(reader: ByteReader): Promise<void> {
 }
 
 /** The bytes of the archive in a stream. The error for one that does not end well is that of an export. */
-async function* ending(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* ending(
+  source: AsyncIterable<Uint8Array>,
+  errorBehind: ErrorBehind | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const end = createArchiveEnd();
   for await (const bytes of source) {
     yield end.push(bytes);
   }
-  checkEnd(end);
-}
-
-function checkHeader(header: LocalHeader, listed: ListedEntry): void {
-  if (!header.rawName.equals(listed.rawName) || header.name !== listed.name || header.method !== listed.method) {
-    throw corrupt(`what stands before the content of ${shown(listed.name)} does not fit the directory`);
-  }
-}
-
-/** Without a gap and without an overlap, or something could hide between the files or in one. */
-function checkPlace(listed: number, actual: number): void {
-  if (listed !== actual) {
-    throw corrupt(`what begins at byte ${actual} should begin at ${listed} by the directory`);
-  }
+  checkEnd(end, errorBehind);
 }
 
 async function isSignature(reader: ByteReader, signature: number): Promise<boolean> {

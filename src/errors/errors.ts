@@ -1,0 +1,82 @@
+import { Code } from "@connectrpc/connect";
+import { codeName, type ErrorObject, TradewireError, type TradewireErrorOptions } from "./tradewire-error.js";
+
+/** What was asked for cannot be right, so it was not sent. */
+export class RequestError extends TradewireError {
+  constructor(summary: string, options: Omit<TradewireErrorOptions, "code">) {
+    super(summary, { code: Code.InvalidArgument, ...options });
+  }
+}
+
+/** The node, or something in front of it, answered with an error. */
+export class NodeError extends TradewireError {
+  /** The error object as the node gave it. */
+  readonly object: ErrorObject;
+
+  constructor(object: ErrorObject, cause?: unknown) {
+    const message = object.message.replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const said = message === "" ? ", without a message" : `: ${message}`;
+    super(`the node answered ${codeName(object.code)}${said}`, {
+      code: object.code,
+      advice: adviceFor(object.code),
+      details: object.details,
+      cause,
+    });
+    this.object = object;
+  }
+}
+
+/** The node could not be reached, or the connection was lost, or the time was up. */
+export class ConnectionError extends TradewireError {
+  /** Whether there was a connection. Where there was none, nothing of the call has left. */
+  readonly connected: boolean;
+
+  constructor(summary: string, options: TradewireErrorOptions & { readonly connected?: boolean }) {
+    super(summary, options);
+    this.connected = options.connected ?? true;
+  }
+}
+
+/** What arrived breaks the rules of the interface: a chunk, an archive, a CSV file, a response. */
+export class ProtocolError extends TradewireError {
+  constructor(summary: string, options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code }) {
+    super(summary, { code: Code.DataLoss, ...options });
+  }
+}
+
+/** A file or folder of this machine could not be read or written. */
+export class FileError extends TradewireError {}
+
+/** The caller gave up: its signal was aborted. */
+export class CanceledError extends TradewireError {
+  constructor(options: { readonly cause?: unknown } = {}) {
+    super("the call was canceled", {
+      code: Code.Canceled,
+      advice: "Nothing is wrong: the signal given to the call was aborted.",
+      cause: options.cause,
+    });
+  }
+}
+
+function adviceFor(code: Code): string {
+  switch (code) {
+    case Code.InvalidArgument:
+    case Code.OutOfRange:
+    case Code.FailedPrecondition:
+      return "Correct the request; the message and the details say what the node refuses.";
+    case Code.NotFound:
+      return "Check the name or identifier; the node does not hold it.";
+    case Code.Unauthenticated:
+    case Code.PermissionDenied:
+      return "Check the credentials that the node, or what stands in front of it, asks for.";
+    case Code.Unimplemented:
+      return "Check the URL and the node's version: this method is not offered there.";
+    case Code.ResourceExhausted:
+    case Code.Unavailable:
+    case Code.Aborted:
+    case Code.DeadlineExceeded:
+      return "Try again later; the node could not serve this now.";
+    default:
+      return "The failure is on the node's side; try again, then another node, and tell who runs it.";
+  }
+}

@@ -1,0 +1,85 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+
+/** An object of a type that it names itself: `@type` is a type URL, whose last segment is the type's full name. */
+export interface TypedObject {
+  readonly "@type": string;
+  readonly [field: string]: JsonValue;
+}
+
+/** The error object of the interface (specification, 7). */
+export interface ErrorObject {
+  /** The gRPC status code. */
+  readonly code: Code;
+  /** What went wrong, in the node's words; may be empty. */
+  readonly message: string;
+  /** Further facts: known types by their fields, unknown ones as they came. */
+  readonly details: readonly TypedObject[];
+}
+
+/** What every error of this library is made of. */
+export interface TradewireErrorOptions {
+  /** The gRPC status code that the failure stands for. */
+  readonly code: Code;
+  /** What the reader can do about it: one sentence, the message's second line. */
+  readonly advice: string;
+  /** The details of the node's error object, known types by their fields, unknown ones as they came. */
+  readonly details?: readonly TypedObject[] | undefined;
+  /** What threw underneath. */
+  readonly cause?: unknown;
+}
+
+/**
+ * The errors that this library throws.
+ *
+ * The first line of `message` says what went wrong, the second what to do.
+ */
+export abstract class TradewireError extends Error {
+  /** The gRPC status code, as in Connect's `Code`. */
+  readonly code: Code;
+  /** The first line of the message. */
+  readonly summary: string;
+  /** The second line of the message. */
+  readonly advice: string;
+  /** The details of the node's error object; empty where there are none. */
+  readonly details: readonly TypedObject[];
+  /** The name of the transport that the call went over, where there was a call. */
+  transport?: string;
+  /** The full name of the method that was called, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
+  method?: string;
+
+  constructor(summary: string, options: TradewireErrorOptions) {
+    super(`${summary}\n${options.advice}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = options.code;
+    this.summary = summary;
+    this.advice = options.advice;
+    this.details = options.details ?? [];
+  }
+
+  /** The error as a plain object, for machines. The cause is left out: it may hold more than a log should. */
+  toJSON(): {
+    name: string;
+    code: string;
+    message: string;
+    advice: string;
+    details: readonly TypedObject[];
+    transport?: string;
+    method?: string;
+  } {
+    return {
+      name: this.name,
+      code: codeName(this.code),
+      message: this.summary,
+      advice: this.advice,
+      details: this.details,
+      ...(this.transport === undefined ? {} : { transport: this.transport }),
+      ...(this.method === undefined ? {} : { method: this.method }),
+    };
+  }
+}
+
+/** The name of a gRPC status code as gRPC writes it, such as `INVALID_ARGUMENT`. */
+export function codeName(code: Code): string {
+  return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
