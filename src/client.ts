@@ -1,32 +1,18 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import {
-  type CallOptions,
-  ConnectError,
-  createClient as createConnectClient,
-  createContextValues,
-  type Transport,
-} from "@connectrpc/connect";
+import type { DescService } from "@bufbuild/protobuf";
+import type { CallOptions, Client as ServiceClient, Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/vega/api/v1/core_pb.js";
-import type { ExportedRange } from "./archive/names.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
-import { TradewireError } from "./errors/index.js";
-import {
-  createExport,
-  type ExportOptions,
-  type ExportProgress,
-  type NetworkHistoryExport,
-  type SavedExport,
-} from "./history/export.js";
-import { type ExportRequest, rangeToExport, readExportRequest } from "./history/request.js";
+import { createExport, type ExportOptions, type NetworkHistoryExport } from "./history/export.js";
+import { type ExportRequest, exportRange, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
-import { createTransport, mainEndpoint, type TransportOptions } from "./transport/index.js";
-import { callError, failingWith } from "./transport/layers/failure.js";
-import { avoidedTransports, isElsewhere } from "./transport/layers/fallback.js";
-import { methodName } from "./transport/method-name.js";
+import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
+import { startingOver } from "./transport/layers/fallback.js";
+import { throwingOurErrors } from "./transport/layers/our-errors.js";
+import { createServiceClient } from "./transport/service-client.js";
 
 /** The interface of a node, the same over every transport. */
 export interface Client extends Listings, Transactions, AsyncDisposable {
@@ -40,7 +26,17 @@ export interface Client extends Listings, Transactions, AsyncDisposable {
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
   /** List the segments of network history that the node holds, oldest first. */
   listSegments(options?: Pick<CallOptions, "signal">): Promise<HistorySegment[]>;
-  /** The transport underneath, for services of one's own: Connect's `createClient(service, client.transport)`. */
+  /**
+   * A client of any service of the node, such as one that a fork has added: a function for each of its methods.
+   *
+   * @param service the service's descriptor, as `protoc-gen-es` generates it
+   * @returns Connect's client, over the same transport; its methods throw the library's errors
+   *
+   * @example
+   * const { height } = await client.service(CoreService).lastBlockHeight({});
+   */
+  service<S extends DescService>(service: S): ServiceClient<S>;
+  /** The transport underneath. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
   /** Close all connections; calls under way fail. */
   close(): Promise<void>;
@@ -61,91 +57,36 @@ export interface Client extends Listings, Transactions, AsyncDisposable {
 export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
   const transport = createTransport(checked, options);
-  const endpoint = mainEndpoint(checked);
-  const service = createConnectClient(TradingDataService, transport);
-
-  function failing(method: DescMethod, signal: AbortSignal | undefined) {
-    const context = { transport: endpoint.name, url: endpoint.url, method: methodName(method), signal };
-    return (reason: unknown): never => {
-      // What a caller's own function threw is the caller's.
-      throw reason instanceof ConnectError || reason instanceof TradewireError ? callError(reason, context) : reason;
-    };
-  }
-
-  function segmentsOf({ signal, headers }: Pick<ExportOptions, "signal" | "headers">): Promise<HistorySegment[]> {
-    return listSegments(service, {
-      ...(signal === undefined ? {} : { signal }),
-      ...(headers === undefined ? {} : { headers }),
-    }).catch(failing(TradingDataService.method.listAllNetworkHistorySegments, signal));
-  }
+  const failing = failingCall(checked);
+  const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
+  const dataService = serviceClient(TradingDataService);
+  const { exportNetworkHistory: exportMethod } = TradingDataService.method;
 
   return {
     transport,
+    service: serviceClient,
 
     exportNetworkHistory(request, exportOptions = {}) {
-      const { tableNumber, ...asked } = readExportRequest(request);
-      let taken: Promise<ExportedRange> | undefined;
-      const takeRange = () => {
-        taken ??= rangeToExport(asked, exportOptions, () => segmentsOf(exportOptions)).catch((reason: unknown) => {
-          taken = undefined;
-          throw reason;
-        });
-        return taken;
-      };
-      const method = TradingDataService.method.exportNetworkHistory;
-      const fail = failing(method, exportOptions.signal);
-      const over = (avoided: readonly string[], onProgress = exportOptions.onProgress) =>
-        createExport(
-          async ({ fromBlock, toBlock }, signal) => {
-            const { headers } = exportOptions;
-            const message = { fromBlock, toBlock, table: tableNumber };
-            const contextValues = createContextValues().set(avoidedTransports, avoided);
-            const response = await transport
-              .stream(method, signal, undefined, headers, createAsyncIterable([message]), contextValues)
-              .catch(fail);
-            return { header: response.header, messages: failingWith(response.message, fail) };
-          },
-          takeRange,
-          { ...exportOptions, onProgress },
-          checked.limits.maxArchiveBytes,
-          fail,
-        );
-
-      /** Nothing of a file has been handed out when it fails, so it may be fetched again over another transport. */
-      async function saveTo(target: string, saveOptions?: { readonly force?: boolean }): Promise<SavedExport> {
-        let begun = false;
-        const onProgress = (progress: ExportProgress) => {
-          begun = true;
-          exportOptions.onProgress?.(progress);
-        };
-        try {
-          return await over([], onProgress).saveTo(target, saveOptions);
-        } catch (reason) {
-          const failedOver = reason instanceof TradewireError && isElsewhere(reason) ? reason.transport : undefined;
-          if (!begun || checked.transport !== "auto" || failedOver !== "grpc" || !(reason instanceof TradewireError)) {
-            return fail(reason);
-          }
-          options.hooks?.onFallback?.({ method: methodName(method), from: "grpc", to: "rest", error: reason });
-          return await over([failedOver]).saveTo(target, saveOptions).catch(fail);
-        }
-      }
-
-      const exported = over([]);
-      return {
-        range: exported.range,
-        chunks: () => failingWith(exported.chunks(), fail),
-        bytes: () => failingWith(exported.bytes(), fail),
-        saveTo,
-        files: () => exported.files(),
-        rows: (rowOptions) => exported.rows(rowOptions),
-        toZip: () => exported.toZip().catch(fail),
-      };
+      const { tableNumber: table, ...asked } = readExportRequest(request);
+      const { headers } = exportOptions;
+      return createExport({
+        options: exportOptions,
+        maxArchiveBytes: checked.limits.maxArchiveBytes,
+        takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, exportOptions)),
+        fail: failing(exportMethod, exportOptions.signal),
+        startingOver,
+        async open(range, signal, contextValues) {
+          const input = createAsyncIterable([{ ...range, table }]);
+          const calls = throwingOurErrors(transport, failing);
+          return calls.stream(exportMethod, signal, undefined, headers, input, contextValues);
+        },
+      });
     },
 
-    listSegments: (listOptions = {}) => segmentsOf(listOptions),
+    listSegments: (listOptions = {}) => listSegments(dataService, listOptions),
 
-    ...createListings(service, failing),
-    ...createTransactions(createConnectClient(CoreService, transport), failing),
+    ...createListings(dataService, failing),
+    ...createTransactions(serviceClient(CoreService)),
 
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),

@@ -81,9 +81,9 @@ const retry = group({
 
 const fallback = group({
   /** How long a transport that could not connect is left alone, in milliseconds; it doubles with each failure. */
-  restMs: milliseconds.default(30_000),
+  pauseMs: milliseconds.default(30_000),
   /** The longest time that it is left alone, in milliseconds. */
-  maxRestMs: milliseconds.default(300_000),
+  maxPauseMs: milliseconds.default(300_000),
 });
 
 const limits = group({
@@ -95,6 +95,11 @@ const limits = group({
   maxArchiveBytes: bytes(1, 2 ** 32 - 1).default(512 * MIB),
 });
 
+/** The transports that a configuration can choose. */
+const transportNames = ["grpc", "grpc-js", "rest"] as const;
+/** The name of a transport. */
+export type TransportName = (typeof transportNames)[number];
+
 /** The schema of a configuration: the one place that says what can be configured. */
 export const configSchema = z
   .strictObject(
@@ -104,7 +109,7 @@ export const configSchema = z
        * `auto` takes gRPC, and REST where that cannot be reached. By default `auto` where both URLs are given, else the one
        * whose URL is.
        */
-      transport: oneOf("auto", "grpc", "grpc-js", "rest").optional(),
+      transport: oneOf("auto", ...transportNames).optional(),
       grpc: grpc.optional(),
       rest: rest.optional(),
       timeouts: timeouts.prefault({}),

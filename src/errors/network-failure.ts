@@ -21,7 +21,6 @@ const NOT_MADE: ReadonlyMap<string, string> = new Map([
   ["ENETUNREACH", "the host cannot be reached"],
   ["EADDRNOTAVAIL", "the host cannot be reached"],
   ["ETIMEDOUT", "no connection was made in time"],
-  ["UND_ERR_CONNECT_TIMEOUT", "no connection was made in time"],
 ]);
 
 const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
@@ -35,7 +34,7 @@ const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the server's certificate is not trusted"],
 ]);
 
-const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_CLOSED|UND_ERR_DESTROYED|ERR_STREAM_|ERR_HTTP2_)/;
+const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|ERR_STREAM_|ERR_HTTP2_)/;
 
 /**
  * What the network did, by the codes of the errors that Node's modules and the libraries over them threw.
@@ -75,8 +74,6 @@ export function errorCodes(reason: unknown): string[] {
   for (let cause = reason, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
     if ("code" in cause && typeof cause.code === "string") {
       codes.push(cause.code);
-    } else if (cause.name === "HTTPParserError") {
-      codes.push("HPE_"); // undici gives some of these no code.
     }
   }
   return codes;

@@ -1,3 +1,4 @@
+import type { CallOptions, ContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type JSZip from "jszip";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
@@ -8,6 +9,7 @@ import { type Archive, openArchive } from "../archive/open.js";
 import { type SavedArchive, saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
 import type { CsvRecord } from "../csv/index.js";
+import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError, type TypedObject } from "../errors/index.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
@@ -40,7 +42,7 @@ export interface ExportOptions {
   /** Ask the node for its segments first, and widen the range to the boundaries of those that it begins and ends in. */
   readonly snap?: boolean | undefined;
   /** Further headers of the request. */
-  readonly headers?: ConstructorParameters<typeof Headers>[0];
+  readonly headers?: CallOptions["headers"];
 }
 
 /** An archive that an export saved. */
@@ -96,28 +98,44 @@ export interface NetworkHistoryExport extends Archive {
   toZip(): Promise<JSZip>;
 }
 
-/** Calls the node. */
-export type OpenExport = (
-  range: BlockRange,
-  signal: AbortSignal,
-) => Promise<{ readonly header: Headers; readonly messages: AsyncIterable<HttpBody> }>;
+/** What an export is made of. */
+export interface ExportParts {
+  readonly options: ExportOptions;
+  /** The largest archive that `toZip()` takes into memory, in bytes. */
+  readonly maxArchiveBytes: number;
+  /** Tells what to export, each time the same. */
+  readonly takeRange: () => Promise<ExportedRange>;
+  /** Calls the node. */
+  readonly open: (
+    range: BlockRange,
+    signal: AbortSignal,
+    contextValues: ContextValues | undefined,
+  ) => Promise<{ readonly header: Headers; readonly message: AsyncIterable<HttpBody> }>;
+  /** Consumes the call once more where it breaks off and there is another way to make it. */
+  readonly startingOver: <T>(consume: (contextValues: ContextValues) => Promise<T>) => Promise<T>;
+  /** Says of what is wrong with the archive which call it came from. */
+  readonly fail: Fail;
+}
 
-/**
- * Make an export of a way to call the node.
- *
- * @param takeRange tells what to export, each time the same
- */
-export function createExport(
-  open: OpenExport,
-  takeRange: () => Promise<ExportedRange>,
-  { signal, onProgress, extensions = "required" }: ExportOptions,
-  maxArchiveBytes: number,
-  fail: (reason: unknown) => never,
-): NetworkHistoryExport {
-  async function* results(
-    onHeader?: (header: Headers) => void,
+/** Make an export of a way to call the node. */
+export function createExport(parts: ExportParts): NetworkHistoryExport {
+  const { takeRange, startingOver, fail, maxArchiveBytes } = parts;
+  const { signal, onProgress, extensions = "required" } = parts.options;
+
+  interface Watch {
+    readonly onHeader?: (header: Headers) => void;
+    readonly onResult?: (result: ExportResult) => void;
+    /** Ends the call. */
+    readonly call?: AbortController;
+    readonly contextValues?: ContextValues;
+  }
+
+  async function* results({
+    onHeader,
+    onResult,
+    contextValues,
     call = createLinkedAbortController(signal),
-  ): AsyncGenerator<ExportResult> {
+  }: Watch = {}): AsyncGenerator<ExportResult> {
     let thrown: NodeError | undefined;
     async function* remembering(messages: AsyncIterable<HttpBody>): AsyncGenerator<HttpBody> {
       try {
@@ -130,15 +148,17 @@ export function createExport(
     let bytes = 0;
     let chunks = 0;
     try {
-      const { header, messages } = await open(await takeRange(), call.signal);
+      const { fromBlock, toBlock } = await takeRange();
+      const { header, message } = await parts.open({ fromBlock, toBlock }, call.signal, contextValues);
       onHeader?.(header);
       // Where the response is the archive itself, it has no chunks and can carry no extensions.
       const raw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
       const rules = { extensions: raw ? ("optional" as const) : extensions };
-      for await (const result of assemble(exportChunks(remembering(messages)), rules)) {
+      for await (const result of assemble(exportChunks(remembering(message)), rules)) {
         bytes += result.data.length;
         chunks += 1;
         onProgress?.({ bytes, chunks });
+        onResult?.(result);
         yield result;
       }
     } catch (reason) {
@@ -149,36 +169,51 @@ export function createExport(
     }
   }
 
-  async function* bytes(
-    onHeader?: (header: Headers) => void,
-    onResult?: (result: ExportResult) => void,
-    call?: AbortController,
-  ) {
-    for await (const result of results(onHeader, call)) {
-      onResult?.(result);
-      if (result.data.length > 0) {
-        yield result.data;
+  async function* archive(watch?: Watch): AsyncGenerator<Uint8Array> {
+    for await (const { data } of results(watch)) {
+      if (data.length > 0) {
+        yield data;
       }
     }
   }
 
-  /** Turns what the bytes throw into the call's error: behind `files()` nobody else could. */
-  async function* failing(archive: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const bytes = (watch?: Watch) => failingWith(archive(watch), fail);
+
+  async function* chunks(): AsyncGenerator<ExportChunk> {
     try {
-      yield* archive;
+      for await (const result of results()) {
+        yield { result };
+      }
     } catch (reason) {
-      fail(reason);
+      if (reason instanceof NodeError) {
+        yield { error: reason.object };
+      }
+      throw reason;
     }
+  }
+
+  async function save(target: string, force: boolean, contextValues: ContextValues): Promise<SavedExport> {
+    const exported = await takeRange();
+    let header = new Headers();
+    let first: ExportResult | undefined;
+    const content = archive({
+      contextValues,
+      onHeader: (received) => {
+        header = received;
+      },
+      onResult: (result) => {
+        first ??= result;
+      },
+    });
+    const saved = await saveArchive(content, { target, force, fileName: () => fileNameFor(header, exported) });
+    const { fromBlock, toBlock } = exported;
+    return { ...saved, fromBlock, toBlock, extensions: first?.extensions ?? [] };
   }
 
   function opened(): Archive {
     const call = createLinkedAbortController(signal);
     // Whoever stops early does not want to wait for the chunk that comes next.
-    return openArchive(failing(bytes(undefined, undefined, call)), {
-      exported: takeRange,
-      signal,
-      onClose: () => call.abort(),
-    });
+    return openArchive(bytes({ call }), { exported: takeRange, signal, onClose: () => call.abort() });
   }
 
   return {
@@ -186,43 +221,12 @@ export function createExport(
       const { fromBlock, toBlock } = await takeRange();
       return { fromBlock, toBlock };
     },
-
-    async *chunks() {
-      try {
-        for await (const result of results()) {
-          yield { result };
-        }
-      } catch (reason) {
-        if (reason instanceof NodeError) {
-          yield { error: reason.object };
-        }
-        throw reason;
-      }
-    },
-
+    chunks: () => failingWith(chunks(), fail),
     bytes: () => bytes(),
-
-    async saveTo(target, { force = false } = {}) {
-      const exported = await takeRange();
-      let header = new Headers();
-      let first: ExportResult | undefined;
-      const archive = bytes(
-        (received) => {
-          header = received;
-        },
-        (result) => {
-          first ??= result;
-        },
-      );
-      const saved = await saveArchive(archive, { target, force, fileName: () => fileNameFor(header, exported) });
-      const { fromBlock, toBlock } = exported;
-      return { ...saved, fromBlock, toBlock, extensions: first?.extensions ?? [] };
-    },
-
+    saveTo: (target, { force = false } = {}) =>
+      startingOver((contextValues) => save(target, force, contextValues)).catch(fail),
     files: () => opened().files(),
-
     rows: (options) => opened().rows(options),
-
-    toZip: () => zipInMemory(bytes(), { maxArchiveBytes, signal }),
+    toZip: () => zipInMemory(bytes(), { maxArchiveBytes, signal }).catch(fail),
   };
 }

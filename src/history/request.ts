@@ -48,25 +48,38 @@ export function readExportRequest({
 }
 
 /**
- * The range to export: as it was asked for, unless the node's segments are to be asked about it first.
+ * What tells the range to export: as it was asked for, unless the node's segments are to be asked about it first, which is
+ * done once.
  *
- * @throws {@link RequestError} where the node's segments do not make up the range
+ * @throws {@link RequestError} (when called) where the node's segments do not make up the range
  */
-export async function rangeToExport(
+export function exportRange(
   asked: ExportedRange,
   { check = false, snap = false }: { readonly check?: boolean | undefined; readonly snap?: boolean | undefined },
   listSegments: () => Promise<readonly SegmentHeights[]>,
-): Promise<ExportedRange> {
-  if (!check && !snap) {
-    return asked;
+): () => Promise<ExportedRange> {
+  let taken: Promise<ExportedRange> | undefined;
+
+  async function take(): Promise<ExportedRange> {
+    if (!check && !snap) {
+      return asked;
+    }
+    const segments = await listSegments();
+    const found = (snap ? snapRange : checkRange)(segments, asked);
+    if (!found.valid) {
+      throw rangeError(found, segments, asked);
+    }
+    const [span = asked] = contiguousSpans(found.segments);
+    return { ...asked, fromBlock: span.fromBlock, toBlock: span.toBlock };
   }
-  const segments = await listSegments();
-  const found = (snap ? snapRange : checkRange)(segments, asked);
-  if (!found.valid) {
-    throw rangeError(found, segments, asked);
-  }
-  const [span = asked] = contiguousSpans(found.segments);
-  return { ...asked, fromBlock: span.fromBlock, toBlock: span.toBlock };
+
+  return () => {
+    taken ??= take().catch((reason: unknown) => {
+      taken = undefined; // A failure is not kept: the next one asks again.
+      throw reason;
+    });
+    return taken;
+  };
 }
 
 /** The error of a range that the node's segments do not make up: it says what could be exported instead. */

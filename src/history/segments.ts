@@ -36,9 +36,12 @@ export type RangeCheck<S extends SegmentHeights> =
  */
 export async function listSegments(
   client: Pick<Client<typeof TradingDataService>, "listAllNetworkHistorySegments">,
-  options: Pick<CallOptions, "signal" | "headers"> = {},
+  { signal, headers }: { readonly signal?: AbortSignal | undefined; readonly headers?: CallOptions["headers"] } = {},
 ): Promise<HistorySegment[]> {
-  const { segments } = await client.listAllNetworkHistorySegments({}, options);
+  const { segments } = await client.listAllNetworkHistorySegments(
+    {},
+    { ...(signal && { signal }), ...(headers && { headers }) },
+  );
   return segments.toSorted((a, b) => (a.fromHeight < b.fromHeight ? -1 : a.fromHeight > b.fromHeight ? 1 : 0));
 }
 

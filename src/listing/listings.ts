@@ -1,4 +1,3 @@
-import type { DescMethod } from "@bufbuild/protobuf";
 import type { CallOptions, Client } from "@connectrpc/connect";
 import {
   type ListNetworkParametersResponse,
@@ -8,6 +7,7 @@ import {
 import type { StopOrderEvent } from "../../gen/vega/events/v1/events_pb.js";
 import type { StopOrder } from "../../gen/vega/stop_order_pb.js";
 import type { NetworkParameter } from "../../gen/vega/vega_pb.js";
+import { type FailingCall, failingWith } from "../errors/failing.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
 import { type ListedRecord, type ListOptions, listRecords } from "./records.js";
@@ -76,17 +76,19 @@ export interface Listings {
   stopOrder(id: string, options?: SignalOption): Promise<StopOrderRecord>;
 }
 
-/** What a failure of a call is turned into. */
-type Failing = (method: DescMethod, signal: AbortSignal | undefined) => (reason: unknown) => never;
-
-/** The listings of a node's data service; `failing` makes the library's errors of whatever is thrown. */
-export function createListings(service: Client<typeof TradingDataService>, failing: Failing): Listings {
+/**
+ * The listings of a node's data service.
+ *
+ * @param service a client whose methods throw the library's errors
+ * @param failing does the same for what is found wrong with an answer
+ */
+export function createListings(service: Client<typeof TradingDataService>, failing: FailingCall): Listings {
   const { method } = TradingDataService;
 
   return {
-    async listNetworkParameters({ pagination = {} } = {}, { signal } = {}) {
+    async listNetworkParameters({ pagination = {} } = {}, options = {}) {
       const request = { pagination: readPagination(pagination) };
-      return service.listNetworkParameters(request, given(signal)).catch(failing(method.listNetworkParameters, signal));
+      return service.listNetworkParameters(request, options);
     },
 
     networkParameters(options = {}) {
@@ -104,16 +106,15 @@ export function createListings(service: Client<typeof TradingDataService>, faili
       return failingWith(records, failing(method.listNetworkParameters, options.signal));
     },
 
-    async networkParameter(key, { signal } = {}) {
+    async networkParameter(key, options = {}) {
       checkName(key, "key");
-      const fail = failing(method.getNetworkParameter, signal);
-      const { networkParameter } = await service.getNetworkParameter({ key }, given(signal)).catch(fail);
-      return networkParameter ?? fail(emptyResponse());
+      const { networkParameter } = await service.getNetworkParameter({ key }, options);
+      return networkParameter ?? failing(method.getNetworkParameter, options.signal)(emptyResponse());
     },
 
-    async listStopOrders({ pagination = {}, filter = {} } = {}, { signal } = {}) {
+    async listStopOrders({ pagination = {}, filter = {} } = {}, options = {}) {
       const request = { pagination: readPagination(pagination), filter: readStopOrderFilter(filter) };
-      return service.listStopOrders(request, given(signal)).catch(failing(method.listStopOrders, signal));
+      return service.listStopOrders(request, options);
     },
 
     stopOrders(options = {}) {
@@ -131,21 +132,18 @@ export function createListings(service: Client<typeof TradingDataService>, faili
       return failingWith(records, failing(method.listStopOrders, options.signal));
     },
 
-    async stopOrder(id, { signal } = {}) {
+    async stopOrder(id, options = {}) {
       checkName(id, "id");
-      const fail = failing(method.getStopOrder, signal);
-      const { order } = await service.getStopOrder({ orderId: id }, given(signal)).catch(fail);
-      return order !== undefined && isStopOrderRecord(order) ? order : fail(emptyResponse());
+      const { order } = await service.getStopOrder({ orderId: id }, options);
+      return order !== undefined && isStopOrderRecord(order)
+        ? order
+        : failing(method.getStopOrder, options.signal)(emptyResponse());
     },
   };
 }
 
 function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
   return node.stopOrder !== undefined;
-}
-
-function given(signal: AbortSignal | undefined): CallOptions {
-  return signal === undefined ? {} : { signal };
 }
 
 function checkName(text: string, name: string): void {
@@ -158,17 +156,4 @@ function emptyResponse(): ProtocolError {
   return new ProtocolError("the response does not hold what was asked for", {
     advice: "Try another node, and report it to who runs this one.",
   });
-}
-
-/** The same values; what the source throws goes through `fail`. */
-function failingWith<T>(values: AsyncIterable<T>, fail: (reason: unknown) => never): AsyncIterable<T> {
-  return {
-    async *[Symbol.asyncIterator]() {
-      try {
-        yield* values;
-      } catch (reason) {
-        fail(reason);
-      }
-    },
-  };
 }

@@ -3,6 +3,7 @@ import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, RequestError } from "../errors/index.js";
 import type { BlockTask } from "./transaction.js";
+import { withSignal } from "./with-signal.js";
 
 /** What is asked of a node to know what a transaction may be tied to. Its failures are the library's own errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
@@ -79,7 +80,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
     async take(publicKey, signal) {
       const until = performance.now() + LONGEST_WAIT_MS;
       for (;;) {
-        const block = await service.lastBlockHeight({}, callOptions(signal));
+        const block = await service.lastBlockHeight({}, withSignal(signal));
         const served = await servedBy(block, publicKey, signal);
         const difficulty = difficultyOf(block, served);
         if (difficulty !== undefined) {
@@ -95,7 +96,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
             },
           );
         }
-        await sleep(POLL_MS, undefined, callOptions(signal)).catch((cause: unknown) => {
+        await sleep(POLL_MS, undefined, withSignal(signal)).catch((cause: unknown) => {
           throw new CanceledError({ cause });
         });
       }
@@ -110,7 +111,7 @@ async function askStatistics(
   signal: AbortSignal | undefined,
 ): Promise<PoWStatistic | undefined> {
   try {
-    const { statistics } = await service.getSpamStatistics({ partyId }, callOptions(signal));
+    const { statistics } = await service.getSpamStatistics({ partyId }, withSignal(signal));
     return statistics?.pow;
   } catch (reason) {
     if (reason instanceof NodeError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound)) {
@@ -128,8 +129,4 @@ function difficultyOf(block: LastBlockHeightResponse, { count, atLeast }: Served
     return undefined;
   }
   return Math.min(Math.max(difficulty + furtherBits, atLeast), 256);
-}
-
-function callOptions(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
 }

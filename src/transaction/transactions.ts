@@ -1,8 +1,8 @@
-import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CheckTransactionResponse,
-  CoreService,
+  type CoreService,
   type LastBlockHeightResponse,
   type SpamStatistics,
   SubmitTransactionRequest_Type,
@@ -25,6 +25,7 @@ import { createBlockAllowance } from "./block-allowance.js";
 import { type CommandSource, readCommand } from "./input-data.js";
 import type { Signer } from "./signer.js";
 import { createTransaction, type TransactionForm } from "./transaction.js";
+import { withSignal } from "./with-signal.js";
 
 /** How far a transaction has to come before the node answers. */
 export type SubmissionType = "sync" | "async" | "commit";
@@ -88,18 +89,13 @@ export interface Transactions {
   spamStatistics(publicKey: string, options?: Pick<SubmitOptions, "signal">): Promise<SpamStatistics | undefined>;
 }
 
-/** What turns whatever a call threw into one of the library's errors. */
-type Failing = (method: DescMethod, signal: AbortSignal | undefined) => (reason: unknown) => never;
-
-/** The operations on transactions, by a service's client. */
-export function createTransactions(service: ConnectClient<typeof CoreService>, failing: Failing): Transactions {
-  const { method } = CoreService;
-  const allowance = createBlockAllowance({
-    lastBlockHeight: (request, options) =>
-      service.lastBlockHeight(request, options).catch(failing(method.lastBlockHeight, options?.signal)),
-    getSpamStatistics: (request, options) =>
-      service.getSpamStatistics(request, options).catch(failing(method.getSpamStatistics, options?.signal)),
-  });
+/**
+ * The operations on transactions.
+ *
+ * @param service a client whose methods throw the library's errors
+ */
+export function createTransactions(service: ConnectClient<typeof CoreService>): Transactions {
+  const allowance = createBlockAllowance(service);
 
   const transactions: Transactions = {
     async submitTransaction(request, { signal, throwOnRejection = true } = {}) {
@@ -112,15 +108,10 @@ export function createTransactions(service: ConnectClient<typeof CoreService>, f
         throw new CanceledError({ cause: signal.reason });
       }
       const tx = create(TransactionSchema, request.tx);
-      const fail = failing(method.submitTransaction, signal);
       const response = await service
-        .submitTransaction({ ...request, tx }, callOptions(signal))
+        .submitTransaction({ ...request, tx }, withSignal(signal))
         .catch((reason: unknown) => {
-          try {
-            return fail(reason);
-          } catch (error) {
-            throw error instanceof TradewireError && mayHaveArrived(error) ? unknownOutcome(tx, error) : error;
-          }
+          throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason) : reason;
         });
       const { success, txHash, code, data, log, height } = response;
       const result = { success, txHash, code, data, log, height };
@@ -144,16 +135,12 @@ export function createTransactions(service: ConnectClient<typeof CoreService>, f
     },
 
     checkTransaction: (tx, { signal } = {}) =>
-      service
-        .checkTransaction({ tx: create(TransactionSchema, tx) }, callOptions(signal))
-        .catch(failing(method.checkTransaction, signal)),
+      service.checkTransaction({ tx: create(TransactionSchema, tx) }, withSignal(signal)),
 
-    lastBlockHeight: ({ signal } = {}) =>
-      service.lastBlockHeight({}, callOptions(signal)).catch(failing(method.lastBlockHeight, signal)),
+    lastBlockHeight: ({ signal } = {}) => service.lastBlockHeight({}, withSignal(signal)),
 
     async spamStatistics(publicKey, { signal } = {}) {
-      const fail = failing(method.getSpamStatistics, signal);
-      return (await service.getSpamStatistics({ partyId: publicKey }, callOptions(signal)).catch(fail)).statistics;
+      return (await service.getSpamStatistics({ partyId: publicKey }, withSignal(signal))).statistics;
     },
   };
   return transactions;
@@ -165,10 +152,6 @@ export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionR
   async: SubmitTransactionRequest_Type.ASYNC,
   commit: SubmitTransactionRequest_Type.COMMIT,
 };
-
-function callOptions(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
-}
 
 /** Whether a call that failed may have put its transaction into the mempool all the same. */
 function mayHaveArrived(error: TradewireError): boolean {

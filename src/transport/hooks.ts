@@ -2,7 +2,7 @@ import type { TradewireError } from "../errors/index.js";
 
 /** A call as hooks see it. */
 export interface CallInfo {
-  /** Tells calls of one process apart. */
+  /** The number of the call: no other call of the process has it, whichever client makes it. */
   readonly id: number;
   /** The full name of the method, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   readonly method: string;

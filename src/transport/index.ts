@@ -1,14 +1,18 @@
-import type { Interceptor } from "@connectrpc/connect";
-import type { Config } from "../config/schema.js";
+import { ConnectError, type Interceptor } from "@connectrpc/connect";
+import type { Config, TransportName } from "../config/schema.js";
+import type { FailingCall } from "../errors/failing.js";
+import { RequestError, TradewireError } from "../errors/index.js";
 import type { ClosableTransport } from "./closable.js";
 import { createGrpcTransport } from "./grpc/grpc.js";
 import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
 import type { Hooks } from "./hooks.js";
-import { createFallbackTransport } from "./layers/fallback.js";
-import { described, type Endpoint } from "./layers/our-errors.js";
+import { callError } from "./layers/failure.js";
+import { type FallbackMember, fallback } from "./layers/fallback.js";
+import { type Endpoint, withOurErrors } from "./layers/our-errors.js";
 import { retryInterceptor } from "./layers/retry.js";
-import { observed } from "./layers/tell-hooks.js";
-import { intercepted } from "./layers/time-limits.js";
+import { tellingHooks } from "./layers/tell-hooks.js";
+import { limited } from "./layers/time-limits.js";
+import { methodName } from "./method-name.js";
 import { createRestTransport } from "./rest/rest.js";
 
 export type { ClosableTransport } from "./closable.js";
@@ -20,12 +24,58 @@ export interface TransportOptions {
   readonly hooks?: Hooks | undefined;
 }
 
+/** The transports by their names: which part of the configuration says where the node is, and what makes them. */
+const registry: readonly Registered[] = [
+  registered({ name: "grpc", endpoint: "grpc", create: createGrpcTransport }),
+  registered({ name: "grpc-js", endpoint: "grpc", create: createGrpcJsTransport }),
+  registered({ name: "rest", endpoint: "rest", create: createRestTransport }),
+];
+
+/** Those that `auto` is composed of, the preferred one first. */
+const AUTO: readonly TransportName[] = ["grpc", "rest"];
+
+/** The limits that every transport is made with: sizes in bytes, times in milliseconds. */
+type TransportLimits = Config["limits"] & Config["timeouts"];
+
+interface Registration<E extends "grpc" | "rest"> {
+  readonly name: TransportName;
+  readonly endpoint: E;
+  readonly create: (endpoint: NonNullable<Config[E]>, limits: TransportLimits) => ClosableTransport;
+}
+
+interface Registered {
+  readonly name: TransportName;
+  open(config: Config): FallbackMember & { readonly transport: ClosableTransport };
+}
+
+function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Registration<E>): Registered {
+  return {
+    name,
+    open(config) {
+      const settings: Config[E] = config[endpoint];
+      if (settings === undefined) {
+        throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
+          advice: "Give it; docs/configuration.md lists what is possible.",
+        });
+      }
+      const transport = create(settings, { ...config.limits, ...config.timeouts });
+      return { name, transport: withOurErrors(transport, { ...settings, name }) };
+    },
+  };
+}
+
 /**
  * Make the transport that a configuration chooses.
  *
  * From the outside in: hooks, time limits, the caller's interceptors, retries, the choice of transport, the transport.
  *
+ * @param config a configuration that was read by `readConfig`
+ * @param options Connect's interceptors, and hooks
+ * @returns a Connect transport for any service; its failures are Connect errors whose cause is one of the library's
  * @throws {@link FileError} where a file of the TLS configuration cannot be read
+ *
+ * @example
+ * const transport = createTransport(readConfig({ grpc: { url: "http://127.0.0.1:3007" } }));
  */
 export function createTransport(
   config: Config,
@@ -33,41 +83,32 @@ export function createTransport(
 ): ClosableTransport {
   const { timeouts, retry } = config;
   const endpoint = mainEndpoint(config);
-  const transport = intercepted(chosen(config, hooks), {
+  const transport = limited(chosen(config, hooks), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors, retryInterceptor(retry, hooks)],
   });
-  return observed(transport, endpoint, hooks);
+  return tellingHooks(transport, endpoint, hooks);
+}
+
+/** What turns whatever comes of a call of the chosen transport into the library's errors; the caller's own pass unchanged. */
+export function failingCall(config: Config): FailingCall {
+  const { name: transport, url } = mainEndpoint(config);
+  return (method, signal) => (reason) => {
+    throw reason instanceof ConnectError || reason instanceof TradewireError
+      ? callError(reason, { transport, url, method: methodName(method), signal })
+      : reason;
+  };
 }
 
 /** What stands for a whole configuration in errors and hooks that no single transport is behind. */
-export function mainEndpoint(config: Config): Endpoint {
+function mainEndpoint(config: Config): Endpoint {
   return { name: config.transport, url: config.transport === "rest" ? config.rest.url : config.grpc.url };
 }
 
 function chosen(config: Config, hooks: Hooks): ClosableTransport {
-  const { limits, timeouts } = config;
-  const options = { ...limits, ...timeouts };
-  const grpc = (settings: Config["grpc"] & {}) =>
-    described(createGrpcTransport(settings, options), { ...settings, name: "grpc" });
-  const rest = (settings: Config["rest"] & {}) =>
-    described(createRestTransport(settings, options), { ...settings, name: "rest" });
-  switch (config.transport) {
-    case "grpc":
-      return grpc(config.grpc);
-    case "grpc-js":
-      return described(createGrpcJsTransport(config.grpc, options), { ...config.grpc, name: "grpc-js" });
-    case "rest":
-      return rest(config.rest);
-    case "auto":
-      return createFallbackTransport(
-        [
-          { name: "grpc", transport: grpc(config.grpc) },
-          { name: "rest", transport: rest(config.rest) },
-        ],
-        config.fallback,
-        hooks,
-      );
-  }
+  const names = config.transport === "auto" ? AUTO : [config.transport];
+  const members = registry.filter(({ name }) => names.includes(name)).map(({ open }) => open(config));
+  const [only, ...others] = members;
+  return only !== undefined && others.length === 0 ? only.transport : fallback(members, { ...config.fallback, hooks });
 }

@@ -1,7 +1,8 @@
 import { crc32, createInflateRaw, type InflateRaw } from "node:zlib";
 import { corrupt, crcText, nameText, tooLarge, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
-import { type LocalHeader, type Measures, readDescriptor, scanStored } from "./records.js";
+import { readDescriptor, scanStored } from "./descriptor.js";
+import type { LocalHeader, Measures } from "./records.js";
 
 /** A ratio says nothing of a file that is small in any case. */
 const RATIO_FLOOR = 16 * 1024 * 1024;

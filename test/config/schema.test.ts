@@ -27,7 +27,7 @@ describe("readConfig", () => {
       rest: { ...REST, allowInsecureHeaders: false },
       timeouts: { connectMs: 10_000, callMs: 60_000, idleMs: 60_000 },
       retry: { tries: 3, baseMs: 100, maxMs: 10_000 },
-      fallback: { restMs: 30_000, maxRestMs: 300_000 },
+      fallback: { pauseMs: 30_000, maxPauseMs: 300_000 },
       limits: { maxMessageBytes: 67_108_864, maxJsonBytes: 67_108_864, maxArchiveBytes: 536_870_912 },
     });
   });

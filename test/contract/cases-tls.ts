@@ -117,22 +117,7 @@ export const tlsCases: readonly Case[] = [
     (own) => [mutual(own), { caFile: own.caFile, ...own.otherClient }],
     lost,
   ),
-  {
-    ...tlsCase(
-      "no client's certificate, where it is asked for",
-      (own) => [mutual(own), { caFile: own.caFile }],
-      notSecure,
-    ),
-    over: { ways: ["grpc"], because: "undici tells no more of it than that the other side has closed" },
-  },
-  {
-    ...tlsCase(
-      "no client's certificate, where it is asked for, over HTTP/1.1",
-      (own) => [mutual(own), { caFile: own.caFile }],
-      lost,
-    ),
-    over: { ways: ["body", "envelopes"], because: "HTTP/2 tells what TLS said" },
-  },
+  tlsCase("no client's certificate, where it is asked for", (own) => [mutual(own), { caFile: own.caFile }], notSecure),
   {
     name: "TLS: none where it is expected",
     surround: async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
-import { type WriteArchiveOptions, partSize, writeArchive } from "../../src/devnode/archive.js";
+import { partSize, type WriteArchiveOptions, writeArchive } from "../../src/devnode/archive.js";
 import { type Database, openDatabase } from "../../src/devnode/database.js";
 import { RequestError } from "../../src/errors/index.js";
 import { tableNames } from "../../src/schema/tables.js";

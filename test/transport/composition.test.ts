@@ -111,7 +111,7 @@ describe("auto", () => {
       socket.pipe(back).pipe(socket);
     });
     const { seen, hooks } = recorded();
-    const fallback = { restMs: 20, maxRestMs: 40 };
+    const fallback = { pauseMs: 20, maxPauseMs: 40 };
     const client = connect({ grpc: { url: front.url }, rest: { url: node.restUrl }, fallback }, { hooks });
     await client.listSegments();
     expect(seen.fallbacks).toHaveLength(1);

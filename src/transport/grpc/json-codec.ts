@@ -9,8 +9,7 @@ import {
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { ContextValues, Transport } from "@connectrpc/connect";
 import { messageFromJson } from "../../json/message.js";
-
-type HeaderInit = ConstructorParameters<typeof Headers>[0];
+import type { HeaderInit } from "../bare-call.js";
 
 /**
  * A transport whose responses are JSON, read as everywhere in this library rather than by Connect: unknown names of enum

@@ -48,15 +48,6 @@ export function callError(reason: unknown, context: CallContext): TradewireError
   return error;
 }
 
-/** Give values on; what their source throws goes through `fail`, which throws what it stands for. */
-export async function* failingWith<T>(values: AsyncIterable<T>, fail: (reason: unknown) => never): AsyncGenerator<T> {
-  try {
-    yield* values;
-  } catch (reason) {
-    fail(reason);
-  }
-}
-
 /** The error of a call whose signal was aborted: for what reason, the signal tells. */
 function abortedError(reason: unknown): TradewireError {
   const own = ownError(reason);
@@ -88,7 +79,7 @@ function classify(reason: unknown, url: string): TradewireError {
   if (error.metadata.has("grpc-status") || /^HTTP \d{3}$/.test(error.rawMessage)) {
     return new NodeError(withRedirect(errorObject(error), error.metadata), reason);
   }
-  if (errorCodes(reason).includes("UND_ERR_HEADERS_OVERFLOW")) {
+  if (errorCodes(reason).includes("HPE_HEADER_OVERFLOW")) {
     return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
   }
   const failure = networkFailure(reason);

@@ -1,9 +1,10 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import { ConnectError } from "@connectrpc/connect";
+import { ConnectError, type Transport } from "@connectrpc/connect";
+import { type FailingCall, failingWith } from "../../errors/failing.js";
 import { ConnectionError, NodeError, type TradewireError } from "../../errors/index.js";
+import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
-import { callError, failingWith } from "./failure.js";
+import { callError } from "./failure.js";
 import { onlyReads } from "./read-method.js";
 
 /** A transport as the configuration names it. */
@@ -17,40 +18,50 @@ export interface Endpoint {
 }
 
 /**
- * A transport whose failures say what they are.
- *
- * Whatever a transport throws leaves as a `ConnectError`, for interceptors, whose cause is one of the library's errors: the
- * same for the same failure, whichever transport it comes from. Requests carry the endpoint's headers.
+ * A transport whose failures are Connect errors, for interceptors, that are caused by one of the library's errors: the same
+ * for the same failure, whichever transport it comes from. Requests carry the endpoint's headers.
  */
-export function described(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
-  function failing(method: DescMethod, signal: AbortSignal | undefined) {
-    return (reason: unknown): never => {
-      const name = methodName(method);
-      const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
-      const failure = callError(reason, context);
-      const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
-      const { metadata } = ConnectError.from(reason);
-      const message = cause instanceof NodeError ? cause.object.message : cause.summary;
-      const error = new ConnectError(message, cause.code, metadata, undefined, cause);
-      error.details = ConnectError.from(reason).details;
-      throw error;
-    };
-  }
+export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
+  const failing: FailingCall = (method, signal) => (reason) => {
+    const name = methodName(method);
+    const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
+    const failure = callError(reason, context);
+    const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
+    const { metadata } = ConnectError.from(reason);
+    const message = cause instanceof NodeError ? cause.object.message : cause.summary;
+    const error = new ConnectError(message, cause.code, metadata, undefined, cause);
+    error.details = ConnectError.from(reason).details;
+    throw error;
+  };
+  const failable = failingBy(transport, failing, (header) => withHeaders(endpoint, header));
+  return { ...failable, close: () => transport.close() };
+}
 
+/**
+ * A transport whose failures are the library's errors themselves, for those who call it; what a caller's own function threw
+ * is the caller's and passes unchanged.
+ */
+export function throwingOurErrors(transport: Transport, failing: FailingCall): Transport {
+  return failingBy(transport, failing);
+}
+
+function failingBy(
+  transport: Transport,
+  failing: FailingCall,
+  headersOf: (header: HeaderInit) => HeaderInit = (header) => header,
+): Transport {
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues) =>
       transport
-        .unary(method, signal, timeoutMs, withHeaders(endpoint, header), message, contextValues)
+        .unary(method, signal, timeoutMs, headersOf(header), message, contextValues)
         .catch(failing(method, signal)),
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const fail = failing(method, signal);
-      const sent = withHeaders(endpoint, header);
+      const sent = headersOf(header);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
       return { ...response, message: failingWith(response.message, fail) };
     },
-
-    close: () => transport.close(),
   };
 }
 
@@ -65,7 +76,7 @@ function perhapsTaken(failure: TradewireError): TradewireError {
   return new ConnectionError(summary, { code, advice, cause: failure });
 }
 
-function withHeaders({ headers }: Endpoint, header: ConstructorParameters<typeof Headers>[0]): Headers {
+function withHeaders({ headers }: Endpoint, header: HeaderInit): Headers {
   const all = new Headers(headers);
   new Headers(header).forEach((value, name) => {
     all.set(name, value);

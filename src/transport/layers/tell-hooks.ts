@@ -13,10 +13,11 @@ import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import type { Endpoint } from "./our-errors.js";
 
-/** A transport that tells hooks what calls do. */
-export function observed(transport: ClosableTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
-  let calls = 0;
+/** The calls that this process has made; their number tells each from all others. */
+let calls = 0;
 
+/** A transport that tells hooks what calls do. */
+export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
   function begin(method: DescMethod, signal: AbortSignal | undefined) {
     const start = performance.now();
     const name = methodName(method);

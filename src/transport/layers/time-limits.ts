@@ -3,13 +3,14 @@ import { Code, ConnectError, createContextValues, type Interceptor } from "@conn
 import { createLinkedAbortController, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import { ConnectionError } from "../../errors/index.js";
+import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 
 /**
  * A transport with interceptors around it, and with time limits: for a whole call that does not stream, and for the time in
  * which nothing comes in a stream. The inner transport is told how much of a call's time is left.
  */
-export function intercepted(
+export function limited(
   transport: ClosableTransport,
   {
     url,
@@ -21,7 +22,7 @@ export function intercepted(
     readonly interceptors: readonly Interceptor[];
   },
 ): ClosableTransport {
-  const request = (method: DescMethod, header: ConstructorParameters<typeof Headers>[0]) => ({
+  const request = (method: DescMethod, header: HeaderInit) => ({
     service: method.parent,
     requestMethod: "POST",
     url: `${url.replace(/\/$/, "")}/${method.parent.typeName}/${method.name}`,

@@ -1,7 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import type { Dispatcher } from "undici";
 import {
   brokenAnswer,
   COMPRESSED,
@@ -27,16 +27,16 @@ export interface RestResponse {
 }
 
 /** Take a response as it came. */
-export function openResponse({ headers, body }: Dispatcher.ResponseData): RestResponse {
-  const header = webHeaders(headers);
+export function openResponse(response: IncomingMessage): RestResponse {
+  const header = webHeaders(response);
   const mediaType = (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
-  return { header, mediaType, body: decoded(body, header) };
+  return { header, mediaType, body: decoded(response, header) };
 }
 
-function webHeaders(headers: Record<string, string | string[] | undefined>): Headers {
+function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   const header = new Headers();
-  for (const [name, values = []] of Object.entries(headers)) {
-    for (const value of Array.isArray(values) ? values : [values]) {
+  for (const [name, values = []] of Object.entries(headersDistinct)) {
+    for (const value of values) {
       header.append(name, value);
     }
   }
@@ -44,7 +44,7 @@ function webHeaders(headers: Record<string, string | string[] | undefined>): Hea
 }
 
 /** The body without the compression that a proxy may have put on it all the same. */
-function decoded(body: Dispatcher.ResponseData["body"], header: Headers): AsyncIterable<Uint8Array> {
+function decoded(body: IncomingMessage, header: Headers): AsyncIterable<Uint8Array> {
   const encoding = header.get("content-encoding")?.toLowerCase() ?? "identity";
   if (encoding === "identity") {
     return body;
@@ -56,7 +56,7 @@ function decoded(body: Dispatcher.ResponseData["body"], header: Headers): AsyncI
   throw brokenAnswer(COMPRESSED);
 }
 
-async function* gunzipped(body: Dispatcher.ResponseData["body"]): AsyncGenerator<Uint8Array> {
+async function* gunzipped(body: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     yield* pipeline(body, createGunzip(), () => undefined); // A failure comes out of the iteration.
   } catch (cause) {

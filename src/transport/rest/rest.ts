@@ -8,14 +8,13 @@ import type {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { Agent, type Dispatcher } from "undici";
 import type { RestConfig } from "../../config/schema.js";
 import { type HttpBinding, httpBindings, writeCall } from "../../http-rule/http-rule.js";
 import { isHttpBody } from "../../json/message.js";
 import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
-import { readTls } from "../tls.js";
 import { errorFromResponse } from "./error.js";
+import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
 
 /**
@@ -29,13 +28,8 @@ export function createRestTransport(
   config: RestConfig,
   options: { readonly maxJsonBytes: number; readonly connectMs: number },
 ): ClosableTransport {
-  const base = new URL(config.url);
-  const prefix = base.pathname.replace(/\/$/, "");
-  const dispatcher = new Agent({
-    connect: { ...readTls(config.tls), timeout: options.connectMs },
-    bodyTimeout: 0, // Time limits are set around the transport.
-    headersTimeout: 0,
-  });
+  const prefix = new URL(config.url).pathname.replace(/\/$/, "");
+  const client = createHttpClient(config, options);
 
   /** Send a call; what comes back is the response of a success, or it throws. */
   async function send(
@@ -44,21 +38,16 @@ export function createRestTransport(
     message: MessageShape<DescMessage>,
   ): Promise<RestResponse> {
     const call = writeCall(req.method.input, rule, message);
-    const body = call.body === undefined ? null : JSON.stringify(call.body);
-    if (body !== null) {
+    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
+    if (body !== undefined) {
       req.header.set("content-type", "application/json");
     }
-    const response = await dispatcher.request({
-      origin: base.origin,
-      path: `${prefix}${call.target}`,
-      method: call.verb as Dispatcher.HttpMethod,
-      headers: Object.fromEntries(req.header),
-      body,
-      signal: req.signal,
-    });
+    const { verb, target } = call;
+    const { header, signal } = req;
+    const response = await client.send({ verb, target: `${prefix}${target}`, header, body, signal });
     const opened = openResponse(response);
     if (response.statusCode !== 200) {
-      throw await errorFromResponse(response.statusCode, opened);
+      throw await errorFromResponse(response.statusCode ?? 0, opened);
     }
     return opened;
   }
@@ -138,7 +127,9 @@ export function createRestTransport(
       });
     },
 
-    close: () => dispatcher.destroy(),
+    async close() {
+      client.close();
+    },
   };
 }
 

@@ -16,7 +16,7 @@ import { type Config, type GrpcConfig, readConfig } from "../../../src/config/sc
 import { anyToObject } from "../../../src/json/any.js";
 import { createGrpcTransport } from "../../../src/transport/grpc/grpc.js";
 import { type ClosableTransport, createTransport } from "../../../src/transport/index.js";
-import { intercepted } from "../../../src/transport/layers/time-limits.js";
+import { limited } from "../../../src/transport/layers/time-limits.js";
 import {
   failureTrailers,
   frame,
@@ -50,7 +50,7 @@ interface Settings {
 function connect({ codec, windowBytes, maxMessageBytes, interceptors }: Settings = {}) {
   const config = readConfig({ grpc: { url: server.url, codec, windowBytes }, limits: { maxMessageBytes } });
   const bare = createGrpcTransport(grpcOf(config), { ...config.limits, ...config.timeouts });
-  transport = intercepted(bare, { url: server.url, timeouts: config.timeouts, interceptors: interceptors ?? [] });
+  transport = limited(bare, { url: server.url, timeouts: config.timeouts, interceptors: interceptors ?? [] });
   return createClient(TradingDataService, transport);
 }
 

@@ -10,7 +10,7 @@ import { readConfig } from "../../../src/config/schema.js";
 import { ProtocolError, TradewireError } from "../../../src/errors/index.js";
 import { anyToObject } from "../../../src/json/any.js";
 import type { ClosableTransport } from "../../../src/transport/closable.js";
-import { intercepted } from "../../../src/transport/layers/time-limits.js";
+import { limited } from "../../../src/transport/layers/time-limits.js";
 import { createRestTransport } from "../../../src/transport/rest/rest.js";
 import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../../support/raw-http.js";
 import { shapeMethod } from "../../support/shapes.js";
@@ -38,7 +38,7 @@ function connect({ path = "", maxJsonBytes = 1024, interceptors = [] as Intercep
   const url = `${server.url}${path}`;
   const { timeouts } = readConfig({ rest: { url } });
   const bare = createRestTransport({ url, allowInsecureHeaders: false }, { maxJsonBytes, ...timeouts });
-  transport = intercepted(bare, { url, timeouts, interceptors });
+  transport = limited(bare, { url, timeouts, interceptors });
   return { transport, client: createClient(TradingDataService, transport) };
 }
 

@@ -1,0 +1,19 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import type { FailingCall } from "../errors/failing.js";
+import { throwingOurErrors } from "./layers/our-errors.js";
+
+/**
+ * A client of a service, such as Connect's own, whose methods throw the library's errors.
+ *
+ * @param service the service's descriptor, as `protoc-gen-es` generates it
+ * @param failing turns what a call comes to into one of the library's errors
+ * @returns a client with a function for each method of the service
+ */
+export function createServiceClient<S extends DescService>(
+  service: S,
+  transport: Transport,
+  failing: FailingCall,
+): Client<S> {
+  return createClient(service, throwingOurErrors(transport, failing));
+}
