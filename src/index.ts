@@ -53,7 +53,12 @@ export {
 export { type AssembleOptions, assemble } from "./history/assemble.js";
 export { capturedChunks } from "./history/captured.js";
 export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunks.js";
-export type { ExportOptions, ExportProgress, NetworkHistoryExport, SavedExport } from "./history/export.js";
+export type {
+  ExportOptions,
+  ExportProgress,
+  NetworkHistoryExport,
+  SavedExport,
+} from "./history/network-history-export.js";
 export type { ExportRequest } from "./history/request.js";
 export {
   type BlockRange,
@@ -105,4 +110,5 @@ export type {
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
-export type { ArchiveEntry, ArchiveSource } from "./zip/file.js";
+export type { ArchiveEntry } from "./zip/file.js";
+export type { ArchiveSource } from "./zip/seekable.js";

@@ -1,4 +1,4 @@
-import { openFile } from "../zip/file.js";
+import { openFile } from "../zip/seekable.js";
 import { archiveEntries } from "./entries.js";
 import { csvHeads } from "./files.js";
 

@@ -1,6 +1,7 @@
 import { errorBehind } from "../json/envelope.js";
 import type { Entry, Reading } from "../zip/entry.js";
-import { type Seekable, seekableEntries } from "../zip/file.js";
+import { seekableEntries } from "../zip/file.js";
+import type { Seekable } from "../zip/seekable.js";
 import { streamedEntries } from "../zip/stream.js";
 
 /** The files of an archive of which any byte can be read. What a gateway put behind it is its error. */

@@ -1,7 +1,7 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
 import { corrupt, nameText } from "../zip/archive-error.js";
-import { openFile } from "../zip/file.js";
+import { openFile } from "../zip/seekable.js";
 import { writeArchiveFiles } from "../zip/write.js";
 import { archiveEntries } from "./entries.js";
 import { csvHeads } from "./files.js";

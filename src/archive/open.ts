@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type JSZip from "jszip";
 import { batchRecords, type CsvBatch, type CsvRecord } from "../csv/index.js";
-import { type ArchiveSource, readSource, type Seekable } from "../zip/file.js";
+import { type ArchiveSource, readSource, type Seekable } from "../zip/seekable.js";
 import { archiveEntries, arrivingEntries } from "./entries.js";
 import { type ArchiveFile, csvFiles, csvHeads, type FileOptions } from "./files.js";
 import { saveArchive } from "./save.js";

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import JSZip from "jszip";
 import { ProtocolError } from "../errors/index.js";
 import { corrupt } from "../zip/archive-error.js";
-import { inMemory } from "../zip/file.js";
+import { inMemory } from "../zip/seekable.js";
 import { archiveEntries } from "./entries.js";
 
 /** How much of memory an archive may take. */

@@ -1,4 +1,4 @@
-import type { ExportProgress } from "../history/export.js";
+import type { ExportProgress } from "../history/network-history-export.js";
 import { type Streams, size } from "./output.js";
 
 /** Milliseconds between two updates of the line. */

@@ -18,7 +18,7 @@ import {
 } from "../../gen/vega/stop_order_pb.js";
 import type { Client } from "../../src/client.js";
 import { NodeError } from "../../src/errors/index.js";
-import type { NetworkHistoryExport } from "../../src/history/export.js";
+import type { NetworkHistoryExport } from "../../src/history/network-history-export.js";
 import { csvZip, cutEvery } from "../support/archives.js";
 import { collect } from "../support/listing-clients.js";
 

@@ -19,7 +19,7 @@ import {
   RequestError,
   TradewireError,
 } from "../../src/errors/index.js";
-import type { ExportOptions, ExportProgress, NetworkHistoryExport } from "../../src/history/export.js";
+import type { ExportOptions, ExportProgress, NetworkHistoryExport } from "../../src/history/network-history-export.js";
 import { csvZip, cutEvery, noise, zipOf } from "../support/archives.js";
 import { type Script, serveExport, type Wire } from "../support/export-server.js";
 

@@ -2,7 +2,7 @@ import type { ArchiveOptions } from "../../src/archive/open.js";
 import { openArchive } from "../../src/archive/open.js";
 import type { CsvRow } from "../../src/csv/index.js";
 import { TradewireError } from "../../src/errors/index.js";
-import type { ArchiveSource } from "../../src/zip/file.js";
+import type { ArchiveSource } from "../../src/zip/seekable.js";
 
 /** What became of reading an archive: its files, or the error. */
 export interface ArchiveOutcome {

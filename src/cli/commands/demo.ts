@@ -6,7 +6,7 @@ import { createClient } from "../../client.js";
 import type { ClientConfig } from "../../config/schema.js";
 import { startDevnode } from "../../devnode/index.js";
 import { ProtocolError } from "../../errors/index.js";
-import type { SavedExport } from "../../history/export.js";
+import type { SavedExport } from "../../history/network-history-export.js";
 import { type CommandContext, size } from "../output.js";
 
 /** What the demonstration exports: the last two segments before a change of the database schema, and all after it. */

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
 import type { Client } from "../../client.js";
 import { NodeError, RequestError } from "../../errors/index.js";
-import type { NetworkHistoryExport } from "../../history/export.js";
+import type { NetworkHistoryExport } from "../../history/network-history-export.js";
 import { type ExportRequest, rangeError } from "../../history/request.js";
 import { type BlockRange, checkRange } from "../../history/segments.js";
 import { isTableName, tableNames } from "../../schema/tables.js";

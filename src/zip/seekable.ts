@@ -1,0 +1,127 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { fileError } from "../errors/file-error.js";
+import type { Bytes } from "./directory.js";
+
+const READ_SIZE = 256 * 1024;
+
+/** An archive of which any byte can be read. */
+export interface Seekable extends Bytes {
+  /** The bytes from `position` to the end. */
+  stream(position: number): AsyncGenerator<Uint8Array, void, undefined>;
+}
+
+/** An archive in memory. */
+export function inMemory(archive: Uint8Array): Seekable {
+  const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
+  return {
+    size: bytes.length,
+    read: async (position, length) => {
+      if (position < 0 || position + length > bytes.length) {
+        throw beyond();
+      }
+      return bytes.subarray(position, position + length);
+    },
+    async *stream(position) {
+      for (let at = position; at < bytes.length; at += READ_SIZE) {
+        yield bytes.subarray(at, at + READ_SIZE);
+      }
+    },
+  };
+}
+
+/** Where an archive comes from: the path of a file or pipe, its bytes, or a stream of them. */
+export type ArchiveSource = string | Uint8Array | AsyncIterable<Uint8Array>;
+
+/**
+ * Gives what is made of an archive: by `seekable` where any of its bytes can be read, else by `streamed`. A file is open as long
+ * as that is taken.
+ *
+ * @throws FileError where the file cannot be read
+ */
+export async function* readSource<T>(
+  source: ArchiveSource,
+  seekable: (archive: Seekable) => AsyncIterable<T>,
+  streamed: (stream: AsyncIterable<Uint8Array>) => AsyncIterable<T>,
+): AsyncGenerator<T, void, undefined> {
+  if (typeof source !== "string") {
+    yield* source instanceof Uint8Array ? seekable(inMemory(source)) : streamed(source);
+    return;
+  }
+  await using file = await openFile(source);
+  yield* file.archive === undefined ? streamed(file.stream()) : seekable(file.archive);
+}
+
+/** A file that is open. */
+export interface OpenFile extends AsyncDisposable {
+  /** The archive in it; none in a pipe or device, which can only be streamed. */
+  readonly archive: Seekable | undefined;
+  stream(): AsyncIterable<Uint8Array>;
+}
+
+/** @throws FileError where the file cannot be read */
+export async function openFile(path: string): Promise<OpenFile> {
+  const file = await onFile(path, open(path));
+  const close = () => file.close().catch(() => undefined);
+  try {
+    const stats = await onFile(path, file.stat());
+    if (stats.isDirectory()) {
+      throw fileError(Object.assign(new Error("it is a folder"), { code: "EISDIR" }), path);
+    }
+    return {
+      archive: stats.isFile() ? ofFile(file, stats.size, path) : undefined,
+      stream: () => sequence(file, path),
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (reason) {
+    await close();
+    throw reason;
+  }
+}
+
+function ofFile(file: FileHandle, size: number, path: string): Seekable {
+  return {
+    size,
+    read: async (position, length) => {
+      if (position < 0 || position + length > size) {
+        throw beyond();
+      }
+      const buffer = Buffer.alloc(length);
+      let read = 0;
+      while (read < length) {
+        const { bytesRead } = await onFile(path, file.read(buffer, read, length - read, position + read));
+        if (bytesRead === 0) {
+          throw beyond();
+        }
+        read += bytesRead;
+      }
+      return buffer;
+    },
+    stream: (position) => sequence(file, path, position),
+  };
+}
+
+async function* sequence(
+  file: FileHandle,
+  path: string,
+  position?: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (let at = position; ; ) {
+    const buffer = Buffer.allocUnsafeSlow(READ_SIZE);
+    const { bytesRead } = await onFile(path, file.read(buffer, 0, READ_SIZE, at ?? null));
+    if (bytesRead === 0) {
+      return;
+    }
+    at = at === undefined ? undefined : at + bytesRead;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+function onFile<T>(path: string, operation: Promise<T>): Promise<T> {
+  return operation.catch((reason: unknown) => {
+    throw fileError(reason, path);
+  });
+}
+
+function beyond(): Error {
+  return new Error("a record is said to stand where the archive does not reach");
+}
