@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { type ParseError, parse, printParseErrorCode } from "jsonc-parser";
+import { parse } from "@humanwhocodes/momoa";
 import { fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { absolute, type Given, isObject } from "./given.js";
@@ -49,19 +49,27 @@ function readText(path: string, named: string | undefined): string | undefined {
 function parseJson(text: string, source: string): unknown {
   try {
     return JSON.parse(text);
-  } catch {
+  } catch (reason) {
+    const endsEarly = reason instanceof Error && reason.message.includes("end of JSON input");
     // The error that was caught quotes the text, which may hold a token: it goes no further.
-    const errors: ParseError[] = [];
-    parse(text, errors, { disallowComments: true });
-    const [{ error, offset } = { error: 0, offset: 0 }] = errors;
-    const before = text.slice(0, offset).split(/\r\n|\r|\n/);
-    const what = printParseErrorCode(error)
-      .replace(/(?<=[a-z])(?=[A-Z])/g, " ")
-      .toLowerCase();
-    throw new RequestError(
-      `${source}: it is not JSON: ${what} at line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`,
-      { advice: "Correct it there or just before; comments and trailing commas are not possible in JSON." },
-    );
+    throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
+      advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
+    });
+  }
+}
+
+const NO_PLACE = "its braces, commas and quotes do not fit together";
+
+/** Where a text stops to be JSON, as far as that can be told. */
+function placeOfMistake(text: string): string {
+  try {
+    parse(text, { mode: "json" });
+    // It lets line breaks in texts pass, which JSON has to escape.
+    const line = text.split("\n").findIndex((each) => each.replace(/\\./g, "").split('"').length % 2 === 0);
+    return line === -1 ? NO_PLACE : `a text is not closed on line ${line + 1}`;
+  } catch (reason) {
+    const { line, column } = Object(reason);
+    return typeof line === "number" && typeof column === "number" ? `see line ${line}, column ${column}` : NO_PLACE;
   }
 }
 

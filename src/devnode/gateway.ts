@@ -19,7 +19,7 @@ import { TradewireError } from "../errors/index.js";
 import { type HttpBinding, type HttpCall, httpBindings, readCall, responsePart } from "../http-rule/http-rule.js";
 import { httpStatusFromCode } from "../http-rule/status.js";
 import { anyToObject, knownTypes } from "../json/any.js";
-import { errorObject } from "../transport/layers/failure.js";
+import { errorObject } from "../json/error-object.js";
 
 /** A body of a request is no larger than this, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;

@@ -1,5 +1,3 @@
-import { create } from "@bufbuild/protobuf";
-import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type BrokenAnswer,
@@ -21,8 +19,7 @@ import {
   TradewireError,
 } from "../../errors/index.js";
 import { connectionLost, errorCodes, type NetworkFailure, networkFailure } from "../../errors/network-failure.js";
-import { anyToObject } from "../../json/any.js";
-import { isJsonObject } from "../../json/values.js";
+import { errorObject } from "../../json/error-object.js";
 
 /** The call that an error comes from. */
 export interface CallContext {
@@ -160,32 +157,4 @@ function withRedirect(object: ErrorObject, header: Headers): ErrorObject {
 export function redirect(header: Headers): string {
   const location = header.get("location");
   return location === null ? "" : `, a redirect to ${JSON.stringify(location.slice(0, 200))}, which is not followed`;
-}
-
-/** The error object of a Connect error that the node answered. */
-export function errorObject(error: ConnectError): ErrorObject {
-  const details = error.details.map((detail) => {
-    if ("desc" in detail) {
-      return { "@type": `type.googleapis.com/${detail.desc.typeName}` };
-    }
-    const { type, value, debug } = detail;
-    if (isJsonObject(debug) && typeof debug["@type"] === "string") {
-      return { ...debug, "@type": debug["@type"] }; // It came as JSON.
-    }
-    return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }));
-  });
-  if (/^invalid grpc-status: /.test(error.rawMessage)) {
-    return { code: Code.Unknown, message: decodeMessage(error.metadata.get("grpc-message") ?? ""), details };
-  }
-  // In the details of gRPC's status, Connect takes any number for a code.
-  return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
-}
-
-/** A message of gRPC's trailers is percent-encoded. */
-function decodeMessage(encoded: string): string {
-  try {
-    return decodeURIComponent(encoded);
-  } catch {
-    return encoded;
-  }
 }

@@ -1,0 +1,116 @@
+// What each room of src/ may know: itself, and the rooms listed. Rules of one's own below the table.
+const rooms = {
+  errors: [],
+  config: ["errors"],
+  json: ["errors"],
+  schema: ["errors"],
+  "http-rule": ["errors", "json"],
+  transport: ["config", "errors", "json", "http-rule"],
+  zip: ["errors"],
+  csv: ["errors"],
+  archive: ["errors", "json", "schema", "zip", "csv"],
+  history: ["errors", "json", "schema", "zip", "csv", "archive"],
+  listing: ["errors", "json"],
+  transaction: ["errors"],
+  devnode: ["errors", "json", "schema", "http-rule", "zip", "archive", "history", "transaction"],
+  cli: [
+    "errors",
+    "config",
+    "json",
+    "schema",
+    "csv",
+    "archive",
+    "history",
+    "listing",
+    "transaction",
+    "transport",
+    "devnode",
+  ],
+};
+
+/** The files of a room, and what every room may know. */
+const room = (name) => `^src/${name}/`;
+const GENERATED = "^gen/";
+
+const ofRooms = Object.entries(rooms).map(([name, known]) => ({
+  name: `${name}-knows`,
+  comment: `src/${name} may know: gen${known.map((other) => `, ${other}`).join("")}`,
+  severity: "error",
+  from: { path: room(name) },
+  to: {
+    path: "^(src|gen|test|bench)/",
+    pathNot: [GENERATED, room(name), ...known.map(room), ...(name === "cli" ? ["^src/client\\.ts$"] : [])],
+  },
+}));
+
+/** @type {import("dependency-cruiser").IConfiguration} */
+export default {
+  forbidden: [
+    {
+      name: "no-circle",
+      comment: "Two files that need each other are one file, or lack a third. Types count too.",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "gen-knows",
+      comment: "Generated code knows nothing of ours.",
+      severity: "error",
+      from: { path: GENERATED },
+      to: { path: "^src/" },
+    },
+    ...ofRooms,
+    {
+      name: "new-room",
+      comment: "A room is entered in the table above before something is put into it.",
+      severity: "error",
+      from: { path: "^src/([^/]+)/", pathNot: Object.keys(rooms).map(room) },
+      to: {},
+    },
+    {
+      name: "cli-devnode-entry",
+      comment: "The command knows the local node by its entry alone.",
+      severity: "error",
+      from: { path: room("cli") },
+      to: { path: room("devnode"), pathNot: "^src/devnode/index\\.ts$" },
+    },
+    {
+      name: "devnode-pure",
+      comment: "The local node shares names, ranges and checks; what calls a node is not for it.",
+      severity: "error",
+      from: { path: room("devnode") },
+      to: {
+        path: "^src/(history/(export|request|captured)|archive/(open|merge|save|to-zip)|transaction/(transactions|block-allowance|signer|key-file|mnemonic))\\.ts$",
+      },
+    },
+    {
+      name: "one-transport-each",
+      comment: "Only the registry knows transports by their folders, and none knows another.",
+      severity: "error",
+      from: { path: "^src/transport/([^/]+)/" },
+      to: { path: "^src/transport/(grpc|grpc-js|rest)/", pathNot: "^src/transport/$1/" },
+    },
+    {
+      name: "no-devnode-in-library",
+      comment: "Who uses the library does not load the local node.",
+      severity: "error",
+      from: { path: "^src/(index|client)\\.ts$" },
+      to: { path: "^src/(devnode|cli)/" },
+    },
+    {
+      name: "unresolved",
+      comment: "An import that leads nowhere.",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "^dist/" },
+    tsPreCompilationDeps: true, // Imports of types are edges too.
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "types", "node"] },
+  },
+};

@@ -1,0 +1,34 @@
+import { create } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import type { ErrorObject } from "../errors/index.js";
+import { anyToObject } from "./any.js";
+import { isJsonObject } from "./values.js";
+
+/** The error object of a Connect error that the node answered. */
+export function errorObject(error: ConnectError): ErrorObject {
+  const details = error.details.map((detail) => {
+    if ("desc" in detail) {
+      return { "@type": `type.googleapis.com/${detail.desc.typeName}` };
+    }
+    const { type, value, debug } = detail;
+    if (isJsonObject(debug) && typeof debug["@type"] === "string") {
+      return { ...debug, "@type": debug["@type"] }; // It came as JSON.
+    }
+    return anyToObject(create(AnySchema, { typeUrl: `type.googleapis.com/${type}`, value }));
+  });
+  if (/^invalid grpc-status: /.test(error.rawMessage)) {
+    return { code: Code.Unknown, message: decodeMessage(error.metadata.get("grpc-message") ?? ""), details };
+  }
+  // In the details of gRPC's status, Connect takes any number for a code.
+  return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
+}
+
+/** A message of gRPC's trailers is percent-encoded. */
+function decodeMessage(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return encoded;
+  }
+}
