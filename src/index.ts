@@ -110,5 +110,6 @@ export type {
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
+export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
 export type { ArchiveEntry } from "./zip/file.js";
 export type { ArchiveSource } from "./zip/seekable.js";

@@ -1,29 +1,30 @@
 import { chmod, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { main, type Outcome, type Running, run, start, startCommand } from "../support/command.js";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { main, type Outcome, run, start, startCommand } from "../support/command.js";
 import { closedUrl } from "../support/node.js";
 import { market, seed, sender } from "../support/transactions.js";
 
-/** One node for all, started by the command itself; it makes blocks quickly. */
-let node: Running;
-let urls: { grpcUrl: string; restUrl: string; chainId: string };
+/** One node for all. It makes blocks when it is told to: a slow machine does not age what was signed. */
+let node: Devnode;
 let folder: string;
 let keyFile: string;
 let commandFile: string;
 beforeAll(async () => {
-  const size = ["--segments", "1", "--blocks-per-segment", "10", "--block-ms", "100"];
-  node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
-  urls = JSON.parse(await node.firstLine);
+  node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
   folder = await mkdtemp(join(tmpdir(), "tradewire-submit-"));
   keyFile = await write("key", `${seed}\n`);
   commandFile = await write("command.json", JSON.stringify({ stopOrdersSubmission: { risesAbove: stopOrder("100") } }));
 });
+beforeEach(async () => {
+  await node.makeBlock(); // Each block serves only so many transactions of a key.
+});
 afterAll(async () => {
-  node.child.kill("SIGKILL");
-  await node.ended;
+  await node.close();
   await rm(folder, { recursive: true });
 });
 
@@ -47,8 +48,8 @@ async function write(name: string, content: string): Promise<string> {
 
 function over(transport: "grpc" | "grpc-js" | "rest"): string[] {
   return transport === "rest"
-    ? ["--transport", transport, "--rest-url", urls.restUrl]
-    : ["--transport", transport, "--grpc-url", urls.grpcUrl];
+    ? ["--transport", transport, "--rest-url", node.restUrl]
+    : ["--transport", transport, "--grpc-url", node.grpcUrl];
 }
 
 describe("tradewire keys", () => {
@@ -80,7 +81,16 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     // A key of its own, for a party may have only so many stop orders on a market.
     const key = join(folder, `key-${transport}`);
     const party = (await run(["keys", "new", key])).out.trim();
-    const sent = await run(["submit", commandFile, "--key-file", key, "--type", "commit", ...over(transport)]);
+    const submit = startCommand(["submit", commandFile, "--key-file", key, "--type", "commit", ...over(transport)]);
+    let waiting = true;
+    const ended = submit.ended.finally(() => {
+      waiting = false;
+    });
+    while (waiting) {
+      await node.makeBlock();
+      await Promise.race([ended, sleep(50)]);
+    }
+    const sent = await ended;
     expect(sent).toEqual({ code: 0, out: expect.stringMatching(/^[0-9A-F]{64}\n$/), err: "It is in the mempool.\n" });
     const listed = await run(["stop-orders", "--party", party, "--json", ...over(transport)]);
     expect(listed).toMatchObject({ code: 0, err: "" });

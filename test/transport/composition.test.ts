@@ -4,12 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, createClient as createServiceClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { HistorySegmentSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { HistorySegmentSchema, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type ClientConfig, readConfig } from "../../src/config/schema.js";
 import { CanceledError, ConnectionError, NodeError, type TradewireError } from "../../src/errors/index.js";
+import { fallback } from "../../src/index.js";
 import type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "../../src/transport/hooks.js";
 import { createTransport } from "../../src/transport/index.js";
 import { csvZip } from "../support/archives.js";
@@ -19,7 +21,9 @@ import { shapeMethod } from "../support/shapes.js";
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
 const listing = { listAllNetworkHistorySegments: () => ({ segments }) };
 const range = { table: "trades", fromBlock: 1, toBlock: 1000 } as const;
-const quick = { retry: { tries: 3, baseMs: 1, maxMs: 2 }, timeouts: { connectMs: 300, callMs: 300, idleMs: 300 } };
+const quick = { retry: { tries: 3, baseMs: 1, maxMs: 2 } };
+/** For calls that come to nothing: they would wait for as long. */
+const brief = { connectMs: 300, callMs: 300, idleMs: 300 };
 
 const clients: Client[] = [];
 afterEach(async () => {
@@ -258,7 +262,8 @@ describe("retries", () => {
       },
     });
     const { seen, hooks } = recorded();
-    const error = await failureOf(connect({ grpc: { url: node.grpcUrl } }, { hooks }).listSegments());
+    const client = connect({ grpc: { url: node.grpcUrl }, timeouts: { callMs: 5000 } }, { hooks });
+    const error = await failureOf(client.listSegments());
     expect(error).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
     expect(seen.retries.map(({ delayMs }) => delayMs)).toEqual([30_000]);
     expect(calls).toBe(1);
@@ -280,7 +285,7 @@ describe("retries", () => {
 describe("time limits", () => {
   it.each(["grpc", "rest"] as const)("end a call to a server that accepts and says nothing (%s)", async (transport) => {
     await using silent = await serveTcp(() => undefined);
-    const client = connect({ transport, grpc: { url: silent.url }, rest: { url: silent.url } });
+    const client = connect({ transport, grpc: { url: silent.url }, rest: { url: silent.url }, timeouts: brief });
     const call = await failureOf(client.listSegments());
     expect(call).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
     const stream = await failureOf(client.exportNetworkHistory(range).toZip());
@@ -297,12 +302,12 @@ describe("time limits", () => {
         }
       },
     });
-    const client = connect({ grpc: { url: node.grpcUrl }, timeouts: { idleMs: 100 } });
+    const client = connect({ grpc: { url: node.grpcUrl }, timeouts: { idleMs: 2000 } });
     let bytes = 0;
     for await (const piece of client.exportNetworkHistory(range, { extensions: "optional" }).bytes()) {
       bytes += piece.length;
       if (bytes === 2000) {
-        await sleep(200);
+        await sleep(3000);
       }
     }
     expect(bytes).toBe(archive.length);
@@ -362,5 +367,59 @@ describe("hooks and interceptors", () => {
     const error = await failureOf(connect({ grpc: { url: await closedUrl() } }, { hooks }).listSegments());
     expect(seen.ends.map((end) => end.error)).toEqual([error]);
     expect(seen.retries).toHaveLength(2);
+  });
+});
+
+describe("calls", () => {
+  it("have a number that no other call of the process has", async () => {
+    await using node = await serveNode(listing);
+    const { seen, hooks } = recorded();
+    const two = [
+      connect({ grpc: { url: node.grpcUrl } }, { hooks }),
+      connect({ rest: { url: node.restUrl } }, { hooks }),
+    ];
+    await Promise.all(two.map((client) => client.listSegments()));
+    await Promise.all(two.map((client) => client.listSegments()));
+    expect(new Set(seen.starts.map(({ id }) => id)).size).toBe(4);
+  });
+});
+
+describe("a service of one's own", () => {
+  it.each(["grpc", "grpc-js", "rest"] as const)("fails with the library's errors over %s", async (transport) => {
+    await using node = await serveNode(listing);
+    const config = { transport, grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
+    const service = connect(config).service(TradingDataService);
+    expect((await service.listAllNetworkHistorySegments({})).segments).toEqual(segments);
+    const error = await failureOf(service.getStopOrder({ orderId: "1" }));
+    expect(error).toBeInstanceOf(NodeError);
+    const method = "datanode.api.v2.TradingDataService/GetStopOrder";
+    expect(error).toMatchObject({ code: Code.Unimplemented, transport, method });
+    const aborted = await failureOf(service.getStopOrder({ orderId: "1" }, { signal: AbortSignal.abort() }));
+    expect(aborted).toBeInstanceOf(CanceledError);
+  });
+});
+
+describe("fallback", () => {
+  it("composes transports that others made", async () => {
+    await using node = await serveNode(listing);
+    const fallbacks: FallbackInfo[] = [];
+    const hooks = { onFallback: (info: FallbackInfo) => fallbacks.push(info) };
+    const dead = createGrpcTransport({ baseUrl: await closedUrl() });
+    const good = createConnectTransport({ baseUrl: node.grpcUrl, httpVersion: "2" });
+    const composed = fallback(
+      [
+        { name: "first", transport: dead },
+        { name: "second", transport: good },
+      ],
+      { hooks },
+    );
+    const service = createServiceClient(TradingDataService, composed);
+    for (let call = 0; call < 5; call += 1) {
+      expect((await service.listAllNetworkHistorySegments({})).segments).toEqual(segments);
+    }
+    expect(fallbacks).toHaveLength(1);
+    expect(fallbacks[0]).toMatchObject({ from: "first", to: "second" });
+    expect(fallbacks[0]?.error).toBeInstanceOf(ConnectionError);
+    await composed.close();
   });
 });

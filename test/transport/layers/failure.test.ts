@@ -12,7 +12,6 @@ import {
   ConnectionError,
   type ErrorObject,
   NodeError,
-  ProtocolError,
   TradewireError,
 } from "../../../src/errors/index.js";
 import {
@@ -87,93 +86,7 @@ const PART = frame(
 const ENVELOPE = '{"result":{"contentType":"application/zip","data":"UEsDBA=="}}\n';
 const JSON_TYPE = { "content-type": "application/json" };
 const STREAM = head("200 OK", { ...JSON_TYPE, "transfer-encoding": "chunked" });
-const HTML = { "content-type": "text/html" };
-const PAGE = "<html>";
-
-function page(status: string): { grpc: GrpcAnswer; rest: RawAnswer } {
-  const headers = { ":status": Number.parseInt(status, 10), ...HTML };
-  return { grpc: { headers, pieces: [Buffer.from(PAGE)], ending: "end" }, rest: whole(status, PAGE, HTML) };
-}
-
 describe("a failure is the same over both transports", () => {
-  const cases: [string, Call, { grpc: GrpcAnswer; rest: RawAnswer }, new (...args: never) => TradewireError, Code][] = [
-    ["a page with HTTP 502, listing", list, page("502 Bad Gateway"), NodeError, Code.Unavailable],
-    ["a page with HTTP 502, exporting", exported, page("502 Bad Gateway"), NodeError, Code.Unavailable],
-    ["a page with HTTP 404", list, page("404 Not Found"), NodeError, Code.Unimplemented],
-    ["a page with HTTP 403", list, page("403 Forbidden"), NodeError, Code.PermissionDenied],
-    ["a page with HTTP 200", list, page("200 OK"), ProtocolError, Code.Internal],
-    [
-      "a connection lost before the answer",
-      list,
-      { grpc: { pieces: [], ending: "destroy" }, rest: { pieces: [], ending: "end" } },
-      ConnectionError,
-      Code.Unavailable,
-    ],
-    [
-      "a connection lost inside an export",
-      exported,
-      { grpc: { pieces: [PART], ending: "destroy" }, rest: { pieces: [STREAM, chunk(ENVELOPE)], ending: "reset" } },
-      ConnectionError,
-      Code.Unavailable,
-    ],
-    [
-      "an export cut inside a chunk",
-      exported,
-      {
-        grpc: { pieces: [PART, PART.subarray(0, 9)], ending: { "grpc-status": "0" } },
-        rest: whole("200 OK", ENVELOPE + ENVELOPE.slice(0, 30), JSON_TYPE),
-      },
-      ProtocolError,
-      Code.DataLoss,
-    ],
-    [
-      "an export cut inside its archive",
-      exported,
-      { grpc: { pieces: [PART], ending: { "grpc-status": "0" } }, rest: whole("200 OK", ENVELOPE, JSON_TYPE) },
-      ProtocolError,
-      Code.DataLoss,
-    ],
-    [
-      "an export without a chunk",
-      exported,
-      { grpc: { ending: { "grpc-status": "0" } }, rest: whole("200 OK", "", JSON_TYPE) },
-      ProtocolError,
-      Code.DataLoss,
-    ],
-    [
-      "an answer that does not fit its definitions",
-      list,
-      {
-        grpc: { pieces: [frame(Uint8Array.of(0x0a, 0x7f))], ending: { "grpc-status": "0" } },
-        rest: whole("200 OK", '{"segments":1}', JSON_TYPE),
-      },
-      ProtocolError,
-      Code.Internal,
-    ],
-    [
-      "an answer over the limit",
-      list,
-      {
-        grpc: { pieces: [frame(Buffer.alloc(3000))], ending: { "grpc-status": "0" } },
-        rest: whole("200 OK", " ".repeat(3000), JSON_TYPE),
-      },
-      ProtocolError,
-      Code.ResourceExhausted,
-    ],
-  ];
-
-  it.each(cases)("%s", async (_, call, answers, type, code) => {
-    grpcServer.answer = answers.grpc;
-    restServer.answer = answers.rest;
-    for (const transport of transports) {
-      const error = await failure(call(connect(transport)));
-      expect(error).toBeInstanceOf(type);
-      expect(error.message).toMatch(/^[^\n]+\n[^\n]+$/);
-      expect(error).toMatchObject({ code, transport, method: call === list ? LIST : EXPORT, details: [] });
-      await client?.close();
-    }
-  });
-
   const failing = (error: ErrorObject, status: MessageInitShape<typeof StatusSchema>) => ({ error, status });
   const detail = { code: 10, message: "no segment", inner: "1-7" };
   const refusal = failing(
@@ -237,31 +150,6 @@ describe("a failure is the same over both transports", () => {
         method: call === list ? LIST : EXPORT,
       });
       await client?.close();
-    }
-  });
-
-  it("an error whose code is none", async () => {
-    grpcServer.answer = { ending: { ...failureTrailers({ code: 99, message: "x" }), "grpc-status": "2" } };
-    restServer.answer = whole("500 Oops", '{"code":99,"message":"x","details":[]}', JSON_TYPE);
-    for (const transport of transports) {
-      const error = await failure(list(connect(transport)));
-      expect(error).toBeInstanceOf(NodeError);
-      expect(error.summary).toBe("the node answered UNKNOWN: x");
-      await client?.close();
-    }
-  });
-
-  it("a node that is not there", async () => {
-    const [grpc, rest] = [await startGrpcServer(), await startRawHttp()];
-    await Promise.all([grpc.close(), rest.close()]);
-    for (const transport of transports) {
-      for (const call of [list, exported]) {
-        const error = await failure(call(connect(transport, { grpc: grpc.url, rest: rest.url })));
-        expect(error).toBeInstanceOf(ConnectionError);
-        expect(error.code).toBe(Code.Unavailable);
-        expect(error.summary).toBe(`the connection was refused (${transport === "grpc" ? grpc.url : rest.url})`);
-        await client?.close();
-      }
     }
   });
 
