@@ -1,10 +1,10 @@
-// Archive to rows beside `unzip -p FILE | wc -l`, and the memory that it takes for a small and a large archive.
+// Reading an archive's rows, compared with `unzip -p FILE | wc -l`, and the memory for a small and a large archive.
 //
 //   npm run build && node bench/archive-rows.mjs [--rounds 5] [--large 1024]
 //
-// The archives hold one CSV file of trades each, of 40 MiB, of 160 MiB and of --large MiB, deflated by python3's zipfile (ZIP64
-// above 4 GiB); they are made once, in the folder for temporary files. Each run is a process of its own, and the rounds go
-// through all of them in turn.
+// Each archive holds one CSV file of trades, of 40 MiB, 160 MiB and --large MiB. The zipfile module of python3 deflates
+// them (ZIP64 above 4 GiB), once, in the folder for temporary files. Each run is a separate process, and every round
+// runs all subjects in turn.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createReadStream, existsSync, renameSync, statSync } from "node:fs";
@@ -103,7 +103,9 @@ function median(numbers) {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 }
 
-/** The path of an archive with a CSV file of so many MiB, of rows of trades a fiftieth of which has quoted fields. */
+/**
+ * Make an archive with one CSV file of the given size in MiB, unless it exists. One in fifty rows has quoted fields.
+ */
 async function archive(mebibytes) {
   const path = join(tmpdir(), `tradewire-bench-trades-1-${mebibytes * 1000}.zip`);
   if (existsSync(path)) {

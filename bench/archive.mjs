@@ -1,4 +1,4 @@
-// An archive of 1 GiB with one stored file, in parts of 1 MiB, that costs its server next to nothing to make.
+// An archive of 1 GiB with one stored file, in parts of 1 MiB, so that its server has almost nothing to compute.
 import { randomFillSync } from "node:crypto";
 import { crc32 } from "node:zlib";
 
@@ -16,7 +16,7 @@ const size = PART.length * PARTS;
 function record(signature, sizes, more) {
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(20, 0);
-  fields.writeUInt16LE(8, 2); // Sizes come behind the data.
+  fields.writeUInt16LE(8, 2); // The sizes follow the data.
   if (sizes) {
     fields.writeUInt32LE(crc, 10);
     fields.writeUInt32LE(size, 14);
@@ -32,7 +32,7 @@ descriptor.write("504b0708", "hex");
 descriptor.writeUInt32LE(crc, 4);
 descriptor.writeUInt32LE(size, 8);
 descriptor.writeUInt32LE(size, 12);
-// The central record has "version made by" in front of the fields that both have.
+// The central record has "version made by" in front of the fields that both records share.
 const central = Buffer.concat([Buffer.from("504b01021400", "hex"), record("504b0304", true, 14).subarray(4)]);
 const end = Buffer.alloc(22);
 end.write("504b0506", "hex");
@@ -42,10 +42,14 @@ end.writeUInt32LE(central.length, 12);
 end.writeUInt32LE(local.length + size + descriptor.length, 16);
 const tail = Buffer.concat([descriptor, central, end]);
 
-/** Bytes of the whole archive. */
+/** The size of the whole archive in bytes. */
 export const SIZE = local.length + size + tail.length;
 
-/** The archive as messages of an export. */
+/**
+ * Give the archive as the messages of an export.
+ *
+ * @returns messages `google.api.HttpBody`
+ */
 export function* parts() {
   const contentType = "application/zip";
   yield { contentType, data: local };

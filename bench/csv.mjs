@@ -1,10 +1,10 @@
-// Decoding CSV: ours beside udsv, papaparse and csv-parse, on the same files, in one sitting.
+// Decoding CSV: our decoder compared with udsv, papaparse and csv-parse on the same files.
 //
 //   npm run build && node bench/csv.mjs [--rounds 5] [--shape trades|narrow|wide|long|quoted|unicode] [--only REGEXP]
 //
-// Each reads a file in chunks and gives arrays of strings; only those marked so tell NULL from an empty string. Every run is a
-// process of its own, and the rounds go through all of them in turn, so that whatever else the machine does meets all alike.
-// The files are made once, the same bytes everywhere, in the folder for temporary files.
+// Each decoder reads a file in chunks and gives arrays of strings. Only the subjects marked so tell NULL from an empty
+// string. Every run is a separate process, and every round runs all subjects in turn, so that other load affects all of
+// them alike. The files are made once, with the same bytes everywhere, in the folder for temporary files.
 import { execFileSync } from "node:child_process";
 import { createReadStream, existsSync, renameSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
@@ -29,7 +29,7 @@ const identifiers = Array.from({ length: 4096 }, () => `\\x${hex(64)}`);
 const identifier = () => identifiers[random(identifiers.length)];
 const number = (digits) => String(random(10 ** digits));
 
-/** What the files hold: a header and the row of a number. */
+/** The content of the files: the header, and a function from a row's number to the row. */
 const shapes = {
   trades: {
     megabytes: 160,
@@ -66,7 +66,7 @@ const shapes = {
   },
 };
 
-/** What can be measured: each loads its decoder, and then calls `take` with arrays of rows, without the header row. */
+/** The subjects. Each loads its decoder, and then calls `take` with arrays of rows, without the header row. */
 const runs = {
   "ours, NULL told": async () => {
     const { decodeCsv } = await import("../dist/src/csv/index.js");
@@ -157,7 +157,7 @@ if (values.run === undefined) {
   await measure(await runs[values.run]());
 }
 
-/** One run: how long it took, how much memory, and what proves that the whole file was read. */
+/** Measure the time and memory of one run, and count rows and characters to prove that the whole file was read. */
 async function measure(run) {
   let rows = 0;
   let characters = 0;

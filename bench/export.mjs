@@ -2,8 +2,9 @@
 //
 //   npm run build && node bench/export.mjs [ROUNDS]
 //
-// Every run is a process of its own; runs of all rows are interleaved, and medians are shown. "default windows" is Connect's
-// gRPC transport as it comes; "sink" rows take the bytes and drop them, "file" rows save the archive, checked and synced.
+// Every run is a separate process. The runs of all rows are interleaved, and the table shows medians. "default windows"
+// is Connect's gRPC transport with its defaults. "sink" rows drop the bytes; "file" rows save the archive, checked and
+// synced.
 import { execFile, fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";

@@ -1,9 +1,9 @@
-// 100,000 mutated archives and as many mutated CSV files, from a seed: each gives all its rows or an error of the library's own,
-// the same from bytes and from a stream.
+// Reading 100,000 mutated archives and as many mutated CSV files, made from a seed. Each must give all its rows or one
+// of the library's errors, and the same from bytes as from a stream.
 //
 //   node bench/fuzz-archives.mjs [--cases 100000] [--seed 1]
 //
-// It runs the test that reads a few of them, with more: --cases archives and --cases CSV files.
+// It runs the test that reads a few of them, but with --cases archives and --cases CSV files.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";

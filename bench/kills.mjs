@@ -1,10 +1,10 @@
-// What is left when a node is killed in the middle of an export? Nothing, or the whole archive.
+// Killing a node in the middle of an export must leave nothing behind, or the whole archive.
 //
 //   npm run build && node bench/kills.mjs [RUNS]
 //
-// Each run starts a local node in a process of its own, saves an export over `auto`, and kills the node (SIGKILL) at a random
-// time: in every other run between the call and a bit more than an export takes, in the others while bytes come. Every run must
-// end with a complete archive, or with an error of the library's own and an empty folder.
+// Each run starts a local node in a separate process, saves an export over `auto`, and kills the node (SIGKILL) at a
+// random time. In every other run that is between the call and slightly more than an export takes, otherwise while
+// bytes arrive. Every run must end with a complete archive, or with one of the library's errors and an empty folder.
 import { execFile, fork } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -43,7 +43,7 @@ if (process.argv[2] === "node") {
   }
 }
 
-/** Export once; the node is killed some milliseconds after the call, or after the first bytes. */
+/** Export once. The node is killed the given milliseconds after the call, or after the first bytes. */
 async function attempt({ afterCallMs, afterFirstMs } = {}) {
   const node = fork(fileURLToPath(import.meta.url), ["node"]);
   const gone = new Promise((resolve) => node.once("exit", resolve));

@@ -1,5 +1,5 @@
-// All stop orders of a local node over each transport, by large pages and by small ones: the same set, in the same order.
-// Run after `npm run build`: node bench/listing.mjs
+// Listing all stop orders of a local node over each transport, with large and with small pages. Every way must give the
+// same stop orders in the same order. Run after `npm run build`: node bench/listing.mjs
 import { createHash } from "node:crypto";
 import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient } from "../dist/src/index.js";

@@ -1,10 +1,11 @@
-// Proof of work against peers: how many hashes a second each tries.
+// Proof of work compared with other libraries, in hashes a second.
 //
 //   npm run build && node bench/proof-of-work.mjs [ROUNDS [TASKS]]
 //
-// Every round runs each subject once, in a process of its own, on the same block hashes and transaction identifiers, which
-// are new in each round; the table shows medians of the rounds. Solvers solve at difficulty 20, from the call to the answer,
-// after a search to warm up; the plain hash functions, too slow for that, hash the messages of the first nonces.
+// Every round runs each subject once, in a separate process, on the same block hashes and transaction identifiers,
+// which are new in each round. The table shows medians of the rounds. Solvers are measured at difficulty 20 from the
+// call to the answer, after a search to warm up. The plain hash functions are too slow for that and hash the messages
+// of the first nonces.
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
@@ -16,7 +17,10 @@ const HASHED_NONCES = 20_000;
 
 const VEGA = "@vegaprotocol/crypto, 1 core";
 
-/** By name: what makes the function that does a task, and tells how many hashes that took and, if it solves, the nonce. */
+/**
+ * By name, a factory of the function that does a task. That function returns the number of hashes and, if it solves,
+ * the nonce.
+ */
 const subjects = {
   "tradewire, 1 core": () => tradewire(1),
   "tradewire, 2 cores": () => tradewire(2),
@@ -90,7 +94,7 @@ async function main(rounds, tasks) {
   console.log(
     `difficulty ${DIFFICULTY}, ${rounds} rounds of ${tasks} tasks, Node ${process.version}, ${availableParallelism()} cores\n`,
   );
-  // Where others use the processors too, a process gets fewer cores than it could use, and its rate suffers.
+  // The column of cores shows when other load on the processors reduced a rate.
   console.log("| subject | hashes/s, median | lowest | highest | to @vegaprotocol/crypto | cores it got |");
   console.log("|---|---:|---:|---:|---:|---:|");
   const rateOf = (name) => median(runs[name].map(({ rate }) => rate));

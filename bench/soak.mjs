@@ -1,8 +1,9 @@
-// Does anything grow with the number of calls? Ten thousand small calls, one after another, over each transport in one process.
+// Does anything grow with the number of calls? The program makes ten thousand small calls over each transport, one
+// after another, in one process.
 //
 //   npm run build && node --expose-gc bench/soak.mjs
 //
-// Memory is read after a garbage collection; sockets and timers are what the process still waits for.
+// Memory is read after a garbage collection. Sockets and timers are those that keep the process alive.
 import { fork } from "node:child_process";
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";

@@ -22,13 +22,23 @@ export interface Client extends Listings, Transactions, AsyncDisposable {
    *
    * Nothing is sent before the export is consumed.
    *
-   * @throws {@link RequestError} where the table, a block or the range cannot be right
+   * @param request the table, the first block and the last block, inclusive; without `snap`, whole segments
+   * @param options the signal, the progress callback, request headers, and how the range and the extensions are checked
+   * @returns the export; every way to consume it calls the node once
+   * @throws {@link RequestError} if the table is unknown, a block is not a positive whole number, or the range is
+   *   reversed
    */
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
-  /** List the segments of network history that the node holds, oldest first. */
+  /**
+   * List the segments of network history that the node holds.
+   *
+   * @param options `signal` cancels the call
+   * @returns the segments, oldest first
+   * @throws {@link TradewireError} if the call fails: its subclass says how
+   */
   listSegments(options?: Pick<CallOptions, "signal">): Promise<HistorySegment[]>;
   /**
-   * A client of any service of the node, such as one that a fork has added: a function for each of its methods.
+   * Create a client of any service of the node, such as one that a fork has added, with a function for each method.
    *
    * @param service the service's descriptor, as `protoc-gen-es` generates it
    * @returns Connect's client, over the same transport; its methods throw the library's errors
@@ -37,18 +47,20 @@ export interface Client extends Listings, Transactions, AsyncDisposable {
    * const { height } = await client.service(CoreService).lastBlockHeight({});
    */
   service<S extends DescService>(service: S): ServiceClient<S>;
-  /** The transport underneath. Its failures are Connect errors, whose cause is one of the library's errors. */
+  /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
-  /** Close all connections; calls under way fail. */
+  /** Close all connections. Calls in progress fail. */
   close(): Promise<void>;
 }
 
 /**
- * Make a client of a node.
+ * Create a client for a node.
  *
- * @param config which transport to use, and where the node is
- * @param options Connect's interceptors, applied to every call over either transport
- * @throws {@link RequestError} where the configuration is wrong
+ * @param config the transport, the node's URLs, timeouts (milliseconds), retries and limits (bytes)
+ * @param options Connect's interceptors, which are applied to every call over any transport, and hooks
+ * @returns the client; `close()` or `await using` ends its connections
+ * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link FileError} if a file of the TLS configuration cannot be read
  *
  * @example
  * const client = createClient({ transport: "grpc", grpc: { url: "http://127.0.0.1:3007" } });

@@ -3,11 +3,15 @@ import { archiveEntries } from "./entries.js";
 import { csvHeads } from "./files.js";
 
 /**
- * The columns of all files of an archive, in the order in which they appear. Only its header rows are read.
+ * List the columns of all files of an archive. Only the header rows are read.
  *
- * @returns `undefined` for the path of a pipe, which cannot be read twice
- * @throws ProtocolError where the archive or a header row is broken
- * @throws FileError where the file cannot be read
+ * @param path the archive's path
+ * @param signal ends the reading
+ * @returns the columns in the order in which they appear; `undefined` for a pipe, which cannot be read twice
+ * @throws {@link ProtocolError} where the archive or a header row is broken
+ * @throws {@link NodeError} where a gateway wrote an error object behind the archive
+ * @throws {@link FileError} where the file cannot be read
+ * @throws {@link CanceledError} where the signal was aborted
  */
 export async function archiveColumns(path: string, signal?: AbortSignal): Promise<string[] | undefined> {
   await using file = await openFile(path);

@@ -4,12 +4,28 @@ import { seekableEntries } from "../zip/file.js";
 import type { Seekable } from "../zip/seekable.js";
 import { streamedEntries } from "../zip/stream.js";
 
-/** The files of an archive of which any byte can be read. What a gateway put behind it is its error. */
+/**
+ * Read the files of a seekable archive. An error object that a gateway wrote behind it is thrown as a
+ * {@link NodeError}.
+ *
+ * @param archive the archive
+ * @param reading limits in bytes and by ratio, and a signal
+ * @returns the files, in the order in which they stand in the archive
+ * @throws {@link ProtocolError}, {@link FileError} and {@link CanceledError} as {@link seekableEntries} does
+ */
 export function archiveEntries(archive: Seekable, reading: Reading): AsyncGenerator<Entry, void, undefined> {
   return seekableEntries(archive, { ...reading, errorBehind });
 }
 
-/** The files of an archive that arrives. What a gateway put behind it, or where it broke off, is its error. */
+/**
+ * Read the files of an archive as it arrives. An error object that a gateway wrote behind it, or at the place where it
+ * broke off, is thrown as a {@link NodeError}.
+ *
+ * @param source the archive's bytes, split anywhere; its errors are thrown unchanged
+ * @param reading limits in bytes and by ratio, and a signal
+ * @returns the files, in the order in which they arrive
+ * @throws {@link ProtocolError} and {@link CanceledError} as {@link streamedEntries} does
+ */
 export function arrivingEntries(
   source: AsyncIterable<Uint8Array>,
   reading: Reading,

@@ -6,7 +6,9 @@ import type { Entry } from "../zip/entry.js";
 import type { ExportedRange } from "./names.js";
 import { type ExportName, parseCsvName } from "./names.js";
 
-/** One CSV file of an archive. What its name says is missing where that is no name by the specification, 4.1. */
+/**
+ * One CSV file of an archive. The parts of its name are missing where the name has another form (specification, 4.1).
+ */
 export interface ArchiveFile {
   readonly name: string;
   readonly chainId?: string;
@@ -19,31 +21,47 @@ export interface ArchiveFile {
   readonly toBlock?: bigint;
   /** The names in its header row. */
   readonly columns: readonly string[];
-  /** Size in the archive, in bytes; from a stream it is known after the file was read. */
+  /** Size in the archive, in bytes; from a stream it is known once the file has been read. */
   readonly compressedSize: number | undefined;
-  /** Size of the file, in bytes; from a stream it is known after the file was read. */
+  /** Size of the file, in bytes; from a stream it is known once the file has been read. */
   readonly size: number | undefined;
-  /** CRC-32 of the file's content; from a stream it is known after the file was read. */
+  /** CRC-32 of the file's content; from a stream it is known once the file has been read. */
   readonly crc32: number | undefined;
-  /** The rows as plain objects, `null` for NULL. They, or the batches, can be taken once, before the next file is asked for. */
+  /**
+   * Read the rows as plain objects. Rows or batches can be taken once, before the next file is asked for.
+   *
+   * @returns the rows by the names of their columns, `null` for NULL, in the order in which they stand in the file
+   * @throws {@link RequestError} where the rows were taken before, or the next file was asked for
+   * @throws {@link ProtocolError} while reading, where the file or the archive is broken
+   */
   rows(): AsyncIterableIterator<CsvRecord, undefined>;
-  /** The rows as arrays, many at once: faster than `rows()`. */
+  /**
+   * Read the rows as arrays, many at once. This is faster than `rows()`.
+   *
+   * @returns batches of rows, fields in the order of `columns`
+   * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
+   */
   batches(): AsyncGenerator<CsvBatch, void, undefined>;
 }
 
 /** How the files of an archive are read. */
 export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
   /**
-   * What was asked for, where that is known, or what tells it once it is: the files whose names parse must be of it, from end
-   * to end.
+   * The table and range that were asked for, or a function that gives them. The files whose names have the specified
+   * form must be of this table and cover this range.
    */
   readonly exported?: ExportedRange | (() => Promise<ExportedRange>) | undefined;
 }
 
 /**
- * The entries of an archive as CSV files. Each is read to its end, whether its rows are taken or not, before the next.
+ * Read the entries of an archive as CSV files. Each is read to its end before the next, even where its rows are not
+ * taken.
  *
- * @throws ProtocolError where the names say that the files are not adjacent ranges of one table: rows are then missing
+ * @param entries the archive's entries; their errors pass unchanged
+ * @param options how CSV is decoded, and the table and range that were asked for
+ * @returns the files, in the order in which they stand in the archive
+ * @throws {@link ProtocolError} where a file is broken, or the names are not those of adjacent ranges of one table, so
+ *   that rows are missing
  */
 export async function* csvFiles(
   entries: AsyncIterable<Entry>,
@@ -94,14 +112,21 @@ export async function* csvFiles(
   checkWhole(first, last, exported);
 }
 
-/** What a CSV file begins with. */
+/** The header row of a CSV file. */
 export interface CsvHead {
   readonly entry: Entry;
   readonly name: ExportName | undefined;
   readonly columns: readonly string[];
 }
 
-/** The header rows of the entries of a stored archive; nothing behind them is read or checked. */
+/**
+ * Read the header rows of a seekable archive's entries. The rows behind them are neither read nor checked.
+ *
+ * @param entries the archive's entries; their errors pass unchanged
+ * @param options how CSV is decoded
+ * @returns the header row of each file
+ * @throws {@link ProtocolError} where a header row is broken
+ */
 export async function csvHeads(entries: AsyncIterable<Entry>, options: FileOptions): Promise<CsvHead[]> {
   const heads: CsvHead[] = [];
   for await (const entry of entries) {
@@ -117,7 +142,7 @@ function decode(entry: Entry, options: CsvDecodeOptions): AsyncGenerator<CsvBatc
   return decodeCsv(entry.content(), { ...options, name: entry.name });
 }
 
-/** Nothing of a folder is read, but one with content would hide it. */
+/** A folder has no rows, but content in it would be hidden, so there must be none. */
 async function readFolder(entry: Entry): Promise<void> {
   for await (const bytes of entry.content()) {
     if (bytes.length > 0) {
@@ -126,7 +151,9 @@ async function readFolder(entry: Entry): Promise<void> {
   }
 }
 
-/** Gives the batches to whoever takes them; what is left when the next file is due is read for the checks in it. */
+/**
+ * Hand out the batches. Those that are left when the next file is due are read all the same, so that they are checked.
+ */
 function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<CsvBatch, void, undefined>) {
   let state: "new" | "taken" | "over" = "new";
   let failure: { readonly reason: unknown } | undefined;
@@ -142,7 +169,7 @@ function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<Cs
 
   async function* taken(): AsyncGenerator<CsvBatch, void, undefined> {
     yield header;
-    // Not `yield*`: whoever stops early leaves the rest, which is still to be checked.
+    // Not `yield*`: that would end the batches when the caller stops early, but the rest is still to be checked.
     for (;;) {
       if (state === "over") {
         throw passed(name, "its rows are taken after the next file was asked for");
@@ -166,7 +193,7 @@ function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<Cs
     async finish() {
       state = "over";
       if (failure !== undefined) {
-        throw failure.reason; // Whoever caught it must not take the rest for the whole.
+        throw failure.reason; // A caller that caught it must not take the other files for the whole.
       }
       while ((await next()).done !== true) {
         // Only read.

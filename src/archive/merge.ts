@@ -8,7 +8,7 @@ import { csvHeads } from "./files.js";
 import { archiveName, csvName, type ExportName } from "./names.js";
 import { type SavedArchive, saveArchive } from "./save.js";
 
-/** A CSV file of an archive that is merged. */
+/** One CSV file of the archives that are merged. */
 interface Part {
   readonly path: string;
   readonly fileName: string;
@@ -26,19 +26,23 @@ const LIMITS = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: 1100 };
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 
 /**
- * Join archives of adjacent ranges into one of the same form (specification, 4.1): one CSV file for each schema version, with
- * one header row, and names made of the joined range. Rows are copied as they are written, and checked on the way.
+ * Join archives of adjacent ranges into one of the same form (specification, 4.1): one CSV file for each schema
+ * version, with one header row, and names made of the joined range. Rows are copied byte for byte, and checked on the
+ * way.
  *
- * Files whose names carry no schema version are of one version where their header rows are equal: a change of schema adds,
- * removes or renames a column. The names carry a version only where the joined range crosses such a change.
+ * Files whose names carry no schema version are of one version where their header rows are equal: a change of schema
+ * adds, removes or renames a column. The names carry a version only where the joined range crosses such a change.
  *
  * @param sources paths of the archives, in any order
  * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file
  * @param options `force` replaces a file that exists; `signal` ends the work
- * @throws RequestError where the ranges overlap or leave a gap, are of different chains or tables, or a file's name does not
- *   say its range
- * @throws ProtocolError where an archive is broken
- * @throws FileError where a file cannot be read or written, or exists
+ * @returns the path, size and checksum of the merged archive, and the files in it
+ * @throws {@link RequestError} where no source is given, the ranges overlap or leave a gap, are of different chains or
+ *   tables, their columns and schema versions do not fit together, or a file's name does not give its range
+ * @throws {@link ProtocolError} where an archive is broken, or changes meanwhile
+ * @throws {@link NodeError} where a gateway wrote an error object behind an archive
+ * @throws {@link FileError} where a file cannot be read or written, or exists
+ * @throws {@link CanceledError} where the signal was aborted
  *
  * @example
  * await mergeArchives(["chain-1-trades-1-1000.zip", "chain-1-trades-1001-2000.zip"], "merged/");
@@ -110,7 +114,7 @@ function checkAdjacent(parts: readonly Part[]): void {
   }
 }
 
-/** The parts by schema version. */
+/** Group the parts by schema version. */
 function groupsOf(parts: readonly Part[]): Group[] {
   const groups: Group[] = [];
   for (const part of parts) {
@@ -175,7 +179,7 @@ async function* contentOf(
   }
 }
 
-/** A file's bytes, which pass once they have been decoded; without the header row where the file is not the first. */
+/** A file's bytes, each passed on once it has been decoded. `headless` leaves the header row out. */
 async function* checkedRows(
   content: AsyncGenerator<Buffer, void, undefined>,
   part: Part,

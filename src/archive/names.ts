@@ -1,15 +1,15 @@
 import { parse as parseContentDisposition } from "content-disposition";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
 
-/** What the name of an archive or CSV file says (specification, 4.1). */
+/** The parts of the name of an archive or CSV file (specification, 4.1). */
 export interface ExportName {
   /** Identifier of the chain. It may hold hyphens. */
   readonly chainId: string;
   readonly table: TableName;
   /**
-   * Version of the database schema. A name made by the specification has it only where the range crosses a schema change:
-   * a CSV file then has the version of its own blocks, the archive that of its last block. Deployed nodes give it to every
-   * CSV file and to no archive.
+   * Version of the database schema. By the specification a name has it only where the range crosses a schema change: a
+   * CSV file then has the version of its own blocks, the archive that of its last block. Deployed nodes put it into the
+   * name of every CSV file and of no archive.
    */
   readonly schemaVersion?: bigint | undefined;
   /** First block. */
@@ -19,30 +19,54 @@ export interface ExportName {
 }
 
 /**
- * The name of an archive: `<chain>-<table>[-<version>]-<from>-<to>.zip`, numbers in plain decimals (specification, 4.1).
+ * Make the name of an archive: `<chain>-<table>[-<version>]-<from>-<to>.zip` (specification, 4.1).
  *
- * @example archiveName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.zip"
+ * @param name its parts; numbers are written in decimal digits without padding
+ * @returns the name
+ *
+ * @example
+ * archiveName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.zip"
  */
 export function archiveName(name: ExportName): string {
   return `${stem(name)}.zip`;
 }
 
-/** The name of a CSV file in an archive: as {@link archiveName}, with the extension `.csv` (specification, 4.1). */
+/**
+ * Make the name of a CSV file in an archive: `<chain>-<table>[-<version>]-<from>-<to>.csv` (specification, 4.1).
+ *
+ * @param name its parts; numbers are written in decimal digits without padding
+ * @returns the name
+ *
+ * @example
+ * csvName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.csv"
+ */
 export function csvName(name: ExportName): string {
   return `${stem(name)}.csv`;
 }
 
 /**
- * Reads the name of an archive. Numbers may be padded with zeros, as deployed nodes write them.
+ * Read the name of an archive (specification, 4.1). Numbers may be padded with zeros, as deployed nodes write them.
  *
- * @returns `undefined` for what is no such name, or is no safe file name: one that holds a path separator or a control
- * character, or is longer than 255 bytes of UTF-8.
+ * @param name the file name, without a folder
+ * @returns its parts; `undefined` where it has another form, or is no safe file name: it holds a path separator or a
+ *   control character, or is longer than 255 bytes of UTF-8
+ *
+ * @example
+ * parseArchiveName("chain-1-trades-1-1000.zip")?.toBlock // 1000n
  */
 export function parseArchiveName(name: string): ExportName | undefined {
   return parse(name, ".zip");
 }
 
-/** Reads the name of a CSV file in an archive, as {@link parseArchiveName} does. */
+/**
+ * Read the name of a CSV file in an archive (specification, 4.1), as {@link parseArchiveName} does.
+ *
+ * @param name the file name, without a folder
+ * @returns its parts; `undefined` where it has another form, or is no safe file name
+ *
+ * @example
+ * parseCsvName("chain-1-trades-014-000001-001000.csv")?.schemaVersion // 14n
+ */
 export function parseCsvName(name: string): ExportName | undefined {
   return parse(name, ".csv");
 }
@@ -51,7 +75,7 @@ function stem({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName)
   return [chainId, table, ...(schemaVersion === undefined ? [] : [schemaVersion]), fromBlock, toBlock].join("-");
 }
 
-// The greedy chain makes the rightmost table name the table: a chain id may itself end in one.
+// A chain id may itself end in a table's name. The greedy match makes the rightmost one the table.
 const pattern = new RegExp(`^(.+)-(${tableNames.join("|")})(?:-([0-9]+))?-([0-9]+)-([0-9]+)$`, "u");
 // Separators, control characters, and halves of surrogate pairs, which UTF-8 cannot carry.
 const unsafe = /[/\\\p{Cc}\p{Cs}]/u;
@@ -75,7 +99,7 @@ function parse(name: string, extension: string): ExportName | undefined {
   return { chainId, table, ...(schemaVersion === undefined ? {} : { schemaVersion }), fromBlock, toBlock };
 }
 
-/** What was exported. */
+/** The table and blocks of an export, both ends inclusive. */
 export interface ExportedRange {
   readonly table: TableName;
   readonly fromBlock: bigint;
@@ -83,8 +107,13 @@ export interface ExportedRange {
 }
 
 /**
- * The name to save an archive under: the node's, from `content-disposition`, where that is the plain name of an archive of
- * this table and range; else one made of what was asked for, with `network` in the chain's place.
+ * Choose the name under which an archive is saved. It is the node's, from `content-disposition`, where that is the name
+ * of an archive of this table and range. Otherwise it is made of the table and range, with `network` in place of the
+ * chain id.
+ *
+ * @param header the response header
+ * @param exported the table and range
+ * @returns a safe file name
  */
 export function fileNameFor(header: Headers, exported: ExportedRange): string {
   const given = givenName(header.get("content-disposition"));

@@ -11,45 +11,61 @@ import { zipInMemory } from "./to-zip.js";
 
 /** How an archive is read. */
 export interface ArchiveOptions extends FileOptions {
-  /** The most bytes that all files together may have. The default is 1 TiB, and 1 GiB for `toZip()`. */
+  /** The most bytes that all files together may have; 1 TiB by default, and 1 GiB for `toZip()`. */
   readonly maxSize?: number | undefined;
   /**
-   * How many times its size in the archive a file of more than 16 MiB may have. The default is 1100, more than deflate can
-   * reach, and 200 for `toZip()`.
+   * How many times its size in the archive a file of more than 16 MiB may have; 1100 by default, which is more than
+   * deflate can reach, and 200 for `toZip()`.
    */
   readonly maxRatio?: number | undefined;
   /** Ends the reading. */
   readonly signal?: AbortSignal | undefined;
-  /** Called when a stream is ended before its end, to end what it waits for. */
+  /** Called when the reading of a stream stops early, so that a source that waits for more bytes can stop waiting. */
   readonly onClose?: (() => void) | undefined;
 }
 
-/** Which columns the records of `rows()` have: those of their file, or those of all files, `null` where theirs has none. */
+/** How rows are read. */
 export interface RowOptions {
+  /**
+   * The columns of the records: `own`, the default, are those of a record's own file; `union` are those of all files,
+   * `null` where the record's file lacks one. For `union` a stream is first kept in a temporary file, as its last file
+   * may add a column.
+   */
   readonly columns?: "own" | "union" | undefined;
 }
 
-/** An archive of CSV files that is read as it is asked for. From a stream it can be read once, in one of the ways. */
+/** An archive of CSV files, read on demand. An archive from a stream can be read once, by one of the methods. */
 export interface Archive {
   /**
-   * The files in order, which is that of their blocks. A file that is passed over is read and checked all the same.
+   * Read the files, in the order of their blocks. A file whose rows are not taken is read and checked all the same.
    *
-   * @throws ProtocolError where the archive or a file in it is broken, cut short, not whole or not one of an export
+   * @returns the files; these errors are thrown while they are read
+   * @throws {@link ProtocolError} where the archive or a file in it is broken, cut short, over a limit or not of an
+   *   export
+   * @throws {@link NodeError} where a gateway wrote an error object behind the archive
+   * @throws {@link RequestError} where an option is invalid, or the rows of a file are taken twice or too late
+   * @throws {@link FileError} where the archive's file cannot be read
+   * @throws {@link CanceledError} where the signal was aborted
    */
   files(): AsyncIterable<ArchiveFile>;
   /**
-   * The rows of all files, in the order of their blocks.
+   * Read the rows of all files. The files are in the order of their blocks. Rows keep the order of their file, where
+   * those of a segment stand in the order of the table's primary key, which need not be that of time.
    *
-   * With `columns: "union"` all records have the columns of all files. As those of the last file must be known for the first
-   * row, a stream is then kept in a temporary file first.
-   *
-   * @throws ProtocolError as `files()` does; rows that come before the mistake are given before
+   * @param options which columns the records have
+   * @returns the rows by the names of their columns, `null` for NULL; those before a mistake come before the error
+   * @throws {@link ProtocolError}, {@link NodeError}, {@link RequestError}, {@link FileError} and {@link CanceledError}
+   *   as `files()` does; {@link FileError} also where the temporary file cannot be written
    */
   rows(options?: RowOptions): AsyncIterable<CsvRecord>;
   /**
-   * The archive in memory, checked.
+   * Take the archive into memory. Each file is inflated and checked first.
    *
-   * @throws ProtocolError where it is broken or too large for memory
+   * @returns the archive
+   * @throws {@link ProtocolError} where it is broken, larger than 512 MiB, or inflates beyond `maxSize` or `maxRatio`
+   * @throws {@link NodeError} where a gateway wrote an error object behind the archive
+   * @throws {@link FileError} where the archive's file cannot be read
+   * @throws {@link CanceledError} where the signal was aborted
    */
   toZip(): Promise<JSZip>;
 }
@@ -57,14 +73,16 @@ export interface Archive {
 const TIB = 1024 ** 4;
 
 /**
- * Opens an archive of CSV files (specification, 4.1). Nothing is read before rows or files are asked for, and no faster than
- * they are taken; whoever stops early ends the source.
+ * Open an archive of CSV files (specification, 4.1). Nothing is read before rows or files are asked for, and no faster
+ * than they are taken. When the caller stops early, the source is closed.
  *
- * A file and bytes are opened by their central directory, a stream is read as it arrives, and then held against the directory
- * at its end. Sizes and CRC-32 of each file are checked once it has been read. All ways give the same rows, or an error: rows
- * are never missing without one.
+ * A file and bytes are opened by their central directory. A stream is read as it arrives and compared with the
+ * directory at its end. Sizes and CRC-32 of each file are checked once it has been read. Rows are never missing without
+ * an error.
  *
- * @param source path of a file (or pipe), the archive's bytes, or a stream of them, split anywhere
+ * @param source path of a file or pipe, the archive's bytes, or a stream of them, split anywhere
+ * @param options limits in bytes and by ratio, how CSV is decoded, a signal
+ * @returns the archive; its methods throw what is wrong with the source or the options
  *
  * @example
  * for await (const trade of openArchive("chain-1-trades-1-3000.zip").rows()) console.log(trade["price"]);
@@ -111,7 +129,7 @@ async function* notASeekable(): AsyncGenerator<never, void, undefined> {
   // The temporary file is a file.
 }
 
-/** Keeps a stream in a temporary file as long as it is used. */
+/** Keep a stream in a temporary file while that is used. */
 async function* spooled<T>(
   stream: AsyncIterable<Uint8Array>,
   use: (path: string) => AsyncIterable<T>,

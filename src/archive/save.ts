@@ -5,7 +5,7 @@ import { fileError } from "../errors/file-error.js";
 import type { TradewireError } from "../errors/index.js";
 import { type ArchiveEntry, listEntries } from "../zip/file.js";
 
-/** Bytes are gathered up to this many before they are written. */
+/** How many bytes are gathered before they are written. */
 const WRITE_SIZE = 1024 * 1024;
 
 /** An archive that was saved. */
@@ -24,7 +24,11 @@ export interface SavedArchive {
 export interface SaveTarget {
   /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
   readonly target: string;
-  /** The file's name where the target is a folder; asked for once bytes arrive. */
+  /**
+   * Called once bytes arrive, where the target is a folder.
+   *
+   * @returns the file's name in it
+   */
   readonly fileName: () => string;
   /** Whether a file of that name is replaced. */
   readonly force: boolean;
@@ -33,12 +37,14 @@ export interface SaveTarget {
 /**
  * Write an archive to a file: whole, or not at all.
  *
- * The bytes go to a temporary file beside the target, which takes its name only after the stream has ended well and the
- * archive was checked. On failure it is removed.
+ * The bytes go to a temporary file beside the target. It takes the target's name only after the stream has ended
+ * without an error and the archive was checked. On failure it is removed.
  *
- * @param bytes the archive; what they throw ends the download
- * @throws {@link FileError} where the file cannot be written or exists
- * @throws {@link ProtocolError} where what arrived is no sound archive
+ * @param bytes the archive, split anywhere; its errors are thrown unchanged
+ * @param where the folder or file to write to, and whether an existing file is replaced
+ * @returns the path, size and checksum of the file, and the files in the archive
+ * @throws {@link FileError} where the file cannot be written, or exists
+ * @throws {@link ProtocolError} where the bytes are no sound archive
  */
 export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
   const { folder, name } = await place(where);
@@ -58,7 +64,7 @@ export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveT
     await syncFolder(folder);
     return { path, ...content, entries };
   } finally {
-    // The first failure is the one to tell.
+    // Failures of the cleaning up must not hide the first one.
     await file.close().catch(() => undefined);
     await rm(temporary, { force: true }).catch(() => undefined);
   }
@@ -119,12 +125,12 @@ async function writeAll(
 async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number): Promise<void> {
   const { bytesWritten } = await file.writev(pieces);
   if (bytesWritten < size) {
-    // A disk that fills up takes a part; the rest then says why.
+    // A full disk takes only a part. Writing the rest then fails with the reason.
     await file.writeFile(Buffer.concat(pieces).subarray(bytesWritten));
   }
 }
 
-/** Give a file its name unless that is taken, in one step. */
+/** Give a file its name in one step, unless the name is taken. */
 async function nameNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
@@ -133,7 +139,7 @@ async function nameNew(temporary: string, path: string): Promise<void> {
     if (code === "EEXIST") {
       throw exists(path);
     }
-    // Some file systems have no links: there the check and the renaming are two steps.
+    // Some file systems have no links, so there the check and the renaming are two steps.
     if (await isThere(path)) {
       throw exists(path);
     }
@@ -152,13 +158,13 @@ function exists(path: string): TradewireError {
   return fileError(Object.assign(new Error("file exists"), { code: "EEXIST" }), path);
 }
 
-/** Make the name itself safe against a crash, where the system can. */
+/** Write the folder to disk, so that the file's name survives a crash. */
 async function syncFolder(folder: string): Promise<void> {
   try {
     const handle = await open(folder, "r");
     await handle.sync().finally(() => handle.close());
   } catch {
-    // Windows cannot open folders; the file's content is safe in any case.
+    // Windows cannot open folders. The file's content is on disk already.
   }
 }
 

@@ -5,20 +5,29 @@ import { corrupt } from "../zip/archive-error.js";
 import { inMemory } from "../zip/seekable.js";
 import { archiveEntries } from "./entries.js";
 
-/** How much of memory an archive may take. */
+/** How much memory an archive may take. */
 export interface MemoryLimits {
-  /** The most bytes that the archive may have. The default is 512 MiB. */
+  /** The most bytes of the archive; 512 MiB by default. */
   readonly maxArchiveBytes?: number | undefined;
-  /** The most bytes that all files together may have. The default is 1 GiB. */
+  /** The most bytes of all files together; 1 GiB by default. */
   readonly maxSize?: number | undefined;
-  /** How many times its size in the archive a file of more than 16 MiB may have. The default is 200. */
+  /** How many times its size in the archive a file of more than 16 MiB may have; 200 by default. */
   readonly maxRatio?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 const MIB = 1024 * 1024;
 
-/** Takes an archive into memory. Each file has been inflated and checked before JSZip sees it. */
+/**
+ * Take an archive into memory. Each file is inflated and checked before JSZip sees it.
+ *
+ * @param stream the archive's bytes, split anywhere; its errors are thrown unchanged
+ * @param limits how large the archive and its files may be, in bytes, and a signal
+ * @returns the archive
+ * @throws {@link ProtocolError} where the archive is broken or over a limit
+ * @throws {@link NodeError} where a gateway wrote an error object behind the archive
+ * @throws {@link CanceledError} where the signal was aborted while the files were checked
+ */
 export async function zipInMemory(
   stream: AsyncIterable<Uint8Array>,
   { maxArchiveBytes = 512 * MIB, maxSize = 1024 * MIB, maxRatio = 200, signal }: MemoryLimits,
@@ -42,7 +51,7 @@ export async function zipInMemory(
     }
   }
   try {
-    // No checkCRC32: that is done, and JSZip would inflate all of it at once.
+    // No checkCRC32: the files are checked already, and JSZip would inflate all of them at once.
     return await JSZip.loadAsync(bytes);
   } catch (cause) {
     throw corrupt(cause instanceof Error ? cause.message : String(cause), cause);

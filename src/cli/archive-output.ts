@@ -2,9 +2,12 @@ import type { SavedArchive } from "../archive/save.js";
 import { type CommandContext, json, printable, size, table } from "./output.js";
 
 /**
- * Tell what was saved: the path on standard output and the rest on the other, or all of it as a JSON object.
+ * Report a saved archive. The path goes to standard output and the rest to standard error, or everything to standard
+ * output as a JSON object.
  *
- * @param how `start` is when the work began, as `performance.now()` gave it
+ * @param saved the archive
+ * @param how `start` is when the work began, in milliseconds of `performance.now()`; `asJson` asks for the JSON object
+ * @param context the streams to write to
  */
 export function tellSaved(
   saved: SavedArchive,

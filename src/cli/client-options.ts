@@ -3,7 +3,7 @@ import { type LoadedConfig, loadConfig } from "../config/load.js";
 import { type ClientConfig, configSchema } from "../config/schema.js";
 import { RequestError } from "../errors/index.js";
 
-/** The options that choose a node and how to talk to it. */
+/** The values of {@link clientOptions}. Timeouts are in milliseconds. */
 export interface ClientOptions {
   readonly config?: string;
   readonly transport?: string;
@@ -15,7 +15,12 @@ export interface ClientOptions {
   readonly idleTimeout?: number;
 }
 
-/** The command-line options that choose a node and how to talk to it. None takes a secret: others can read arguments. */
+/**
+ * Create the command-line options that choose a node and the way to reach it. None takes a secret, because other users
+ * of a machine can read arguments.
+ *
+ * @returns the options; durations are parsed to milliseconds
+ */
 export function clientOptions(): Option[] {
   const timeout = (name: string, description: string) =>
     new Option(`--${name}-timeout <duration>`, description).argParser((text) =>
@@ -34,15 +39,25 @@ export function clientOptions(): Option[] {
 }
 
 /**
- * The configuration that those options stand for, over that of the environment and the file.
+ * Load the configuration of a client. The command-line options have precedence over the environment and the file.
  *
- * @throws {@link RequestError} where it is wrong
+ * @param options the values of the command-line options
+ * @returns the configuration
+ * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link FileError} if the configuration file cannot be read
  */
 export function clientConfig(options: ClientOptions): ClientConfig {
   return loadClientConfig(options).config;
 }
 
-/** The same, with where each value comes from. */
+/**
+ * Load the configuration of a client as {@link clientConfig} does, with the source of each value.
+ *
+ * @param options the values of the command-line options
+ * @returns the configuration and the sources
+ * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link FileError} if the configuration file cannot be read
+ */
 export function loadClientConfig(options: ClientOptions): LoadedConfig {
   const given = [
     { name: "--transport", key: "transport", value: options.transport },
@@ -56,7 +71,7 @@ export function loadClientConfig(options: ClientOptions): LoadedConfig {
   if (options.caFile === undefined) {
     return loaded;
   }
-  // Where no URL is https, the schema says so.
+  // If no URL is https, the schema reports it.
   const endpoints = (["grpc", "rest"] as const).filter((name) => loaded.config[name] !== undefined);
   const secure = endpoints.filter((name) => /^https:/i.test(loaded.config[name]?.url ?? ""));
   const keys = (secure.length > 0 ? secure : endpoints).map((name) => `${name}.tls.caFile`);
@@ -71,7 +86,7 @@ const UNITS = new Map([
   ["h", 3_600_000],
 ]);
 
-/** A duration of the command line, in milliseconds. */
+/** Parse a duration of the command line to milliseconds. */
 function milliseconds(option: string, text: string): number {
   const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   if (number === undefined) {

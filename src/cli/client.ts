@@ -3,9 +3,13 @@ import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable, type Streams } from "./output.js";
 
 /**
- * A client as the command's options have it. Where it goes on over another transport, it says so in one line.
+ * Create a client from the command's options. When it falls back to another transport, it reports that in one line.
  *
- * @throws {@link RequestError} where the configuration is wrong
+ * @param options the values of the command-line options
+ * @param streams `err` takes the reports
+ * @returns the client; the caller closes it
+ * @throws {@link RequestError} if the configuration is wrong
+ * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
  */
 export function commandClient(options: ClientOptions, { err }: Streams): Client {
   return createClient(clientConfig(options), {

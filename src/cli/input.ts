@@ -3,15 +3,27 @@ import { addAbortSignal, type Readable } from "node:stream";
 import { fileError } from "../errors/file-error.js";
 import type { CommandContext } from "./output.js";
 
-/** What stands for standard input in a file's place, and for standard output. */
+/** The argument that stands for standard input or standard output in place of a file. */
 export const STANDARD = "-";
 
-/** Standard input; it ends with the signal. */
+/**
+ * Get standard input, which is destroyed when the signal is aborted.
+ *
+ * @param context the input stream and the signal
+ * @returns the input stream
+ */
 export function standardInput({ in: input, signal }: CommandContext): Readable {
   return addAbortSignal(signal, input);
 }
 
-/** The bytes of a file, or of standard input. */
+/**
+ * Read the bytes of a file or of standard input.
+ *
+ * @param file path of the file; `-` for standard input
+ * @param context the input stream and the signal
+ * @returns the bytes, in pieces
+ * @throws {@link FileError} if the file cannot be read, or the signal is aborted while it is read
+ */
 export async function* bytesOf(file: string, context: CommandContext): AsyncGenerator<Uint8Array> {
   if (file === STANDARD) {
     yield* standardInput(context);

@@ -15,16 +15,18 @@ import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
 import type { CommandInit } from "../transaction/input-data.js";
 
-/** What a file of the command line holds: a command that is yet to be signed, or the signed request of 4.2. */
+/** The content of an input file: a command to be signed, or a signed request (specification, 4.2). */
 export type TransactionInput =
   | { readonly command: CommandInit; readonly request?: undefined }
   | { readonly command?: undefined; readonly request: SubmitTransactionRequest };
 
 /**
- * Read a command, or a signed request, in Protobuf's JSON.
+ * Read a command or a signed request in Protobuf's JSON.
  *
- * @param path of the file; `-` for standard input
- * @throws {@link FileError} where it cannot be read, {@link RequestError} where it is neither
+ * @param path path of the file; `-` for standard input
+ * @returns the command, or the request if the JSON object has a member `tx`
+ * @throws {@link FileError} if the file cannot be read
+ * @throws {@link RequestError} if the content is neither a command nor a signed request
  */
 export async function readTransactionInput(path: string): Promise<TransactionInput> {
   const source = path === "-" ? "standard input" : JSON.stringify(path);
@@ -50,7 +52,12 @@ export async function readTransactionInput(path: string): Promise<TransactionInp
   return { command };
 }
 
-/** A signed request as the JSON body of 4.2. */
+/**
+ * Convert a signed request to the JSON body of the submit operation (specification, 4.2).
+ *
+ * @param request the signed request
+ * @returns Protobuf's JSON, with fields at their defaults
+ */
 export function requestJson(request: SubmitTransactionRequest): JsonValue {
   return toJson(SubmitTransactionRequestSchema, request, { alwaysEmitImplicit: true });
 }

@@ -6,13 +6,17 @@ import { messageToJson } from "../json/message.js";
 import { isJsonObject } from "../json/values.js";
 import { type CommandContext, json, printable, table } from "./output.js";
 
-/** The options that say how a listing is printed. */
+/** The values of {@link listingOptions}. */
 export interface ListingOptions {
   readonly json?: boolean;
   readonly format?: "jsonl" | "csv";
 }
 
-/** The command-line options that say how a listing is printed. */
+/**
+ * Create the command-line options that choose how a listing is printed.
+ *
+ * @returns the options
+ */
 export function listingOptions(): Option[] {
   return [
     new Option("--json", "print one JSON object").conflicts("format"),
@@ -23,7 +27,7 @@ export function listingOptions(): Option[] {
   ];
 }
 
-/** What is listed, and how it looks as a table. */
+/** The records of a listing, and how they are shown as a table. */
 export interface Listed<M extends DescMessage> {
   readonly desc: M;
   /** The member of the JSON object that holds the list. */
@@ -32,7 +36,15 @@ export interface Listed<M extends DescMessage> {
   cells(node: MessageShape<M>): readonly string[];
 }
 
-/** Print what is listed: as a table or one JSON object when all of it has come, as lines of JSON or CSV while it comes. */
+/**
+ * Print records. A table or a single JSON object is printed once all records have arrived; lines of JSON or CSV are
+ * printed as the records arrive.
+ *
+ * @param nodes the records
+ * @param listed their message type, and how they are shown as a table
+ * @param options the chosen format
+ * @param context standard output, and the signal that ends the printing
+ */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
   listed: Listed<M>,
@@ -84,19 +96,35 @@ async function* rowsOf<M extends DescMessage>(
   }
 }
 
-/** The paths to all fields of a message that are no messages themselves. */
+/**
+ * Find the fields of a message that are not messages themselves.
+ *
+ * @param desc the message type, which must not contain itself
+ * @returns the path to each field, in the order of the definition
+ */
 export function leaves(desc: DescMessage): DescField[][] {
   return desc.fields.flatMap((field) =>
     field.fieldKind === "message" ? leaves(field.message).map((path) => [field, ...path]) : [[field]],
   );
 }
 
-/** A path as text, of the names that JSON has. */
+/**
+ * Write a path as text.
+ *
+ * @param path the fields from the outermost to the innermost
+ * @returns the fields' JSON names, joined by dots
+ */
 export function pathText(path: readonly DescField[]): string {
   return path.map(({ jsonName }) => jsonName).join(".");
 }
 
-/** The value at a path as text; null where it is not set. */
+/**
+ * Read the value at a path.
+ *
+ * @param json a message as Protobuf's JSON
+ * @param path the fields from the outermost to the innermost
+ * @returns the value as text, or null if it is not set
+ */
 export function textAt(json: JsonValue, path: readonly DescField[]): string | null {
   const value = path.reduce<JsonValue | undefined>(
     (inner, { jsonName }) => (isJsonObject(inner) ? inner[jsonName] : undefined),
@@ -105,7 +133,13 @@ export function textAt(json: JsonValue, path: readonly DescField[]): string | nu
   return value === undefined ? null : String(value);
 }
 
-/** The name of an enum value without the prefix that all of them share. */
+/**
+ * Shorten the name of an enum value by the prefix that all values of the enum share.
+ *
+ * @param desc the enum
+ * @param name the value's full name, such as `STATUS_PENDING`
+ * @returns the short name, such as `PENDING`
+ */
 export function shortName({ sharedPrefix = "" }: DescEnum, name: string): string {
   const prefix = sharedPrefix.toUpperCase();
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;

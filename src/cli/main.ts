@@ -21,7 +21,7 @@ import { type CommandContext, errorJson, errorText, Reported } from "./output.js
 
 const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
-/** Run the command `tradewire`; what comes back is the exit code. */
+/** Run the command `tradewire`, and return its exit code. */
 async function main(args: readonly string[], context: CommandContext): Promise<number> {
   const program = new Command("tradewire")
     .description("Network history as archives of CSV, network parameters and stop orders, over gRPC or over REST.")
@@ -56,7 +56,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
-    // That a transaction may have arrived has to be told in any case.
+    // An interruption must not hide that a transaction may have arrived.
     if (context.signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return EXIT.interrupted;
     }
@@ -76,12 +76,12 @@ const interrupt = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => interrupt.abort());
 }
-// Whoever reads a pipe may have had enough: that is no failure.
+// The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(interrupt.signal.aborted ? EXIT.interrupted : error.code === "EPIPE" ? EXIT.ok : EXIT.failure);
 });
 process.exitCode = await main(process.argv.slice(2), {
-  // Only a command that reads it touches it: a terminal's input would keep the process alive.
+  // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
   get in() {
     return process.stdin;
   },
@@ -89,3 +89,7 @@ process.exitCode = await main(process.argv.slice(2), {
   err: process.stderr,
   signal: interrupt.signal,
 });
+if (interrupt.signal.aborted) {
+  // A reader that has stopped reading would keep what is left of the output, and with it the process.
+  process.exit();
+}

@@ -2,27 +2,30 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { TradewireError } from "../errors/index.js";
 
-/** Where a command writes: results to `out`, everything else to `err`. */
+/** The output streams of a command: results go to `out`, everything else to `err`. */
 export interface Streams {
   readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean };
 }
 
-/** What every command is run with. */
+/** The streams and the signal that a command runs with. */
 export interface CommandContext extends Streams {
-  /** Standard input, for those that are told to read it. */
+  /** Standard input, for commands that are told to read it. */
   readonly in: Readable;
   /** Aborted on Ctrl-C and on SIGTERM. */
   readonly signal: AbortSignal;
 }
 
-/** The command has failed and has said so in its output. */
+/** Thrown when a command has failed and its output already reports the failure. */
 export class Reported extends Error {}
 
 /**
- * Write a part of the output, and wait until there is room for more: who reads it sets the pace.
+ * Write a part of the output, and wait until there is room for more, so that the reader sets the pace.
  *
- * @throws the signal's reason where it is aborted
+ * @param context standard output, and the signal that ends the wait
+ * @param part text, or bytes
+ * @throws the signal's reason if the signal is aborted before the write, an `AbortError` if it is aborted during the
+ *   wait
  */
 export async function writeOut(
   { out, signal }: Pick<CommandContext, "out" | "signal">,
@@ -34,12 +37,22 @@ export async function writeOut(
   }
 }
 
-/** One JSON document on a line of its own; 64-bit numbers are strings in it, as in Protobuf's JSON. */
+/**
+ * Write a value as one line of JSON.
+ *
+ * @param value the value; 64-bit numbers become strings, as in Protobuf's JSON
+ * @returns the JSON text and a line feed
+ */
 export function json(value: unknown): string {
   return `${JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? String(item) : item))}\n`;
 }
 
-/** An error for a person: what went wrong, what to do, and the node's details. */
+/**
+ * Describe an error for a person.
+ *
+ * @param reason the value that was thrown
+ * @returns lines with the error, the advice and the node's details
+ */
 export function errorText(reason: unknown): string {
   if (!(reason instanceof TradewireError)) {
     return `tradewire: ${reason instanceof Error ? reason.message : String(reason)}\n`;
@@ -48,18 +61,33 @@ export function errorText(reason: unknown): string {
   return `tradewire: ${printable(reason.summary)}\n${reason.advice}\n${details.join("")}`;
 }
 
-/** An error for a machine. */
+/**
+ * Describe an error for a program.
+ *
+ * @param reason the value that was thrown
+ * @returns a line with a JSON object, whose member `error` describes the error
+ */
 export function errorJson(reason: unknown): string {
   const plain = { name: "Error", code: "UNKNOWN", message: reason instanceof Error ? reason.message : String(reason) };
   return json({ error: reason instanceof TradewireError ? reason : plain });
 }
 
-/** A text without what would steer a terminal: what the network sends must not. */
+/**
+ * Escape the control and format characters of a text. Text from the network must not control the user's terminal.
+ *
+ * @param text the text
+ * @returns the text with each such character as `\u{…}`
+ */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** A number of bytes for a person. */
+/**
+ * Format a size for a person.
+ *
+ * @param bytes the number of bytes
+ * @returns the size with a unit, such as `1.5 MiB`
+ */
 export function size(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let value = bytes;
@@ -71,7 +99,13 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** A table with aligned columns; those of numbers alone to the right. */
+/**
+ * Format a table with aligned columns. Columns that hold only numbers are aligned to the right.
+ *
+ * @param header the names of the columns
+ * @param rows the cells of each row
+ * @returns lines of text
+ */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const columns = header.map((name, column) => {
     const cells = rows.map((row) => row[column] ?? "");

@@ -7,14 +7,19 @@ import { type CommandContext, writeOut } from "./output.js";
 import { createRowFormat, type RowFormatName } from "./row-format.js";
 import { wholeNumber } from "./whole-number.js";
 
-/** The options that say which rows are printed, and how. */
+/** The values of {@link printRowsOptions}. */
 export interface PrintRowsOptions {
   readonly columns?: readonly string[];
   readonly limit?: number;
   readonly null?: string;
 }
 
-/** The command-line options that say which rows are printed, and how; that of the format is the command's own. */
+/**
+ * Create the command-line options that choose which rows are printed, and how. The command itself adds the option
+ * `--format`.
+ *
+ * @returns the options
+ */
 export function printRowsOptions(): Option[] {
   return [
     new Option("--columns <names>", "the columns to print, in this order, separated by commas").argParser((text) =>
@@ -26,9 +31,11 @@ export function printRowsOptions(): Option[] {
 }
 
 /**
- * Check what the options say.
+ * Check that the options fit the format and each other.
  *
- * @throws {@link RequestError} where they do not fit the format or each other
+ * @param options the values of the command-line options
+ * @param format the format of the rows
+ * @throws {@link RequestError} if a column is named twice or empty, or the text for NULL does not fit the format
  */
 export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRowsOptions, format: RowFormatName): void {
   if (columns.includes("") || new Set(columns).size < columns.length) {
@@ -44,19 +51,24 @@ export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRow
   nullStringOf({ nullString: format === "csv" ? nullText : undefined });
 }
 
-/** Text is gathered up to about this many characters before it is written. */
+/** Text is collected up to about this many characters before it is written. */
 const WRITE_SIZE = 64 * 1024;
 
 /**
- * Print the rows of all files, one after another, no faster than they are taken. What was read before an error is printed
- * before it is thrown.
+ * Print the rows of all files, one file after another, at the pace of the reader. If an error occurs, the rows before
+ * it are printed first.
  *
- * A file of an older schema may lack columns of a newer one. In JSON each row has those of its own file. A format with a header
- * has the columns of all files, with NULL where a file lacks one, if they can be known before the first row is printed
- * (`allColumns`); else those of the first file, and a later one with further columns is an error.
+ * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its own file. A format
+ * with a header has the columns of all files if `allColumns` can tell them before the first row is printed, and NULL
+ * where a file lacks a column. Otherwise it has the columns of the first file, and a later file with further columns is
+ * an error.
  *
- * @param files the files, in order; each is read to its end before the next one is asked for
- * @param allColumns gives the columns of all files; undefined where the input cannot be read twice
+ * @param files the files, in order; each is read to its end before the next is requested
+ * @param options the format, and the values of the command-line options
+ * @param context standard output, and the signal that ends the printing
+ * @param allColumns gets the columns of all files, or undefined; left out if the input cannot be read twice
+ * @throws {@link RequestError} if a chosen column does not exist
+ * @throws {@link ProtocolError} if a file is broken, or has columns that the printed header lacks
  */
 export async function printRows(
   files: AsyncIterable<ArchiveFile>,
@@ -112,7 +124,7 @@ export async function printRows(
   }
 }
 
-/** What picks the columns out of a file's rows; none where they are the file's own. */
+/** Create a function that picks columns from a file's rows; `undefined` if the rows can stay as they are. */
 function rowTaker(taken: readonly string[], own: readonly string[]): ((row: CsvRow) => CsvRow) | undefined {
   if (taken.length === own.length && taken.every((column, index) => column === own[index])) {
     return undefined;
@@ -121,7 +133,7 @@ function rowTaker(taken: readonly string[], own: readonly string[]): ((row: CsvR
   return (row) => places.map((place) => row[place] ?? null);
 }
 
-/** A column that no file has is a mistake; where only the first file's are known, it has to have them all. */
+/** Check that the chosen columns exist: in any file if all columns can be known, else in the first file. */
 async function checkColumns(
   wanted: readonly string[],
   first: ArchiveFile,

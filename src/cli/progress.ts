@@ -1,10 +1,15 @@
 import type { ExportProgress } from "../history/network-history-export.js";
 import { type Streams, size } from "./output.js";
 
-/** Milliseconds between two updates of the line. */
+/** Milliseconds between two updates of the progress line. */
 const INTERVAL = 200;
 
-/** A line on a terminal that tells how an export goes; nothing where there is no terminal. */
+/**
+ * Create a line on a terminal that shows the progress of an export. Nothing is written if the stream is not a terminal.
+ *
+ * @param err the stream to write to
+ * @returns functions that update the line and remove it
+ */
 export function createProgress(err: Streams["err"]): { update(progress: ExportProgress): void; end(): void } {
   const start = performance.now();
   let shown = 0;

@@ -1,22 +1,28 @@
 import { type CsvRow, csvLine } from "../csv/index.js";
 import { printable } from "./output.js";
 
-/** The names of the formats that rows are printed in. */
+/** The formats in which rows can be printed. */
 export const rowFormats = ["jsonl", "csv", "table"] as const;
 
 export type RowFormatName = (typeof rowFormats)[number];
 
-/** Turns rows into text. */
+/** A format that turns rows into text. */
 export interface RowFormat {
-  /** Whether all rows stand under one header, and so must have the same columns. */
+  /** Whether all rows share one header, and so must have the same columns. */
   readonly header: boolean;
-  /** Rows of these columns, as text. The header comes before the first ones. */
+  /** Convert rows with these columns to text. The header precedes the first rows. */
   text(columns: readonly string[], rows: readonly CsvRow[]): string;
-  /** What is left to be said once all rows were given. */
+  /** The text that is still to be printed after the last row. */
   end(): string;
 }
 
-/** Make a format. NULL is `null` in JSON; in the others it is the text given. */
+/**
+ * Create a format.
+ *
+ * @param name the name of the format
+ * @param nullText the text for NULL in `csv` (empty by default) and `table` (`NULL` by default); JSON has `null`
+ * @returns the format, which serves one output
+ */
 export function createRowFormat(name: RowFormatName, nullText: string | undefined): RowFormat {
   switch (name) {
     case "jsonl":
@@ -28,7 +34,7 @@ export function createRowFormat(name: RowFormatName, nullText: string | undefine
   }
 }
 
-/** One JSON object a line. */
+/** One JSON object a line. The keys are encoded once for all rows with the same columns. */
 function jsonLines(): RowFormat {
   let known: readonly string[] | undefined;
   let keys: string[] = [];
@@ -74,16 +80,16 @@ function csv(nullText: string): RowFormat {
   };
 }
 
-/** How many rows are looked at before the widths of the columns are set. */
+/** The most rows that are examined before the widths of the columns are set. */
 const SAMPLE_ROWS = 200;
 
-/** How much text those rows may hold. */
+/** The most text in those rows, in characters. */
 const SAMPLE_SIZE = 1024 * 1024;
 
-/** The most that a column is padded to; a longer value shifts what follows it. */
+/** The largest width of a column. A longer value shifts the rest of its row. */
 const MAX_WIDTH = 80;
 
-/** Aligned columns, as wide as the first rows need. An empty text, and one that reads like NULL, is quoted. */
+/** Aligned columns, as wide as the first rows need. An empty text, and a text equal to that for NULL, is quoted. */
 function alignedTable(nullText: string): RowFormat {
   let header: readonly string[] = [];
   let waiting: string[][] = [];

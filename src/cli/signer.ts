@@ -4,7 +4,12 @@ import { RequestError } from "../errors/index.js";
 import { signerFromKeyFile } from "../transaction/key-file.js";
 import { type Signer, signerFromEnvironment } from "../transaction/signer.js";
 
-/** The option that says whose transaction it is. There is none for the seed itself: others can read arguments. */
+/**
+ * Create the option for the key file. No option takes the seed itself, because other users of a machine can read
+ * arguments.
+ *
+ * @returns the option
+ */
 export function keyFileOption(): Option {
   return new Option(
     "--key-file <file>",
@@ -13,10 +18,13 @@ export function keyFileOption(): Option {
 }
 
 /**
- * The signer that the command line and the environment choose. The variable is taken out of the environment, so that nothing
- * that is made of the environment later holds the seed.
+ * Get the signer that the command line or the environment chooses. The variable with the seed is removed from the
+ * environment, so that nothing made from the environment later, such as a child process, holds the seed.
  *
- * @throws {@link RequestError} where there is none
+ * @param options `keyFile` is the path of a key file, which has precedence over the environment
+ * @returns the signer
+ * @throws {@link RequestError} if no key is given, or the variable holds no seed of 64 hex digits
+ * @throws {@link FileError} if the key file cannot be read, may be read by others, or holds no seed
  */
 export async function commandSigner({ keyFile }: { readonly keyFile?: string }): Promise<Signer> {
   if (keyFile !== undefined) {

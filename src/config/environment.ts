@@ -6,10 +6,18 @@ import { nearest } from "./nearest.js";
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A secret of the environment that is no configuration: the seed that commands sign with. */
+/** The variable of the seed that commands sign with: a secret, and not a part of the configuration. */
 export const SEED_VARIABLE = `${VARIABLE_PREFIX}SEED`;
 
-/** The values in the environment. */
+/**
+ * Read the values in the environment. Empty variables count as not set.
+ *
+ * @param environment the environment variables
+ * @param directory the folder that relative paths of files are relative to
+ * @param keys the keys that can be configured
+ * @returns a value for each variable that is set, as the schema takes it
+ * @throws {@link RequestError} where a variable with the prefix is not known
+ */
 export function fromEnvironment(environment: Environment, directory: string, keys: readonly ConfigKey[]): Given[] {
   const set = Object.entries(environment).flatMap(([name, text]) =>
     name.startsWith(VARIABLE_PREFIX) && name !== SEED_VARIABLE && text !== undefined && text !== ""
@@ -37,7 +45,7 @@ export function fromEnvironment(environment: Environment, directory: string, key
   });
 }
 
-/** The value that a text stands for; the text itself where it stands for none, for the schema to refuse. */
+/** The value that a text stands for. A text that stands for none comes back unchanged, and the schema refuses it. */
 function fromText(text: string, { kind }: ConfigKey): unknown {
   switch (kind) {
     case "number":

@@ -7,10 +7,19 @@ import { absolute, type Given, isObject } from "./given.js";
 import { typeName } from "./issues.js";
 import type { ConfigKey } from "./keys.js";
 
-/** The file that is read where it exists and no other is named. */
+/** The default configuration file, which is read if it exists and no other is named. */
 export const CONFIG_FILE = "tradewire.config.json";
 
-/** The values in a configuration file: the one that is named, or the usual one, where it exists. */
+/**
+ * Read the values in a configuration file: the named one, which must exist, or the default one if it exists.
+ *
+ * @param named the file's path, or undefined for {@link CONFIG_FILE}
+ * @param directory the folder that the path is relative to
+ * @param keys the keys that can be configured
+ * @returns a value for each entry, with paths of files absolute; none where there is no file
+ * @throws {@link RequestError} where the named file does not exist, or a file does not hold a JSON object
+ * @throws {@link FileError} where the file exists and cannot be read
+ */
 export function fromFile(named: string | undefined, directory: string, keys: readonly ConfigKey[]): Given[] {
   const source = named ?? CONFIG_FILE;
   const path = resolve(directory, source);
@@ -51,7 +60,7 @@ function parseJson(text: string, source: string): unknown {
     return JSON.parse(text);
   } catch (reason) {
     const endsEarly = reason instanceof Error && reason.message.includes("end of JSON input");
-    // The error that was caught quotes the text, which may hold a token: it goes no further.
+    // The caught error is dropped: it quotes the text, which may hold a token.
     throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
       advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
     });
@@ -60,11 +69,11 @@ function parseJson(text: string, source: string): unknown {
 
 const NO_PLACE = "its braces, commas and quotes do not fit together";
 
-/** Where a text stops to be JSON, as far as that can be told. */
+/** Where a text stops being JSON, if the parser can tell. */
 function placeOfMistake(text: string): string {
   try {
     parse(text, { mode: "json" });
-    // It lets line breaks in texts pass, which JSON has to escape.
+    // The parser accepts line breaks in strings, which JSON must escape.
     const line = text.split("\n").findIndex((each) => each.replace(/\\./g, "").split('"').length % 2 === 0);
     return line === -1 ? NO_PLACE : `a text is not closed on line ${line + 1}`;
   } catch (reason) {
@@ -73,7 +82,7 @@ function placeOfMistake(text: string): string {
   }
 }
 
-/** The values of the keys in an object; what is no key is given too, for the schema to refuse. */
+/** The values in an object, by key. Unknown keys are included, so that the schema refuses them. */
 function leaves(value: unknown, keys: readonly ConfigKey[], path: readonly string[] = []): Omit<Given, "source">[] {
   const isGroup = keys.some((key) => key.path.length > path.length && path.every((part, at) => key.path[at] === part));
   return isGroup && isObject(value)

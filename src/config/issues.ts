@@ -4,19 +4,27 @@ import { nearest } from "./nearest.js";
 
 /** Where the values of a configuration come from. */
 export interface ConfigPlaces {
-  /** A path, with what gave the value there, such as `tradewire.config.json: grpc.windowBytes`. */
+  /** A path, after the source of its value, such as `tradewire.config.json: grpc.windowBytes`. */
   at(path: readonly PropertyKey[]): string;
-  /** What gave a key its value, such as `--transport`; undefined where that goes without saying. */
+  /** The source of a key's value, such as `--transport`; undefined where there is only one source. */
   sourceOf(name: string): string | undefined;
 }
 
-/** The places in a configuration that came in one piece. */
+/** The places in a configuration that has a single source. */
 export const onePlace: ConfigPlaces = {
   at: (path) => path.join(".") || "the configuration",
   sourceOf: () => undefined,
 };
 
-/** Say of each thing that the schema refuses where it is, what was found and what is possible; never a secret. */
+/**
+ * Describe each issue of the schema: where it is, what was found and what is possible. The texts never hold a secret.
+ *
+ * @param issues the issues, as Zod reports them
+ * @param input the configuration that was checked
+ * @param keys the keys that can be configured
+ * @param places where the configuration's values come from
+ * @returns a text for each issue, without a full stop
+ */
 export function issueTexts(
   issues: readonly z.core.$ZodIssue[],
   input: unknown,
@@ -39,7 +47,12 @@ export function issueTexts(
   });
 }
 
-/** What kind of thing a value is, without the value. */
+/**
+ * Name the kind of a value, without the value itself.
+ *
+ * @param value any value
+ * @returns the kind with its article, such as `a number`
+ */
 export function typeName(value: unknown): string {
   if (value === null) {
     return "null";
@@ -71,7 +84,7 @@ function found(value: unknown, key: ConfigKey | undefined): string {
   if (value === undefined) {
     return "is missing";
   }
-  // A header may hold a token, and what is no path of a file may be what should have been in the file.
+  // A header may hold a token, and a wrong path may be the private key that belongs in the file.
   const isShown = key !== undefined && key.kind !== "headers" && key.kind !== "file";
   if (isShown && typeof value === "string") {
     return `is ${JSON.stringify(withoutSecrets(value).slice(0, 100))}`;
@@ -79,7 +92,7 @@ function found(value: unknown, key: ConfigKey | undefined): string {
   return `is ${isShown && (typeof value === "number" || typeof value === "boolean") ? value : typeName(value)}`;
 }
 
-/** A text without what a URL may hold of secrets: a password in front of the host, and a query. */
+/** A text without the parts of a URL that may be secret: the password in front of the host, and the query. */
 function withoutSecrets(text: string): string {
   return text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, "$1***@").replace(/[?#].*$/s, "?***");
 }

@@ -8,14 +8,20 @@ export interface ConfigKey {
   readonly name: string;
   /** The environment variable that sets it, such as `TRADEWIRE_GRPC_WINDOW_BYTES`. */
   readonly variable: string;
-  /** How a text stands for it, and whether it may be shown: headers may not. */
+  /** The form of its value as text. Values of headers may be secret. */
   readonly kind: "text" | "file" | "number" | "boolean" | "list" | "headers";
 }
 
-/** What the names of all environment variables begin with. */
+/** The prefix of all environment variables. */
 export const VARIABLE_PREFIX = "TRADEWIRE_";
 
-/** The keys of a schema: everything in it that is not an object of further keys. */
+/**
+ * List the keys of a schema: all its entries that are not objects of further keys.
+ *
+ * @param schema a Zod schema
+ * @param path the path of the schema in the whole configuration
+ * @returns the keys, in the schema's order
+ */
 export function schemaKeys(schema: unknown, path: readonly string[] = []): ConfigKey[] {
   const inner = unwrap(schema);
   if (inner instanceof z.ZodObject) {
@@ -25,7 +31,13 @@ export function schemaKeys(schema: unknown, path: readonly string[] = []): Confi
   return [{ path, name: path.join("."), variable: `${VARIABLE_PREFIX}${words.join("_")}`, kind: kindOf(inner) }];
 }
 
-/** The value at a path, whatever the configuration looks like. */
+/**
+ * Read the value at a path of a configuration that may not fit the schema.
+ *
+ * @param config any value
+ * @param path the keys that lead to the value
+ * @returns the value, or undefined where the path leads to none
+ */
 export function valueAt(config: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>(
     (value, key) =>

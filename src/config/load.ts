@@ -15,15 +15,15 @@ export interface LoadConfigOptions {
   readonly file?: string | undefined;
   /** The environment variables; by default the process's own. Those that are empty count as not set. */
   readonly environment?: Environment | undefined;
-  /** What has the last word, such as a command's options. */
+  /** Values that override all others, such as a command's options. */
   readonly arguments?: readonly ConfigArgument[] | undefined;
-  /** What relative paths are relative to, but for those in a file; by default the working directory. */
+  /** The folder for relative paths, except for those in a file; by default the working directory. */
   readonly directory?: string | undefined;
 }
 
 /** A value out of a command's arguments. */
 export interface ConfigArgument {
-  /** What the user knows it by, such as `--grpc-url`. */
+  /** The argument's name for the user, such as `--grpc-url`. */
   readonly name: string;
   /** The key that it sets, such as `grpc.url`. */
   readonly key: string;
@@ -31,24 +31,26 @@ export interface ConfigArgument {
   readonly value: unknown;
 }
 
-/** A configuration, and where it comes from. */
+/** A configuration, and the sources of its values. */
 export interface LoadedConfig {
   readonly config: Config;
   /**
-   * What gave each key that has a value that value, by the key's name: `default`, the path of the file,
+   * The source of each key that has a value, by the key's name: `default`, the path of the file,
    * `environment variable NAME` or the name of the argument.
    */
   readonly sources: ReadonlyMap<string, string>;
 }
 
 /**
- * Put a configuration together: defaults < file < environment variables < arguments, key by key. Headers are one key.
+ * Load a configuration: defaults < file < environment variables < arguments, key by key. Headers are one key.
  *
- * Where no URL is given at all, both are those of a local node. Paths of files come back absolute: those in the file are
- * relative to its folder, all others to the working directory.
+ * If no source gives a URL, both URLs are those of a local node. Paths of files come back absolute: those in the file
+ * are relative to its folder, all others to `options.directory`.
  *
- * @throws {@link RequestError} naming the source and the key of what is wrong or unknown, what was found (but no secret)
- *   and what is possible
+ * @param options the sources to read; by default the default file, if it exists, and the process's environment
+ * @returns the configuration with every default filled in, and the source of each value
+ * @throws {@link RequestError} where a value is wrong or a key unknown: the message names the source and the key, what
+ *   was found (never a secret) and what is possible; also where `options.file` does not exist
  * @throws {@link FileError} where the file exists and cannot be read
  *
  * @example
@@ -90,7 +92,7 @@ function fromArguments(given: readonly ConfigArgument[], directory: string): Giv
   });
 }
 
-/** Set the value at a path. Where something else stands in the place of a group, that stays, for the schema to refuse. */
+/** Set the value at a path. A value that stands in the place of a group is left there, and the schema refuses it. */
 function setAt(config: Record<string, unknown>, [key = "", ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) {
     config[key] = value;
@@ -108,7 +110,7 @@ function emptyObject(): Record<string, unknown> {
   return Object.create(null);
 }
 
-/** Where things are in a configuration of several sources: what is missing is where its neighbours are. */
+/** The places in a configuration of several sources. A missing key is placed in the sources of its neighbours. */
 function placesOf(sources: ReadonlyMap<string, string>): ConfigPlaces {
   return {
     sourceOf: (name) => sources.get(name),

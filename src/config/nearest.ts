@@ -1,4 +1,10 @@
-/** The candidate that a misspelt name was most likely meant to be; undefined where none is near. */
+/**
+ * Find the candidate that a misspelt name most likely means.
+ *
+ * @param name the misspelt name
+ * @param candidates the names that exist
+ * @returns the nearest candidate, without regard to case; undefined where none is near
+ */
 export function nearest(name: string, candidates: readonly string[]): string | undefined {
   const [best] = candidates
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
@@ -8,7 +14,7 @@ export function nearest(name: string, candidates: readonly string[]): string | u
 }
 
 /**
- * How many characters must be put in or left out to make one text of the other. Replacing one counts as both, so that
+ * The number of characters to insert and delete to turn one text into the other. Replacing one counts as both, so that
  * `GRPC_WINDOW` is nearer to `GRPC_WINDOW_BYTES` than to `GRPC_CODEC`.
  */
 function editDistance(from: string, to: string): number {

@@ -32,16 +32,16 @@ const tls = group({
 
 const endpoint = {
   tls: tls.optional(),
-  /** Further headers of every request, such as a token. They do not go over plain HTTP to a host that is not loopback... */
+  /** Further headers of every request, such as a token. Over plain HTTP they are possible for loopback hosts only. */
   headers: headers.optional(),
-  /** ... unless this says that they may. */
+  /** Allows `headers` over plain HTTP to other hosts too. */
   allowInsecureHeaders: trueOrFalse.default(false),
 };
 
 const grpc = group({
   /** Where the node answers gRPC, such as `http://127.0.0.1:3007`; `https` for TLS. */
   url,
-  /** How messages are written: `proto` is Protobuf's binary form; `json` its JSON, where an archive is a third larger. */
+  /** How messages are written: `proto` is Protobuf's binary form; `json` its JSON, a third larger for archives. */
   codec: oneOf("proto", "json").default("proto"),
   /** Flow-control windows of HTTP/2, of each stream and of the connection, in bytes. */
   windowBytes: bytes(65_535, 2 ** 31 - 1).default(8 * MIB),
@@ -56,33 +56,33 @@ const grpc = group({
 });
 
 const rest = group({
-  /** Where the HTTP gateway answers, such as `http://127.0.0.1:3008`; a path in it is put in front of every method's. */
+  /** Where the HTTP gateway answers, such as `http://127.0.0.1:3008`; a path in it precedes every method's path. */
   url,
   ...endpoint,
 });
 
 const timeouts = group({
-  /** Until a connection is made, in milliseconds. */
+  /** The longest time until a connection is made, in milliseconds. */
   connectMs: milliseconds.default(10_000),
-  /** For a whole call that does not stream, in milliseconds. */
+  /** The longest time of a whole call that does not stream, in milliseconds. */
   callMs: milliseconds.default(60_000),
-  /** For a stream, the longest time in which nothing comes, in milliseconds. */
+  /** The longest time in which no message of a stream comes, in milliseconds. */
   idleMs: milliseconds.default(60_000),
 });
 
 const retry = group({
-  /** How often a call that only reads is tried at most; 1 for no retries. */
+  /** The most tries of a call that only reads; 1 for no retries. */
   tries: wholeNumber(1, 100).default(3),
-  /** The longest wait before the first retry, in milliseconds; it doubles with each. The wait is a random part of it. */
+  /** The longest wait before the first retry, in milliseconds; it doubles with each. A wait is a random part of it. */
   baseMs: milliseconds.default(100),
   /** The longest wait before any retry, in milliseconds. */
   maxMs: milliseconds.default(10_000),
 });
 
 const fallback = group({
-  /** How long a transport that could not connect is left alone, in milliseconds; it doubles with each failure. */
+  /** The pause of a transport that could not connect, in milliseconds; it doubles with each failure. */
   pauseMs: milliseconds.default(30_000),
-  /** The longest time that it is left alone, in milliseconds. */
+  /** The longest pause, in milliseconds. */
   maxPauseMs: milliseconds.default(300_000),
 });
 
@@ -105,9 +105,9 @@ export const configSchema = z
   .strictObject(
     {
       /**
-       * How the node is reached: `grpc` is Connect's gRPC, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP gateway;
-       * `auto` takes gRPC, and REST where that cannot be reached. By default `auto` where both URLs are given, else the one
-       * whose URL is.
+       * How the node is reached: `grpc` is Connect's gRPC, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP
+       * gateway; `auto` takes gRPC, and REST where that cannot be reached. By default `auto` where both URLs are given,
+       * else the one whose URL is.
        */
       transport: oneOf("auto", ...transportNames).optional(),
       grpc: grpc.optional(),
@@ -120,7 +120,7 @@ export const configSchema = z
     "must be an object",
   )
   .superRefine((config, context) => {
-    /** Refuse what is at a path because of the values of other keys. */
+    /** Refuse the value at a path because of the values of other keys. */
     const refuse = (path: string[], message: string, ...because: string[]) =>
       context.addIssue({ code: "custom", path, message, params: { because } });
     const { transport } = config;
@@ -165,7 +165,7 @@ export const configSchema = z
 /** Everything that can be configured, with the environment variables' names. */
 export const configKeys = schemaKeys(configSchema);
 
-/** What a client can be configured with; what is left out has its default. */
+/** A client's configuration; keys that are left out have their defaults. */
 export type ClientConfig = z.input<typeof configSchema>;
 /** A configuration with every default filled in, and the transport chosen. */
 export type Config = Pick<z.output<typeof configSchema>, "timeouts" | "retry" | "fallback" | "limits"> &
@@ -176,7 +176,7 @@ export type Config = Pick<z.output<typeof configSchema>, "timeouts" | "retry" | 
   );
 /** How gRPC is spoken. */
 export type GrpcConfig = z.output<typeof grpc>;
-/** How the HTTP gateway is spoken to. */
+/** How the HTTP gateway is called. */
 export type RestConfig = z.output<typeof rest>;
 /** How a server and a client prove who they are. */
 export type TlsConfig = z.output<typeof tls>;
@@ -184,21 +184,33 @@ export type TlsConfig = z.output<typeof tls>;
 export type TimeoutConfig = z.output<typeof timeouts>;
 /** How calls are tried again. */
 export type RetryConfig = z.output<typeof retry>;
-/** How a transport that cannot be reached is treated. */
+/** How long a transport that could not connect is not tried. */
 export type FallbackConfig = z.output<typeof fallback>;
-/** What is read at most. */
+/** The largest sizes that are read. */
 export type Limits = z.output<typeof limits>;
 
 /**
  * Check a configuration and fill in the defaults.
  *
+ * @param config the configuration, as {@link ClientConfig} describes it
+ * @returns the configuration with every default filled in, and the transport chosen
  * @throws {@link RequestError} naming each key that is wrong, what was found and what is possible
+ *
+ * @example
+ * const config = readConfig({ rest: { url: "http://127.0.0.1:3008" } });
  */
 export function readConfig(config: unknown): Config {
   return readConfigFrom(config, onePlace);
 }
 
-/** Like {@link readConfig}, where the configuration was put together from several places. */
+/**
+ * Like {@link readConfig}, for a configuration that comes from several sources.
+ *
+ * @param config the configuration
+ * @param places says for each key where its value comes from
+ * @returns the configuration with every default filled in
+ * @throws {@link RequestError} as `readConfig` does, with the source of each wrong value
+ */
 export function readConfigFrom(config: unknown, places: ConfigPlaces): Config {
   const result = configSchema.safeParse(config);
   if (result.success) {
@@ -228,7 +240,7 @@ function hostsOf(endpoint: { readonly url: string; readonly addresses?: readonly
   return (endpoint.addresses ?? [new URL(endpoint.url).host]).map((address) => new URL(`http://${address}`).hostname);
 }
 
-/** Whether a URL's host is this machine itself, whatever stands between. */
+/** Whether a URL's host is loopback. */
 function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "");
   return (

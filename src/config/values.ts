@@ -1,28 +1,46 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 
-/** Where a server answers. */
+/** The URL of a server. */
 export const url = z
   .url({
     protocol: /^https?$/,
-    abort: true, // What is checked after it wants a URL.
+    abort: true, // The next check needs a URL.
     error: "must be a URL such as http://127.0.0.1:3007 or https://node.example",
   })
   .refine(isPlainUrl, "must have no user name, password, query or fragment; what is secret goes into headers");
 
-/** A whole number within bounds, which are possible themselves. */
+/**
+ * The schema of a whole number within bounds.
+ *
+ * @param smallest the smallest number that is possible
+ * @param largest the largest number that is possible
+ * @param unit the unit for the message, such as `of bytes `, with a space behind it
+ * @returns the schema
+ */
 export const wholeNumber = (smallest: number, largest: number, unit = "") => {
   const error = `must be a whole number ${unit}from ${smallest} to ${largest}`;
   return z.int(error).min(smallest, error).max(largest, error);
 };
 
-/** A time: up to what Node's timers can wait. */
+/** A time in milliseconds, up to the longest that Node's timers can wait. */
 export const milliseconds = wholeNumber(1, 2 ** 31 - 1, "of milliseconds ");
 
-/** A size. */
+/**
+ * The schema of a size in bytes.
+ *
+ * @param smallest the smallest size that is possible
+ * @param largest the largest size that is possible
+ * @returns the schema
+ */
 export const bytes = (smallest: number, largest: number) => wholeNumber(smallest, largest, "of bytes ");
 
-/** One of a few words. */
+/**
+ * The schema of a choice between words.
+ *
+ * @param choices the words that are possible
+ * @returns the schema
+ */
 export const oneOf = <const Choice extends string>(...choices: Choice[]) =>
   z.enum(choices, `must be one of ${choices.join(", ")}`);
 
@@ -43,7 +61,7 @@ export const pemFile = z
   .regex(/^[^\0\r\n]+$/, "must be the path of a PEM file, not what is in it")
   .meta({ file: true });
 
-/** A choice of two. */
+/** A boolean. */
 export const trueOrFalse = z.boolean("must be true or false");
 
 /** The name of a host. */
@@ -54,12 +72,17 @@ export const address = z
   .string("must be a text")
   .refine(isAddress, { abort: true, error: "must be an IP address and a port, such as 10.0.0.1:3007" });
 
-/** An object of keys, and no others. */
+/**
+ * The schema of an object that has certain keys and no others.
+ *
+ * @param shape the schema of each key's value
+ * @returns the schema
+ */
 export function group<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, "must be an object");
 }
 
-/** Whether a URL has nothing that requests would not carry, or logs should not. */
+/** Whether a URL has only parts that requests carry and logs may show. */
 function isPlainUrl(text: string): boolean {
   const { username, password } = new URL(text);
   return username === "" && password === "" && !/[?#]/.test(text);

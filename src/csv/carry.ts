@@ -5,15 +5,27 @@ const LF = 0x0a;
 export interface Carry {
   /** How many bytes there are. */
   readonly length: number;
-  /** Takes as much of `bytes` as belongs to the row and no more than `max` bytes in all. */
+  /**
+   * Add bytes up to the end of the row.
+   *
+   * @param bytes the next bytes of the file
+   * @param max the most bytes that the carry may hold
+   * @returns how many bytes were taken, and whether the row is whole
+   */
   add(bytes: Buffer, max: number): { readonly taken: number; readonly whole: boolean };
-  /** The row's bytes; the carry is empty afterwards. */
+  /**
+   * Empty the carry.
+   *
+   * @returns the bytes that were in it
+   */
   take(): Buffer;
 }
 
 /**
- * An empty carry. It copies what it takes, into room that doubles, and goes over each byte once, so a field that arrives in a
- * thousand chunks costs no more than one that arrives in one.
+ * Make an empty carry. It copies bytes into a buffer that doubles, and looks at each byte once, so a field that arrives
+ * in a thousand chunks costs no more than one that arrives in one.
+ *
+ * @returns the carry
  */
 export function createCarry(): Carry {
   let room = Buffer.alloc(0);
@@ -30,8 +42,8 @@ export function createCarry(): Carry {
       while (taken < limit && !whole) {
         const byte = bytes[taken++];
         if (byte === QUOTE) {
-          // A doubled quote turns this off and on again. Where a quote stands in the wrong place this is wrong, and the row may
-          // seem to go on; that place is then found first when the row is read.
+          // A doubled quote turns this off and on again. After a misplaced quote the state is wrong and the row may
+          // seem to go on, but reading the row then finds that quote first.
           quoted = !quoted;
         } else if (byte === LF) {
           whole = !quoted;

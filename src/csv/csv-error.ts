@@ -2,13 +2,13 @@ import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 
-/** A place in a file, counted from 1: `line` as a text editor counts (line feeds), `field` within its row. */
+/** A place in a file, counted from 1: `line` by line feeds, as a text editor counts, and `field` within its row. */
 export interface Place {
   readonly line: number;
   readonly field: number;
 }
 
-/** What is wrong at a place, and what was expected there. */
+/** A mistake in a file, and what was expected in its place. */
 export interface CsvMistake {
   readonly what: string;
   readonly expected: string;
@@ -61,6 +61,13 @@ export const cutInRow: CsvMistake = {
     'Expected a line end after the last row too: the file was cut. Get it again, or, if its writer leaves out the last line end, decode with finalNewline: "optional".',
 };
 
+/**
+ * The mistake of a row that is too short.
+ *
+ * @param found how many fields it has
+ * @param width how many columns the header row names
+ * @returns the mistake
+ */
 export function tooFewFields(found: number, width: number): CsvMistake {
   return {
     what: `the row ends after ${found} of ${width} fields`,
@@ -68,6 +75,12 @@ export function tooFewFields(found: number, width: number): CsvMistake {
   };
 }
 
+/**
+ * The mistake of a row that goes on after its last field.
+ *
+ * @param width how many columns the header row names
+ * @returns the mistake
+ */
 export function tooManyFields(width: number): CsvMistake {
   return {
     what: `the row goes on after ${width} ${width === 1 ? "field" : "fields"}`,
@@ -75,6 +88,12 @@ export function tooManyFields(width: number): CsvMistake {
   };
 }
 
+/**
+ * The mistake of a row over the limit.
+ *
+ * @param maxRowBytes the limit in bytes
+ * @returns the mistake, `RESOURCE_EXHAUSTED`
+ */
 export function rowTooLong(maxRowBytes: number): CsvMistake {
   return {
     what: `the row is longer than ${maxRowBytes} bytes`,
@@ -83,7 +102,15 @@ export function rowTooLong(maxRowBytes: number): CsvMistake {
   };
 }
 
-/** The error for a problem: file, line, field and, where known, the column, then what was expected. */
+/**
+ * The error for a mistake. It names file, line, field and, where known, the column.
+ *
+ * @param name of the file
+ * @param place of the mistake
+ * @param columns the header row, where it has been read
+ * @param mistake what is wrong and what was expected; `DATA_LOSS` unless it has a code of its own
+ * @returns the error
+ */
 export function csvError(
   name: string,
   { line, field }: Place,

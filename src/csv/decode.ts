@@ -6,13 +6,13 @@ import { type CsvBatch, createReader, type ReaderSettings } from "./reader.js";
 
 /** How a CSV file is decoded. */
 export interface CsvDecodeOptions extends CsvFormat {
-  /** The file's name, for errors. The default is `CSV`. */
+  /** The file's name, for errors; `CSV` by default. */
   readonly name?: string | undefined;
-  /** The most bytes that a row may have, quotes and line end included. The default is 64 MiB. */
+  /** The most bytes of a row, quotes and line end included; 64 MiB by default. */
   readonly maxRowBytes?: number | undefined;
   /**
-   * Whether the last row too has to have a line end, as PostgreSQL writes it. It is `required` by default: without it, a file
-   * that was cut inside its last value cannot be told from a whole one. `optional` takes such a file as it is.
+   * Whether the last row too must have a line end, as PostgreSQL writes it; `required` by default. Without it, a file
+   * that was cut inside its last value cannot be told from a whole one. `optional` accepts such a file.
    */
   readonly finalNewline?: "required" | "optional" | undefined;
 }
@@ -21,21 +21,21 @@ export interface CsvDecodeOptions extends CsvFormat {
 export type CsvSource = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /**
- * Decodes one CSV file as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` writes it (specification, 4.1).
+ * Decode one CSV file as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` writes it (specification, 4.1).
  *
- * An unquoted field equal to the NULL string is `null`; a quoted one is that text. All else is kept as it is: spaces, line
- * breaks inside quotes, a byte order mark (which PostgreSQL takes for data too: it becomes part of the first column's name).
- * Rows end with LF or CRLF. A row that is `\.` alone is data, as it is for PostgreSQL since version 18.
+ * An unquoted field equal to the NULL string is `null`; a quoted one is that text. Spaces and line breaks inside quotes
+ * are kept. So is a byte order mark: as in PostgreSQL it becomes part of the first column's name. Rows end with LF or
+ * CRLF. A row that is `\.` alone is data, as it is for PostgreSQL since version 18.
  *
- * Nothing is read ahead: the source is asked for its next chunk when the rows of the last one have been taken, and it is
- * closed when the caller stops early. Rows before a mistake are given before the error is thrown.
+ * Nothing is read ahead: the source is asked for its next chunk when the rows of the last one have been taken, and it
+ * is closed when the caller stops early. Rows before a mistake are given before the error is thrown.
  *
- * @param source - the bytes of one file, split anywhere; a chunk may be reused once the next one is asked for
- * @param options - the file's name for errors, its NULL string, the limit on a row's bytes
+ * @param source the bytes of one file, split anywhere; a chunk may be reused once the next one is asked for
+ * @param options the file's name for errors, its NULL string, the limit on a row's bytes
  * @returns batches of rows: many small ones, at least one even where the table is empty
- * @throws ProtocolError (`DATA_LOSS`) if the file breaks a rule or ends too early, naming file, line, field and column;
- *   (`RESOURCE_EXHAUSTED`) if a row is over the limit
- * @throws RequestError at once, if the options cannot be right
+ * @throws {@link ProtocolError} while reading, naming file, line, field and column: `DATA_LOSS` where the file breaks a
+ *   rule or ends too early, `RESOURCE_EXHAUSTED` where a row is over the limit
+ * @throws {@link RequestError} at once where an option is invalid; while reading where the source does not give bytes
  *
  * @example
  * for await (const { columns, rows } of decodeCsv(createReadStream("trades.csv"), { name: "trades.csv" })) {
@@ -51,7 +51,12 @@ export function decodeCsv(
 }
 
 /**
- * The rows of one CSV file, one by one, without its header row; all else is as with {@link decodeCsv}, which is faster.
+ * Read the rows of one CSV file one by one, without its header row. {@link decodeCsv} is faster.
+ *
+ * @param source the bytes of one file, split anywhere
+ * @param options as for {@link decodeCsv}
+ * @returns the rows, fields in the order of the columns
+ * @throws {@link ProtocolError} and {@link RequestError} as {@link decodeCsv} does
  *
  * @example
  * for await (const [id, price] of csvRows(file)) console.log(id, price);
@@ -61,8 +66,13 @@ export function csvRows(source: CsvSource, options: CsvDecodeOptions = {}): Asyn
 }
 
 /**
- * The rows of one CSV file as plain objects; all else is as with {@link decodeCsv}. Each column is an own property, whatever
- * its name: `__proto__` is a key like any other.
+ * Read the rows of one CSV file as plain objects. Each column is an own property, whatever its name: `__proto__` is a
+ * key like any other.
+ *
+ * @param source the bytes of one file, split anywhere
+ * @param options as for {@link decodeCsv}
+ * @returns the rows by the names of their columns, `null` for NULL
+ * @throws {@link ProtocolError} and {@link RequestError} as {@link decodeCsv} does
  *
  * @example
  * for await (const trade of csvRecords(file)) console.log(trade["price"]);
@@ -100,9 +110,11 @@ function settingsOf(options: CsvDecodeOptions): ReaderSettings {
 }
 
 /**
- * The rows of batches, which may be those of several files, as plain objects with the columns of their file.
+ * Turn the rows of batches, which may come from several files, into plain objects.
  *
- * @param columns - the columns that every record has, `null` where its file does not have it
+ * @param batches the rows, many at once; their errors pass unchanged
+ * @param columns the columns that every record has, `null` where its file lacks one; by default those of its own file
+ * @returns the records, one by one
  */
 export function batchRecords(
   batches: AsyncGenerator<CsvBatch, void, undefined>,
@@ -111,13 +123,12 @@ export function batchRecords(
   return each(batches, recordsOf(columns));
 }
 
-/** What makes rows into records. */
 function recordsOf(all?: readonly string[]): (row: CsvRow, columns: readonly string[]) => CsvRecord {
   let blank: CsvRecord = {};
   let blankOf: readonly string[] | undefined;
   return (row, columns) => {
     if (columns !== blankOf) {
-      // A copy of an object that has every key as its own: assigning to one then never reaches a setter of the prototype.
+      // Each record is a copy of an object that owns every key, so no assignment reaches a setter of the prototype.
       blank = Object.fromEntries((all ?? columns).map((column) => [column, null]));
       blankOf = columns;
     }

@@ -1,10 +1,10 @@
 import { RequestError } from "../errors/index.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./format.js";
 
-/** How much text is gathered before it is given as one chunk. */
+/** How many characters are gathered into one chunk. */
 const CHUNK_CHARACTERS = 64 * 1024;
 
-/** What PostgreSQL quotes a value for. */
+/** PostgreSQL quotes a value that holds one of these. */
 const SPECIAL = /[",\r\n]/;
 
 /** Half of a surrogate pair without the other half. */
@@ -14,14 +14,18 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 export type CsvRows = AsyncIterable<Readonly<CsvRow>> | Iterable<Readonly<CsvRow>>;
 
 /**
- * Encodes a header row and rows as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` does, byte for byte
- * (specification, 4.1): rows end with LF; quoted is what holds a comma, a quote or a line break, what equals the NULL string,
- * and, in a table of one column, `\.`. The exact inverse of `decodeCsv`.
+ * Encode a header row and rows as PostgreSQL's `COPY ... TO ... WITH (FORMAT csv, HEADER)` does, byte for byte
+ * (specification, 4.1). It is the exact inverse of {@link decodeCsv}.
  *
- * @param columns - the names of the columns, at least one, all different and none empty
- * @param rows - the rows, `null` for NULL
- * @returns UTF-8 in chunks of about 64 KiB or, for a value longer than that, as long as it is
- * @throws RequestError if the names cannot head a file, a row does not fit them, or a text cannot be written in UTF-8
+ * Rows end with LF. A value is quoted where it holds a comma, a quote or a line break, where it equals the NULL string
+ * and, in a table of one column, where it is `\.`.
+ *
+ * @param columns the names of the columns, at least one, all different and none empty
+ * @param rows the rows, `null` for NULL
+ * @param options the NULL string
+ * @returns UTF-8 in chunks of about 64 KiB; a longer row makes a longer chunk
+ * @throws {@link RequestError} on reading, where the NULL string or the names are invalid, a row does not fit them, or
+ *   a text cannot be written in UTF-8
  *
  * @example
  * await pipeline(encodeCsv(["id", "price"], [["1", null]]), createWriteStream("trades.csv"));
@@ -58,10 +62,13 @@ export async function* encodeCsv(
 }
 
 /**
- * A row as a line of text, its line end included.
+ * Write a row as a line of text, its line end included.
  *
- * @param number - the row's number, for errors
- * @throws RequestError if a text cannot be written in UTF-8
+ * @param row the fields, `null` for NULL
+ * @param nullString the text for NULL
+ * @param number the row's number, for errors
+ * @returns the line
+ * @throws {@link RequestError} where a text cannot be written in UTF-8
  */
 export function csvLine(row: Readonly<CsvRow>, nullString: string, number: number): string {
   let text = "";

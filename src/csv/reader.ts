@@ -21,6 +21,7 @@ export interface CsvBatch {
   readonly rows: CsvRow[];
 }
 
+/** How a file is read: the options of `decodeCsv`, complete and checked. */
 export interface ReaderSettings {
   readonly name: string;
   readonly nullString: string;
@@ -28,22 +29,40 @@ export interface ReaderSettings {
   readonly finalNewline: "required" | "optional";
 }
 
-/** Reads one file, which it is given part by part. */
+/** Reads one file that arrives part by part. */
 export interface Reader {
-  /** The rows that end in the next bytes. */
+  /**
+   * Read the next bytes of the file.
+   *
+   * @param bytes the bytes, split anywhere
+   * @returns the rows that end in them
+   * @throws {@link ProtocolError} where a row breaks a rule or is over the limit
+   */
   read(bytes: Buffer): Generator<CsvBatch, void, undefined>;
-  /** The rows that only the end of the file ends. */
+  /**
+   * Take the end of the file.
+   *
+   * @returns the last row, where it may go without a line end and does
+   * @throws {@link ProtocolError} where the file is empty, or was cut inside a row
+   */
   end(): Generator<CsvBatch, void, undefined>;
 }
 
 /**
- * How much is made into text and read at once, where a row is not longer. A long value is a view of the text that it was read
- * from, so this is also what a caller that keeps a single value keeps in memory with it.
+ * How many bytes are decoded at once, where no row is longer. A long value is a view of the text that it was cut from,
+ * so a caller that keeps one value keeps about this many bytes in memory.
  */
 const PIECE_BYTES = 8 * 1024;
 
 const LF = 0x0a;
 
+/**
+ * Make a reader of one file.
+ *
+ * @param settings the file's name for errors, its NULL string, the limit on a row's bytes, and the rule for its last
+ *   line end
+ * @returns the reader
+ */
 export function createReader({ name, nullString, maxRowBytes, finalNewline }: ReaderSettings): Reader {
   const carry = createCarry();
   let columns: readonly string[] | undefined;
@@ -64,14 +83,18 @@ export function createReader({ name, nullString, maxRowBytes, finalNewline }: Re
     return text.length === bytes.length ? cursor.pos : bytes.length - Buffer.byteLength(text.slice(cursor.pos));
   }
 
-  /** Throws what is wrong with `bytes`, which begin with a row and do not hold its end: a mistake in them, else that. */
+  /**
+   * Throws the first mistake in `bytes`, which begin with a row and do not hold its end; without one, throws `problem`.
+   */
   function* refuse(bytes: Buffer, problem: (stop: Stop) => CsvMistake): Generator<CsvBatch, never, undefined> {
     const { text, valid } = textOf(bytes);
     const stop = (yield* batchAt(cursorOf(text, line))) ?? { line, field: 1 };
     throw csvError(name, stop, columns, valid ? problem(stop) : notUtf8);
   }
 
-  /** The rows from the cursor on, the header row first where it has not been read. Throws the first mistake after them. */
+  /**
+   * The rows from the cursor on, the header row first where it has not been read. Throws the first mistake after them.
+   */
   function* batchAt(cursor: Cursor): Generator<CsvBatch, Stop | undefined, undefined> {
     const header: CsvRow[] = [];
     const rows: CsvRow[] = [];

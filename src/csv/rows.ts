@@ -17,9 +17,9 @@ const CR = 0x0d;
 /**
  * How far a text has been read: `pos` is the start of a row, `line` its line.
  *
- * The others are where the next one of each character stands, at or after `pos` (the text's length where there is none), or
- * before `pos` when it has to be looked for again. Kept from row to row, each character is looked for once: the search is
- * native, and most of the time goes into it.
+ * The other fields hold the next position of each character at or after `pos`: the text's length where there is none,
+ * or a position before `pos` where it must be searched again. As they are kept from row to row, each occurrence is
+ * searched once: these native searches take most of the time.
  */
 export interface Cursor {
   readonly text: string;
@@ -31,18 +31,33 @@ export interface Cursor {
   cr: number;
 }
 
-/** Why reading stopped before the end of the text: a problem, or, without one, the text ends inside a row. */
+/** Why reading stopped before the end of the text. Without a problem, the text ends inside a row. */
 export interface Stop extends Place {
   readonly problem?: CsvMistake;
-  /** Whether the text ends inside a quoted field; the place is then the field's opening quote. */
+  /** Whether the text ends inside a quoted field. The place is then the field's opening quote. */
   readonly quoted?: boolean;
 }
 
+/**
+ * Start to read a text.
+ *
+ * @param text begins with a row
+ * @param line the number of its first line in the file, from 1
+ * @returns the cursor
+ */
 export function cursorOf(text: string, line: number): Cursor {
   return { text, pos: 0, line, comma: -1, quote: -1, lf: -1, cr: -1 };
 }
 
-/** Reads rows of `width` fields into `rows` up to the end of the text. */
+/**
+ * Read rows up to the end of the text.
+ *
+ * @param cursor stands at the start of a row
+ * @param width how many fields each row must have
+ * @param nullString an unquoted field with this text is NULL
+ * @param rows the rows are added to this array
+ * @returns why reading stopped early; `undefined` where it did not
+ */
 export function readRows(cursor: Cursor, width: number, nullString: string, rows: CsvRow[]): Stop | undefined {
   while (cursor.pos < cursor.text.length) {
     const row = readPlainRow(cursor, width, nullString);
@@ -58,7 +73,7 @@ export function readRows(cursor: Cursor, width: number, nullString: string, rows
   return undefined;
 }
 
-/** A whole row of `width` fields none of which is quoted. What is anything else, wrong or not, is left to `readRow`. */
+/** Read a row of `width` unquoted fields. Any other row, wrong or not, is left to `readRow`. */
 function readPlainRow(cursor: Cursor, width: number, nullString: string): CsvRow | undefined {
   const { text } = cursor;
   seek(cursor);
@@ -88,7 +103,15 @@ function readPlainRow(cursor: Cursor, width: number, nullString: string): CsvRow
   return row;
 }
 
-/** Reads one row, of any kind, into `rows`. Without a width, any number of fields is right; without a NULL string, none is NULL. */
+/**
+ * Read one row of any kind. The cursor does not move where the text ends inside the row.
+ *
+ * @param cursor stands at the start of the row
+ * @param width how many fields the row must have; any number where it is `undefined`
+ * @param nullString an unquoted field with this text is NULL; none is where it is `undefined`
+ * @param rows the row is added to this array
+ * @returns why reading stopped early; `undefined` where it did not
+ */
 export function readRow(
   cursor: Cursor,
   width: number | undefined,
@@ -145,7 +168,9 @@ export function readRow(
   }
 }
 
-/** The value of the quoted field at the cursor, which moves behind the closing quote; none if the text has no such quote. */
+/**
+ * Read the quoted field at the cursor and move behind its closing quote; `undefined` where the text has no such quote.
+ */
 function readQuoted(cursor: Cursor): string | undefined {
   const { text } = cursor;
   const open = cursor.pos + 1;
@@ -170,7 +195,7 @@ function readQuoted(cursor: Cursor): string | undefined {
   return doubled ? value.replaceAll('""', '"') : value;
 }
 
-/** Looks for those characters again that the cursor has passed. */
+/** Search again for the characters that the cursor has passed. */
 function seek(cursor: Cursor): void {
   const { text, pos } = cursor;
   if (cursor.comma < pos) {

@@ -5,7 +5,7 @@ import type { TableName } from "../schema/tables.js";
 import { writeArchiveFiles } from "../zip/write.js";
 import type { Database, Segment } from "./database.js";
 
-/** What to export. */
+/** What {@link writeArchive} exports. */
 export interface WriteArchiveOptions {
   /** Identifier of the chain, for the names of the CSV files. */
   readonly chainId: string;
@@ -16,17 +16,21 @@ export interface WriteArchiveOptions {
   readonly toBlock: bigint;
 }
 
-/** How many bytes each part of an archive has, but for the last one. */
+/** The size of each part of an archive, in bytes. The last part may be smaller. */
 export const partSize = 1024 * 1024;
 
 /**
- * Writes an archive of CSV files, one for each span of blocks with one database schema (specification, 4.1), the way a
- * deployed node does: deflated, sizes in data descriptors, no comment. The same history makes the same bytes.
+ * Write an archive of CSV files, one file for each span of blocks with the same database schema (specification, 4.1).
+ * Like a deployed node, it deflates the files, puts sizes in data descriptors and writes no comment. The same history
+ * always gives the same bytes.
  *
- * One segment is read at a time, and only as fast as the parts are taken. Whoever stops taking them ends the reading.
+ * One segment is read at a time, and only as fast as the caller takes the parts. The reading ends when the caller stops
+ * early.
  *
- * @returns the bytes in parts of {@link partSize}
- * @throws RequestError when the range is not made of whole segments
+ * @param database the database that holds the history
+ * @param options the chain, the table and the range of blocks
+ * @returns the bytes of the archive, in parts of {@link partSize} bytes
+ * @throws {@link RequestError} if the range does not consist of whole segments
  */
 export async function* writeArchive(
   database: Database,

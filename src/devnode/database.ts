@@ -5,15 +5,15 @@ import { type TableName, tableNames } from "../schema/tables.js";
 import { listingSchema } from "./listings/tables.js";
 import { tables } from "./tables/index.js";
 
-/** What {@link openDatabase} makes. */
+/** Options of {@link openDatabase}. */
 export interface DatabaseOptions {
   /** Identifier of the chain. It becomes part of file names. */
   readonly chainId: string;
-  /** How many history segments there are; at least 1. */
+  /** Number of history segments; at least 1. */
   readonly segments: number;
-  /** How many blocks each has; at least 1. The first block is 1. */
+  /** Number of blocks in each segment; at least 1. The first block is 1. */
   readonly blocksPerSegment: number;
-  /** Gives up the start. */
+  /** Cancels the start. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -30,13 +30,13 @@ export interface Segment {
   readonly chainId: string;
 }
 
-/** Rows of a table to be written as CSV. */
+/** The rows that {@link Database.copyTable} writes as CSV. */
 export interface CopyOptions {
   readonly table: TableName;
   readonly fromBlock: bigint;
   /** Last block, inclusive. */
   readonly toBlock: bigint;
-  /** The columns are those of this version of the database schema. */
+  /** Only the columns of this version of the database schema are written. */
   readonly databaseVersion: bigint;
   /** Whether the first row names the columns. */
   readonly header: boolean;
@@ -45,28 +45,32 @@ export interface CopyOptions {
 /** The database of the local node. */
 export interface Database {
   readonly chainId: string;
-  /** The PostgreSQL itself, for other data of the node. It runs one query at a time. */
+  /** The PostgreSQL connection, for other data of the node. It runs one query at a time. */
   readonly pg: PGlite;
-  /** All history segments, in the order of their heights. */
+  /** List all history segments, in the order of their heights. */
   listSegments(): Promise<Segment[]>;
-  /** Rows as CSV (specification, 4.1), by block and then by their place in it. */
+  /** Write rows as CSV (specification, 4.1), in the order of their blocks and then of their index in the block. */
   copyTable(options: CopyOptions): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
-/** The first segment that is written with version 2 of the database schema; those before have version 1. */
+/** The first segment with version 2 of the database schema. Earlier segments have version 1. */
 const firstSegmentOfVersion2 = 4;
 
 /**
- * Starts an embedded PostgreSQL in memory and fills it with a made-up history, the same on every start.
+ * Start an embedded PostgreSQL in memory and fill it with a made-up history, which is the same on every start.
  *
- * @throws RequestError when an option cannot be; CanceledError when the signal was aborted
+ * @param options the chain, the size of the history, and a signal that cancels the start
+ * @returns the database; `close()` frees its memory
+ * @throws {@link RequestError} if a number is not a positive whole number, or the chain's identifier cannot be part of
+ *   a file name
+ * @throws {@link CanceledError} if the signal was aborted
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   checkOptions(options);
   const { chainId, segments, blocksPerSegment, signal } = options;
   throwIfAborted(signal);
-  // A small cache is enough for one reader; the zone is part of how times are written.
+  // One reader needs only a small cache. The zone decides how times are written.
   const pg = await PGlite.create({ postgresqlconf: ["shared_buffers = 8MB", "timezone = 'UTC'"] });
   try {
     throwIfAborted(signal);
@@ -131,7 +135,7 @@ async function listSegments(pg: PGlite): Promise<Segment[]> {
 }
 
 async function copyTable(pg: PGlite, { table, fromBlock, toBlock, databaseVersion, header }: CopyOptions) {
-  // COPY takes no parameters: names come from the catalog, the rest are integers.
+  // COPY takes no parameters. Names come from our own definitions, and all other values are integers.
   const columns = tables[table].columns.filter(({ since }) => since <= databaseVersion).map(({ name }) => `"${name}"`);
   const { blob } = await pg.query(
     `COPY (SELECT ${columns.join(", ")} FROM "${table}" WHERE row_height BETWEEN ${fromBlock} AND ${toBlock}
@@ -141,8 +145,8 @@ async function copyTable(pg: PGlite, { table, fromBlock, toBlock, databaseVersio
 }
 
 /**
- * An export table is a view: its rows follow from the height and the index alone, so a long history takes no longer to start
- * than a short one, and no memory.
+ * Create an export table as a view. Its rows are computed from the height and the index, so they take no memory.
+ * Segments and blocks are stored, one row each: the start takes longer for a longer history.
  */
 function createView(table: TableName): string {
   const { rowsPerBlock, columns } = tables[table];

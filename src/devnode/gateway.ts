@@ -21,20 +21,24 @@ import { httpStatusFromCode } from "../http-rule/status.js";
 import { anyToObject, knownTypes } from "../json/any.js";
 import { errorObject } from "../json/error-object.js";
 
-/** A body of a request is no larger than this, in bytes. */
+/** The largest request body that is read, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const NDJSON = "application/x-ndjson";
 
 /**
- * An HTTP gateway in front of a transport: it answers as the gateways of deployed nodes do.
+ * Create an HTTP gateway in front of a transport. It answers as the gateways of deployed nodes do.
  *
- * Which path leads to which method is read from the methods' `google.api.http` options. JSON has every field, defaults
- * included. A method that streams `google.api.HttpBody` is answered with the body itself, or, where the request accepts
- * `application/x-ndjson`, with an envelope a line, as any other method that streams. An error that comes after the first
- * byte is appended as a JSON object: the status has been sent by then.
+ * The methods' `google.api.http` options say which path leads to which method. JSON answers carry every field, defaults
+ * included. A method that streams `google.api.HttpBody` is answered with the body itself. Other streaming methods, and
+ * any request that accepts `application/x-ndjson`, are answered with one JSON envelope a line. An error after the first
+ * byte is appended as a JSON object (specification, 7), because the status has been sent by then.
+ *
+ * @param transport answers the calls
+ * @param services the services whose methods the gateway offers
+ * @returns a request listener for Node's HTTP server
  */
 export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
-  // A path that ends in a colon and a verb also matches templates without one: those with one are tried first.
+  // A path that ends in a colon and a verb also matches templates without a verb. Templates with a verb come first.
   const routes = services
     .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
     .toSorted((a, b) => Number(a.rule.template.verb === "") - Number(b.rule.template.verb === ""));
@@ -84,7 +88,7 @@ export function createGateway(transport: Transport, services: readonly DescServi
         return sendError(request, response, reason, (error) => error);
       });
     } catch {
-      response.destroy(); // Whoever asked has gone, or the answer cannot be mended any more.
+      response.destroy(); // The client has gone, or the answer cannot be completed.
     }
   };
 }
@@ -93,7 +97,7 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-/** A gateway over HTTP/1.1 can stream answers, not requests. */
+/** A gateway over HTTP/1.1 can stream answers but not requests. */
 function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
   return method.methodKind === "server_streaming";
 }
@@ -123,7 +127,7 @@ async function stream(
         yield raw && isMessage(output, HttpBodySchema) ? output.data : json();
       }
     } catch (reason) {
-      // The status has been sent: the error can only be appended.
+      // The status has been sent, so the error can only be appended.
       yield `${JSON.stringify({ error: errorJson(reason) })}${raw ? "" : "\n"}`;
     }
   }
@@ -132,7 +136,7 @@ async function stream(
   await send(request, response, 200, header, ndjson ? NDJSON : rawType, body());
 }
 
-/** Send a response as fast as it is taken. */
+/** Send a response, as fast as the client takes it. */
 async function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -181,7 +185,8 @@ function errorJson(reason: unknown) {
 function messageJson(desc: DescMessage, message: MessageShape<DescMessage>): JsonValue {
   if (isMessage(message, HttpBodySchema)) {
     const { contentType, data, extensions } = message;
-    const base64 = Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64"); // Much faster than toJson.
+    // Buffer encodes base64 much faster than toJson does.
+    const base64 = Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64");
     return { contentType, data: base64, extensions: extensions.map((any) => ({ ...anyToObject(any) })) };
   }
   return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });

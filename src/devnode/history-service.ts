@@ -15,7 +15,12 @@ type HistoryService = Pick<
   "exportNetworkHistory" | "listAllNetworkHistorySegments"
 >;
 
-/** Network history, out of a database (specification, 4.1). */
+/**
+ * Implement the methods for network history on a database (specification, 4.1).
+ *
+ * @param database the database that holds the history
+ * @returns the methods of the data service that export history and list its segments
+ */
 export function historyService(database: Database): HistoryService {
   return {
     async *exportNetworkHistory({ fromBlock, toBlock, table: tableNumber }, { responseHeader }) {
@@ -62,7 +67,7 @@ export function historyService(database: Database): HistoryService {
   };
 }
 
-/** The schema version in an archive's name: that of its last block where the range crosses a change, else none. */
+/** The schema version in an archive's name: that of its last block if the range crosses a schema change, else none. */
 function archiveVersion(segments: readonly Segment[]): bigint | undefined {
   const last = segments.at(-1)?.databaseVersion;
   return segments[0]?.databaseVersion === last ? undefined : last;

@@ -17,9 +17,9 @@ import { createGateway } from "./gateway.js";
 import { historyService } from "./history-service.js";
 import { listingService } from "./listings/service.js";
 
-/** What a local node can be started with. */
+/** Options of {@link startDevnode}. */
 export interface DevnodeOptions {
-  /** The address to listen on; `127.0.0.1` by default, so that nobody else reaches the node. */
+  /** The address to listen on. The default, `127.0.0.1`, cannot be reached from other machines. */
   readonly host?: string | undefined;
   /** TCP port for gRPC; 0, the default, takes a free one. */
   readonly grpcPort?: number | undefined;
@@ -27,41 +27,47 @@ export interface DevnodeOptions {
   readonly restPort?: number | undefined;
   /** Identifier of the chain; `tradewire-devnet` by default. */
   readonly chainId?: string | undefined;
-  /** How many history segments there are; 5 by default. From the 4th on the database schema has one more column. */
+  /** Number of history segments; 5 by default. From the 4th on the database schema has one more column. */
   readonly segments?: number | undefined;
-  /** How many blocks each segment has; 1000 by default. */
+  /** Number of blocks in each segment; 1000 by default. */
   readonly blocksPerSegment?: number | undefined;
-  /** Milliseconds from one block to the next; 1000 by default. With 0 no blocks are made but by {@link Devnode.makeBlock}. */
+  /**
+   * Milliseconds from one block to the next; 1000 by default. With 0, only {@link Devnode.makeBlock} and nothing else
+   * makes blocks.
+   */
   readonly blockMs?: number | undefined;
   /**
-   * What transactions of version TX_VERSION_V3 do with the chain's identifier: `signed-and-submitted`, the default, is the
-   * specification's way (2.5), `signature-only` that of deployed nodes.
+   * Where transactions of version TX_VERSION_V3 carry the chain's identifier. `signed-and-submitted`, the default,
+   * follows the specification (2.5); `signature-only` follows deployed nodes.
    */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
 }
 
-/** A local node that runs. */
+/** A running local node. */
 export interface Devnode extends AsyncDisposable {
-  /** Where it answers gRPC; Connect's own protocol too. */
+  /** URL of the gRPC server. It also speaks Connect's own protocol. */
   readonly grpcUrl: string;
-  /** Where its HTTP gateway answers. */
+  /** URL of the HTTP gateway. */
   readonly restUrl: string;
   readonly chainId: string;
-  /** Make a block of all transactions that wait, at once. What comes back is its height. */
+  /** Make a block of all waiting transactions at once, and return its height. */
   makeBlock(): Promise<bigint>;
-  /** Stop it; calls under way are cut off. Once is enough, twice does no harm. */
+  /** Stop the node and cut off calls in progress. Further calls of this function have no effect. */
   close(): Promise<void>;
 }
 
-/** HTTP/2 flow-control windows: with Node's own 64 KiB a large request would crawl. */
+/** Size of the HTTP/2 flow-control windows, in bytes. Node's default of 64 KiB makes large requests slow. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
 /**
- * Start a node of one's own: the services of a trading network's node over gRPC and over an HTTP gateway, on an embedded
- * PostgreSQL in memory with a made-up history that is the same on every start.
+ * Start a local node: the services of a trading network's node over gRPC and over an HTTP gateway, on an embedded
+ * PostgreSQL in memory. Its history is made up, and the same on every start.
  *
- * @throws {@link RequestError} where an option cannot be
- * @throws {@link ConnectionError} where an address cannot be listened on
+ * @param options the address and TCP ports, the chain, the size of the history, and the time between blocks in
+ *   milliseconds
+ * @returns the running node; `close()` or `await using` stops it
+ * @throws {@link RequestError} if an option has an invalid value
+ * @throws {@link ConnectionError} if the node cannot listen on an address
  *
  * @example
  * await using node = await startDevnode();

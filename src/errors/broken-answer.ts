@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "./errors.js";
 
-/** What can be wrong with an answer whatever it came over, so that it is told in the same words over every transport. */
+/** A fault of an answer. Every transport reports the same fault in the same words. */
 export interface BrokenAnswer {
   readonly summary: string;
   readonly code: Code;
@@ -10,7 +10,12 @@ export interface BrokenAnswer {
 
 const CHECK_URL = "Check that the URL is the node's own and of this transport: something else may have answered.";
 
-/** Something else than a node answered. */
+/**
+ * The fault of an answer that does not come from a node.
+ *
+ * @param contentType the answer's `content-type`; empty where it has none
+ * @returns the fault
+ */
 export function notOfTheInterface(contentType: string): BrokenAnswer {
   const found = contentType === "" ? "of no content type" : contentType.split(";", 1)[0]?.trim().toLowerCase();
   return { summary: `the response is ${found}, not of the node's interface`, code: Code.Internal, advice: CHECK_URL };
@@ -53,7 +58,14 @@ export const COMPRESSED: BrokenAnswer = {
   advice: "Have the server in front of the node leave responses as they are.",
 };
 
-/** The error of a broken answer; `more` says further what was found. */
+/**
+ * Make the error of a broken answer.
+ *
+ * @param fault the fault; its summary is the beginning of the error's
+ * @param more further text for the summary, such as ` (URL)`
+ * @param cause the error that was thrown underneath, if any
+ * @returns the error
+ */
 export function brokenAnswer({ summary, ...options }: BrokenAnswer, more = "", cause?: unknown): ProtocolError {
   return new ProtocolError(`${summary}${more}`, { ...options, cause });
 }

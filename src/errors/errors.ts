@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { codeName, type ErrorObject, TradewireError, type TradewireErrorOptions } from "./tradewire-error.js";
 
-/** What was asked for cannot be right, so it was not sent. */
+/** The request cannot be right, so it was not sent. */
 export class RequestError extends TradewireError {
   constructor(summary: string, options: Omit<TradewireErrorOptions, "code">) {
     super(summary, { code: Code.InvalidArgument, ...options });
@@ -28,7 +28,7 @@ export class NodeError extends TradewireError {
 
 /** The node could not be reached, or the connection was lost, or the time was up. */
 export class ConnectionError extends TradewireError {
-  /** Whether there was a connection. Where there was none, nothing of the call has left. */
+  /** Whether there was a connection. Without one, nothing of the call was sent. */
   readonly connected: boolean;
 
   constructor(summary: string, options: TradewireErrorOptions & { readonly connected?: boolean }) {
@@ -37,7 +37,7 @@ export class ConnectionError extends TradewireError {
   }
 }
 
-/** What arrived breaks the rules of the interface: a chunk, an archive, a CSV file, a response. */
+/** A chunk, an archive, a CSV file or a response breaks the rules of the interface. */
 export class ProtocolError extends TradewireError {
   constructor(summary: string, options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code }) {
     super(summary, { code: Code.DataLoss, ...options });

@@ -1,16 +1,17 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 
-/** Throws what a reason stands for. */
+/** Throws the error that a reason stands for. */
 export type Fail = (reason: unknown) => never;
 
-/** What turns whatever a call of a method comes to into one of the library's errors, which says of which call it is. */
+/** Makes a function that throws the failure of a call as one of the library's errors, which names the call. */
 export type FailingCall = (method: DescMethod, signal: AbortSignal | undefined) => Fail;
 
 /**
- * The same values; what their source throws goes through `fail`, which throws what it stands for.
+ * Pass values on, and an error of their source to `fail`.
  *
  * @param values iterated anew each time that the result is
- * @returns values that fail with one of the library's errors
+ * @param fail throws the error that the source's error stands for
+ * @returns the same values, which fail with the error that `fail` throws
  */
 export function failingWith<T>(values: AsyncIterable<T>, fail: Fail): AsyncIterable<T> {
   return {

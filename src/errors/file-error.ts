@@ -1,7 +1,13 @@
 import { Code } from "@connectrpc/connect";
 import { FileError } from "./errors.js";
 
-/** The error of a failed operation on a file or folder. */
+/**
+ * Make the error of a failed operation on a file or folder.
+ *
+ * @param reason the error that Node threw; its `code` decides what is said
+ * @param path the path of the file or folder
+ * @returns the error, caused by `reason`
+ */
 export function fileError(reason: unknown, path: string): FileError {
   const errno = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const [code, what, advice] = describe(errno);

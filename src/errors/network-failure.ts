@@ -1,10 +1,10 @@
-/** What the network did to a call. */
+/** A failure of the network during a call. */
 export interface NetworkFailure {
-  /** What happened, in the same words whichever library noticed. */
+  /** The failure, in the same words for every library that reports it. */
   readonly summary: string;
-  /** Whether there was a connection: where there was none, nothing was sent. */
+  /** Whether there was a connection. Without one, nothing was sent. */
   readonly connected: boolean;
-  /** What to look at. */
+  /** The thing that the user can check. */
   readonly advice: string;
 }
 
@@ -37,10 +37,10 @@ const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
 const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|ERR_STREAM_|ERR_HTTP2_)/;
 
 /**
- * What the network did, by the codes of the errors that Node's modules and the libraries over them threw.
+ * Find the failure of the network behind an error, by the codes of Node's modules and of the libraries over them.
  *
- * @param reason what was thrown; causes are looked at too
- * @returns `undefined` where the network did nothing
+ * @param reason the error that was thrown; its causes are searched too
+ * @returns the failure, or undefined where no code is one of the network's
  */
 export function networkFailure(reason: unknown): NetworkFailure | undefined {
   const codes = errorCodes(reason);
@@ -63,12 +63,21 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
   return codes.some((code) => LOST.test(code)) ? connectionLost() : undefined;
 }
 
-/** A connection was there and is no more. */
+/**
+ * The failure of a connection that was made and then lost.
+ *
+ * @returns the failure
+ */
 export function connectionLost(): NetworkFailure {
   return { summary: "the connection was lost", connected: true, advice: TRY_AGAIN };
 }
 
-/** The codes of an error and of its causes. */
+/**
+ * List the codes of an error and of its causes.
+ *
+ * @param reason the error that was thrown
+ * @returns the codes that are texts, the outermost first; causes more than 8 deep are left out
+ */
 export function errorCodes(reason: unknown): string[] {
   const codes: string[] = [];
   for (let cause = reason, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {

@@ -1,8 +1,8 @@
 /**
- * A text from outside for a message: in quotes, on one line, and no longer than a line should be.
+ * Quote a text from outside in a message, on one line.
  *
- * @param text what was found
- * @param most how many characters of it are shown at the most
+ * @param text the text that was found
+ * @param most the most characters of it to show
  * @returns the text as JSON, cut with an ellipsis where it is longer
  */
 export function quoted(text: string, most = 80): string {

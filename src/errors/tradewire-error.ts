@@ -17,20 +17,20 @@ export interface ErrorObject {
   readonly details: readonly TypedObject[];
 }
 
-/** What every error of this library is made of. */
+/** The parts that every error of this library has. */
 export interface TradewireErrorOptions {
   /** The gRPC status code that the failure stands for. */
   readonly code: Code;
-  /** What the reader can do about it: one sentence, the message's second line. */
+  /** What the user can do about it: one sentence, the message's second line. */
   readonly advice: string;
   /** The details of the node's error object, known types by their fields, unknown ones as they came. */
   readonly details?: readonly TypedObject[] | undefined;
-  /** What threw underneath. */
+  /** The error that was thrown underneath. */
   readonly cause?: unknown;
 }
 
 /**
- * The errors that this library throws.
+ * An error of this library.
  *
  * The first line of `message` says what went wrong, the second what to do.
  */
@@ -57,7 +57,11 @@ export abstract class TradewireError extends Error {
     this.details = options.details ?? [];
   }
 
-  /** The error as a plain object, for machines. The cause is left out: it may hold more than a log should. */
+  /**
+   * Make a plain object of the error, for machines. The cause is left out: it may hold more than a log should.
+   *
+   * @returns the error's fields; `code` is the code's name, such as `INVALID_ARGUMENT`
+   */
   toJSON(): {
     name: string;
     code: string;
@@ -79,7 +83,12 @@ export abstract class TradewireError extends Error {
   }
 }
 
-/** The name of a gRPC status code as gRPC writes it, such as `INVALID_ARGUMENT`. */
+/**
+ * Name a gRPC status code as gRPC writes it.
+ *
+ * @param code the code, as in Connect's `Code`
+ * @returns the name, such as `INVALID_ARGUMENT`
+ */
 export function codeName(code: Code): string {
   return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }

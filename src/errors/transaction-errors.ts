@@ -16,7 +16,7 @@ export class CommandError extends RequestError {
   }
 }
 
-/** What a node answers to a submitted transaction (specification, 2.6). */
+/** A node's answer to a submitted transaction (specification, 2.6). */
 export interface SubmissionResult {
   /** Whether it was found valid and placed in the mempool. */
   readonly success: boolean;
@@ -26,7 +26,7 @@ export interface SubmissionResult {
   readonly code: number;
   /** More about why it failed, as it came; often JSON. */
   readonly data: string;
-  /** What the consensus layer has to say about it. */
+  /** The message of the consensus layer about it. */
   readonly log: string;
   /** Unused. */
   readonly height: bigint;
@@ -56,9 +56,9 @@ export class TransactionError extends TradewireError {
   }
 }
 
-/** What tells a transaction from all others. */
+/** The values that tell a transaction from all others. */
 export interface TransactionIdentity {
-  /** `tx.pow.tid`: the network takes it once. */
+  /** `tx.pow.tid`: the network takes each only once. */
   readonly tid: string;
   /** The sender. */
   readonly publicKey: string;
@@ -66,7 +66,7 @@ export interface TransactionIdentity {
   readonly signature: string;
 }
 
-/** A transaction was sent, and whether it was taken is not known: no answer came, or none that says so. */
+/** A transaction was sent, and no answer says whether the node took it. */
 export class OutcomeUnknownError extends TradewireError {
   readonly transaction: TransactionIdentity;
 

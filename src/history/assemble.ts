@@ -10,23 +10,29 @@ import type { ExportChunk, ExportResult } from "./chunks.js";
 /** The media type of an export's body (specification, 4.1). */
 export const ARCHIVE_TYPE = "application/zip";
 
-/** What a stream of chunks is held to. */
+/** The rules that a stream of chunks must keep. */
 export interface AssembleOptions {
   /**
-   * Whether the first chunk must carry extensions. The specification (2.7) has it so; deployed v0.78 nodes send none, and
-   * a raw HTTP body cannot carry any.
+   * Whether the first chunk must carry extensions. The specification (2.7) requires them; deployed v0.78 nodes send
+   * none, and a raw HTTP body cannot carry any.
    */
   readonly extensions: "required" | "optional";
 }
 
 /**
- * Hold a stream of chunks to the rules of an export, and give its results on.
+ * Check a stream of chunks against the rules of an export (specification, 2.7 and 4.1), and pass its results on.
  *
- * The data of all results, one after another, is one whole ZIP archive; until this has returned it is not known to be.
+ * The data of all results, joined, is one ZIP archive. It is known to be whole only after the last result.
  *
+ * @param chunks the chunks of one export; their errors are thrown unchanged
+ * @param options whether the first chunk must carry extensions
+ * @returns the results; bytes behind the archive are left out
  * @throws {@link NodeError} where a chunk is an error, or an error object follows the archive
- * @throws {@link ProtocolError} where there are no chunks, extensions are missing, the content type is another, or the
- *   archive is cut short, corrupt, or followed by something
+ * @throws {@link ProtocolError} where there are no chunks, extensions are missing, the content type is wrong, or the
+ *   archive is cut short, corrupt, or followed by other bytes
+ *
+ * @example
+ * for await (const { data } of assemble(chunks, { extensions: "required" })) file.write(data);
  */
 export async function* assemble(
   chunks: AsyncIterable<ExportChunk>,
@@ -64,9 +70,9 @@ export async function* assemble(
 function checkContentType({ contentType, data }: ExportResult, number: number): void {
   const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase();
   if (mediaType === "text/html") {
-    throw brokenAnswer(notOfTheInterface(mediaType), beginning(data)); // A raw body is of whatever type it came with.
+    throw brokenAnswer(notOfTheInterface(mediaType), beginning(data)); // A raw body keeps the type of its response.
   }
-  // Only the first chunk has to say it.
+  // Chunks after the first may leave the content type out.
   if (mediaType !== ARCHIVE_TYPE && (number === 1 || mediaType !== "")) {
     const found = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));
     throw broken(

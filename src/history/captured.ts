@@ -8,13 +8,15 @@ import { type ExportChunk, exportChunks } from "./chunks.js";
 const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
 
 /**
- * The chunks of an export that was captured as JSON: envelopes `{"result": ...}` and `{"error": ...}` (specification, 2.7), as a
- * gateway sends them, or the bare `HttpBody` objects that `grpcurl` prints; on one line or on many, with or without anything
- * between them. For `assemble`.
+ * Read the chunks of an export that was captured as JSON, for {@link assemble}. The capture holds envelopes
+ * `{"result": ...}` and `{"error": ...}` (specification, 2.7), as a gateway sends them, or the bare `HttpBody` objects
+ * that `grpcurl` prints. An object may span several lines, and white space between objects is optional.
  *
  * @param source the bytes of the capture, UTF-8, split anywhere
- * @param options `maxBytes` is the largest object that is read, 64 MiB by default
- * @throws {@link ProtocolError} where something else stands there, or the capture is cut short inside an object
+ * @param options `maxBytes` is the size of the largest object that is read, 64 MiB by default
+ * @returns the chunks; an error is the last one
+ * @throws {@link ProtocolError} where the capture holds anything else, is cut short inside an object, or an object is
+ *   too large
  *
  * @example
  * for await (const { data } of assemble(capturedChunks(process.stdin), { extensions: "optional" })) file.write(data);
@@ -40,7 +42,7 @@ async function* bodies(source: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   }
 }
 
-/** Whether it is a body by its fields: all can be left out where they have their defaults. */
+/** Whether an object is a bare body. Fields with default values may be left out, so it may have none. */
 function isBody(object: JsonObject): boolean {
   return Object.keys(object).every((name) => BODY_FIELDS.has(name));
 }

@@ -8,7 +8,7 @@ export interface ExportResult {
   readonly contentType: string;
   /** A part of the archive. */
   readonly data: Uint8Array;
-  /** Application metadata; in the first chunk there is some. */
+  /** Application metadata; the first chunk must carry some. */
   readonly extensions: readonly TypedObject[];
 }
 
@@ -18,10 +18,16 @@ export type ExportChunk =
   | { readonly error: ErrorObject; readonly result?: undefined };
 
 /**
- * The chunks of an export, out of the messages of a call: a message becomes a result, the node's failing status an error.
+ * Turn the messages of a call into the chunks of an export (specification, 2.7). A message becomes a result, the node's
+ * failing status an error.
  *
  * @param messages the messages of `ExportNetworkHistory`, over any transport
- * @throws whatever else the messages throw, such as a lost connection: that is no chunk
+ * @returns the chunks; an error is the last one
+ * @throws {@link ConnectionError} and all else that the messages throw, unless it is a {@link NodeError}
+ *
+ * @example
+ * const service = client.service(TradingDataService);
+ * const chunks = exportChunks(service.exportNetworkHistory({ fromBlock: 1n, toBlock: 1000n, table: Table.TRADES }));
  */
 export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGenerator<ExportChunk> {
   try {

@@ -12,12 +12,12 @@ import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
 import type { ExportOptions, NetworkHistoryExport, SavedExport } from "./network-history-export.js";
 import type { BlockRange } from "./segments.js";
 
-/** What an export is made of. */
+/** The parts of which an export is made. */
 export interface ExportParts {
   readonly options: ExportOptions;
   /** The largest archive that `toZip()` takes into memory, in bytes. */
   readonly maxArchiveBytes: number;
-  /** Tells what to export, each time the same. */
+  /** Gives the table and range to export, each time the same. */
   readonly takeRange: () => Promise<ExportedRange>;
   /** Calls the node. */
   readonly open: (
@@ -25,13 +25,18 @@ export interface ExportParts {
     signal: AbortSignal,
     contextValues: ContextValues | undefined,
   ) => Promise<{ readonly header: Headers; readonly message: AsyncIterable<HttpBody> }>;
-  /** Consumes the call once more where it breaks off and there is another way to make it. */
+  /** Runs `consume`, and runs it once more where the call breaks off and another transport can make it. */
   readonly startingOver: <T>(consume: (contextValues: ContextValues) => Promise<T>) => Promise<T>;
-  /** Says of what is wrong with the archive which call it came from. */
+  /** Adds to an error about the archive which call it came from. */
   readonly fail: Fail;
 }
 
-/** Make an export of a way to call the node. */
+/**
+ * Make an export (specification, 4.1). Nothing is sent before it is consumed.
+ *
+ * @param parts the caller's options, the limit for memory in bytes, and how the node is called
+ * @returns the export
+ */
 export function createExport(parts: ExportParts): NetworkHistoryExport {
   const { takeRange, startingOver, fail, maxArchiveBytes } = parts;
   const { signal, onProgress, extensions = "required" } = parts.options;
@@ -65,7 +70,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       const { fromBlock, toBlock } = await takeRange();
       const { header, message } = await parts.open({ fromBlock, toBlock }, call.signal, contextValues);
       onHeader?.(header);
-      // Where the response is the archive itself, it has no chunks and can carry no extensions.
+      // A response that is the archive itself has no chunks, so it can carry no extensions.
       const raw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
       const rules = { extensions: raw ? ("optional" as const) : extensions };
       for await (const result of assemble(exportChunks(remembering(message)), rules)) {
@@ -76,10 +81,10 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
         yield result;
       }
     } catch (reason) {
-      // As a chunk an error does not tell where it came from; as it was thrown it does.
+      // The error as it was thrown names its call; the one that was made of the chunk does not.
       throw reason instanceof NodeError && reason.object === thrown?.object ? thrown : reason;
     } finally {
-      call.abort(); // Whoever stops early does not want the rest.
+      call.abort(); // A caller that stops early does not want the rest.
     }
   }
 
@@ -126,7 +131,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
 
   function opened(): Archive {
     const call = createLinkedAbortController(signal);
-    // Whoever stops early does not want to wait for the chunk that comes next.
+    // A caller that stops early must not wait for the next chunk.
     return openArchive(bytes({ call }), { exported: takeRange, signal, onClose: () => call.abort() });
   }
 

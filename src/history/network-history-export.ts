@@ -18,27 +18,29 @@ export interface ExportProgress {
 
 /** How an export is made. */
 export interface ExportOptions {
-  /** Ends the export; what it has written is removed. */
+  /** Ends the export. A file that was begun is removed. */
   readonly signal?: AbortSignal | undefined;
-  /** Told after each chunk. */
+  /** Called after each chunk. */
   readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
   /**
-   * Whether the first chunk must carry extensions: `required`, as the specification (2.7) has it, is the default;
-   * `optional` for nodes that send none, as deployed v0.78 nodes do. A raw HTTP body has no chunks to hold to it.
+   * Whether the first chunk must carry extensions. The default is `required`, by the specification (2.7). Use
+   * `optional` for nodes that send none, as deployed v0.78 nodes do. A raw HTTP body has no chunks, so the rule does
+   * not apply to it.
    */
   readonly extensions?: "required" | "optional" | undefined;
   /**
-   * Ask the node for its segments first, and check the range against them: the error then names the nearest range that can be
-   * exported. It is a further call, which can be large for a long history; without it the node itself refuses a wrong range.
+   * Ask the node for its segments first, and check the range against them. The error then names the nearest range that
+   * can be exported. This costs a further call, whose answer is large for a long history; without it the node refuses a
+   * wrong range.
    */
   readonly check?: boolean | undefined;
-  /** Ask the node for its segments first, and widen the range to the boundaries of those that it begins and ends in. */
+  /** Ask the node for its segments first, and widen the range to the boundaries of its first and its last segment. */
   readonly snap?: boolean | undefined;
   /** Further headers of the request. */
   readonly headers?: CallOptions["headers"];
 }
 
-/** An archive that an export saved. */
+/** A saved export. */
 export interface SavedExport extends SavedArchive {
   /** First block. */
   readonly fromBlock: bigint;
@@ -49,44 +51,80 @@ export interface SavedExport extends SavedArchive {
 }
 
 /**
- * An export of network history that can be consumed in several ways. Each of them calls the node once more.
+ * An export of network history (specification, 4.1), which can be consumed in several ways. Each use calls the node
+ * anew.
+ *
+ * Every method but `range()` may throw {@link NodeError} where the node answers with an error, {@link ConnectionError}
+ * where it cannot be reached or the connection is lost, {@link ProtocolError} where the stream or the archive breaks a
+ * rule or is cut short, {@link RequestError} as `range()` does, and {@link CanceledError} where the signal was aborted.
  */
 export interface NetworkHistoryExport extends Archive {
   /**
-   * The blocks that are exported: those asked for or, with `snap`, what they were widened to. The node is asked for its
+   * Get the blocks that are exported: the range asked for or, with `snap`, the widened one. The node is asked for its
    * segments once, and only with `snap` or `check`.
    *
-   * @throws {@link RequestError} where the node's segments do not make up the range
+   * @returns the range, both ends inclusive
+   * @throws {@link RequestError} with `snap` or `check`, where the node's segments do not make up the range
+   * @throws {@link NodeError}, {@link ConnectionError} or {@link CanceledError} where the segments cannot be listed
    */
   range(): Promise<BlockRange>;
   /**
-   * The chunks (specification, 2.7), held to the rules of the stream. An error is the last chunk; it is then thrown too,
-   * so that it cannot be missed.
+   * Read the chunks (specification, 2.7), checked against the rules of the stream.
+   *
+   * @returns the chunks; an error of the node is the last one, and is then thrown too, so that it cannot be missed
+   * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
+   *   {@link CanceledError} as said above, while reading
    */
   chunks(): AsyncIterable<ExportChunk>;
-  /** The bytes of the archive. If this throws, what came before is not a whole archive. */
+  /**
+   * Read the bytes of the archive.
+   *
+   * @returns the bytes, split anywhere; if this throws, the bytes before are not a whole archive
+   * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
+   *   {@link CanceledError} as said above, while reading
+   */
   bytes(): AsyncIterable<Uint8Array>;
   /**
    * Save the archive: whole and checked, or not at all.
    *
-   * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder it
-   *   takes the name that the node gives, if that is one by the specification, 4.1
+   * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder
+   *   it takes the node's name for it, where that has the specified form (specification, 4.1)
    * @param options `force` replaces a file that exists
-   * @throws {@link FileError} where the file cannot be written, or exists
+   * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, and the range
+   * @throws {@link FileError} where the file cannot be written, or exists; all else as said above
+   *
+   * @example
+   * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
    */
   saveTo(target: string, options?: { readonly force?: boolean }): Promise<SavedExport>;
   /**
-   * The files of the archive as they arrive. Their names, where they parse, must cover what was asked for from end to end.
+   * Read the files of the archive as they arrive, no faster than their rows are taken. Where their names have the
+   * specified form, they must cover the whole range.
    *
-   * What arrives is taken no faster than the rows are. If this throws, rows are missing behind those that came before.
+   * @returns the files, in the order of their blocks; if this throws, rows are missing behind those that came before
+   * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
+   *   {@link CanceledError} as said above; {@link RequestError} also where rows are taken twice or too late
    */
   files(): AsyncIterable<ArchiveFile>;
-  /** The rows of all files, in the order of their blocks; all else is as with `files()`. */
+  /**
+   * Read the rows of all files as they arrive. The files are in the order of their blocks. Rows keep the order of their
+   * file, where those of a segment stand in the order of the table's primary key, which need not be that of time.
+   *
+   * @param options which columns the records have
+   * @returns the rows by the names of their columns, `null` for NULL
+   * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
+   *   {@link CanceledError} as said above, while reading
+   *
+   * @example
+   * for await (const trade of client.exportNetworkHistory(request).rows()) console.log(trade["price"]);
+   */
   rows(options?: RowOptions): AsyncIterable<CsvRecord>;
   /**
    * Take the archive into memory.
    *
-   * @throws {@link ProtocolError} where it is broken, larger than the limit `maxArchiveBytes`, or inflates to more than 1 GiB
+   * @returns the archive, checked
+   * @throws {@link ProtocolError} where it is larger than the limit `maxArchiveBytes`, or inflates to more than 1 GiB;
+   *   all else as said above
    */
   toZip(): Promise<JSZip>;
 }

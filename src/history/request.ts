@@ -12,7 +12,7 @@ import {
   snapRange,
 } from "./segments.js";
 
-/** What to export (specification, 4.1). */
+/** The request for an export (specification, 4.1). */
 export interface ExportRequest {
   /** First block: the first of a history segment. */
   readonly fromBlock: bigint | number;
@@ -23,9 +23,12 @@ export interface ExportRequest {
 }
 
 /**
- * Check what an export was asked for, as far as that can be done without the node.
+ * Check the request for an export, as far as that can be done without the node (specification, 4.1).
  *
- * @throws {@link RequestError} where the table is unknown, a block is no positive whole number, or the range is reversed
+ * @param request the table and the blocks, both ends inclusive
+ * @returns the table by name and enum number, and the range
+ * @throws {@link RequestError} where the table is unknown, a block is no positive whole number, or the range is
+ *   reversed
  */
 export function readExportRequest({
   fromBlock,
@@ -48,10 +51,13 @@ export function readExportRequest({
 }
 
 /**
- * What tells the range to export: as it was asked for, unless the node's segments are to be asked about it first, which is
- * done once.
+ * Make a function that gives the range to export. With `check` or `snap` its first call lists the node's segments;
+ * later calls use the same answer.
  *
- * @throws {@link RequestError} (when called) where the node's segments do not make up the range
+ * @param asked the table and range that were asked for
+ * @param options `check` compares the range with the segments, `snap` widens it to their boundaries
+ * @param listSegments asks the node for its segments, in the order of their heights
+ * @returns the function; it fails with a {@link RequestError} where the node's segments do not make up the range
  */
 export function exportRange(
   asked: ExportedRange,
@@ -75,14 +81,22 @@ export function exportRange(
 
   return () => {
     taken ??= take().catch((reason: unknown) => {
-      taken = undefined; // A failure is not kept: the next one asks again.
+      taken = undefined; // A failure is not kept, so the next call asks again.
       throw reason;
     });
     return taken;
   };
 }
 
-/** The error of a range that the node's segments do not make up: it says what could be exported instead. */
+/**
+ * The error for a range that the node's segments do not make up. It names the ranges that could be exported instead.
+ *
+ * @param check the problem and the nearest range
+ * @param segments the node's segments, in the order of their heights
+ * @param asked the range that was asked for
+ * @param cause what was caught, if anything
+ * @returns the error
+ */
 export function rangeError(
   { problem, nearest }: Extract<RangeCheck<SegmentHeights>, { valid: false }>,
   segments: readonly SegmentHeights[],

@@ -19,20 +19,22 @@ export interface SegmentSpan<S extends SegmentHeights> extends BlockRange {
   readonly segments: readonly S[];
 }
 
-/** What a range is found to be: the segments that make it up, or why there are none. */
+/** The result of checking a range: the segments that make it up, or the problem with it. */
 export type RangeCheck<S extends SegmentHeights> =
   | { readonly valid: true; readonly segments: readonly S[] }
   | {
       readonly valid: false;
       readonly problem: string;
-      /** The range nearest to what was asked for that can be exported; none where there is no history. */
+      /** The nearest range that can be exported; `undefined` where there is no history. */
       readonly nearest: BlockRange | undefined;
     };
 
 /**
  * List the segments of network history that a node holds, oldest first (specification, 4.1).
  *
- * @param client a Connect client of the node's data service
+ * @param client a Connect client of the node's data service; its errors are thrown unchanged
+ * @param options a signal, and further headers of the request
+ * @returns the segments, in the order of their heights
  */
 export async function listSegments(
   client: Pick<Client<typeof TradingDataService>, "listAllNetworkHistorySegments">,
@@ -46,19 +48,27 @@ export async function listSegments(
 }
 
 /**
- * The spans of segments without a gap between them. A range can be exported if one of them holds it.
+ * Join segments that follow one another without a gap. A range can be exported only within one of these spans.
  *
  * @param segments in the order of their heights
+ * @returns the spans, in the same order
+ *
+ * @example
+ * for (const { fromBlock, toBlock } of contiguousSpans(await client.listSegments())) console.log(fromBlock, toBlock);
  */
 export function contiguousSpans<S extends SegmentHeights>(segments: readonly S[]): SegmentSpan<S>[] {
   return spansWhere(segments, follows);
 }
 
 /**
- * The spans of segments with one version of the database schema, none of them over a gap. An export has one CSV file for each
- * of those that it covers (specification, 4.1).
+ * Join segments that follow one another without a gap and have one version of the database schema. An export has one
+ * CSV file for each of these spans that it covers (specification, 4.1).
  *
  * @param segments in the order of their heights
+ * @returns the spans with their schema versions, in the same order
+ *
+ * @example
+ * const versions = schemaSpans(await client.listSegments()).map(({ databaseVersion }) => databaseVersion);
  */
 export function schemaSpans<S extends SegmentHeights & { readonly databaseVersion: bigint }>(
   segments: readonly S[],
@@ -67,7 +77,15 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
   return spans.map((span) => ({ ...span, databaseVersion: span.segments[0]?.databaseVersion ?? 0n }));
 }
 
-/** The blocks that are missing between spans. */
+/**
+ * Find the blocks that are missing between spans.
+ *
+ * @param spans in the order of their blocks
+ * @returns the gaps, both ends inclusive
+ *
+ * @example
+ * const missing = gapsBetween(contiguousSpans(await client.listSegments()));
+ */
 export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
   return spans.slice(1).flatMap(({ fromBlock }, index) => {
     const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
@@ -76,10 +94,16 @@ export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
 }
 
 /**
- * Check that a range can be exported: it starts at the first block of a history segment, ends at the last block of one, and
- * no block between them is missing (specification, 4.1).
+ * Check that a range can be exported: it starts at the first block of a history segment, ends at the last block of one,
+ * and no block between them is missing (specification, 4.1).
  *
  * @param segments the node's segments, in the order of their heights
+ * @param range the blocks, both ends inclusive
+ * @returns the segments that make up the range, or the problem and the nearest range that can be exported
+ *
+ * @example
+ * const check = checkRange(await client.listSegments(), { fromBlock: 1n, toBlock: 3000n });
+ * if (!check.valid) console.log(check.problem, check.nearest);
  */
 export function checkRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
   const { fromBlock, toBlock } = range;
@@ -93,10 +117,16 @@ export function checkRange<S extends SegmentHeights>(segments: readonly S[], ran
 }
 
 /**
- * Widen a range to the boundaries of the segments that its first and its last block are in. A range that begins or ends where
- * there is no segment, or has a gap inside, stays wrong: nothing can be added to it that would make it right.
+ * Widen a range to the boundaries of the segments that hold its first and its last block. A range that begins or ends
+ * outside all segments, or has a gap inside, cannot be widened to a valid one.
  *
  * @param segments the node's segments, in the order of their heights
+ * @param range the blocks, both ends inclusive
+ * @returns the segments that make up the widened range, or the problem and the nearest range that can be exported
+ *
+ * @example
+ * const snapped = snapRange(await client.listSegments(), { fromBlock: 1500n, toBlock: 2500n });
+ * if (snapped.valid) console.log(contiguousSpans(snapped.segments)[0]); // { fromBlock: 1001n, toBlock: 3000n, ... }
  */
 export function snapRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
   const { fromBlock, toBlock } = range;
@@ -110,7 +140,12 @@ export function snapRange<S extends SegmentHeights>(segments: readonly S[], rang
   return whole(segments, range, start, end, problem);
 }
 
-/** What is nearest to a range that cannot be exported, as a part of a sentence. */
+/**
+ * Describe the nearest range that can be exported, for a message.
+ *
+ * @param nearest the range; `undefined` where there is no history
+ * @returns a clause
+ */
 export function nearestText(nearest: BlockRange | undefined): string {
   return nearest === undefined
     ? "there is no history yet"
@@ -147,7 +182,7 @@ function whole<S extends SegmentHeights>(
   return { valid: true, segments: chosen };
 }
 
-/** The range nearest to what was asked for: it starts where a segment starts and ends where one ends, with no gap between. */
+/** The nearest range that can be exported: it starts and ends with a segment, and has no gap. */
 function nearestRange(segments: readonly SegmentHeights[], { fromBlock, toBlock }: BlockRange): BlockRange | undefined {
   const start = nearestIndex(segments, (segment) => segment.fromHeight, fromBlock);
   const [within] = contiguousSpans(segments.slice(start));

@@ -2,15 +2,29 @@ import { type DescField, type DescMessage, type JsonObject, type JsonValue, Scal
 import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
 
-/** The field of that name, as the definitions or Protobuf's JSON spell it. */
+/**
+ * Find a field of a message by its name.
+ *
+ * @param desc the message's descriptor
+ * @param name the name, as the definitions or Protobuf's JSON spell it
+ * @returns the field, or undefined where the message has none of that name
+ */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
   return desc.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
-/** The types whose JSON says of what kind a value is, which text in a query string cannot. */
+/** Types that a query string cannot carry: their JSON tells the kind of a value, and text does not. */
 const FREE_FORM = new Set(["Any", "ListValue", "Struct", "Value"].map((name) => `google.protobuf.${name}`));
 
-/** Write fields as parameters of a query string: nested ones by dots, repeated ones by repeating the name. */
+/**
+ * Write fields as parameters of a query string. Dots join the names of nested fields; repeated fields repeat the name.
+ *
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON
+ * @param prefix the text in front of each name: empty, or the outer field's name with a dot
+ * @param query the parameters to append to
+ * @throws {@link RequestError} where a field is a map, of free form, or a list of messages
+ */
 export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, query: URLSearchParams): void {
   for (const field of desc.fields) {
     const value = json[field.jsonName];
@@ -42,7 +56,15 @@ function notInQuery(name: string, what: string): RequestError {
   });
 }
 
-/** Put a value that came as text into its field, by the field's path. A field that does not exist is passed over. */
+/**
+ * Put a value that came as text into its field. A field that does not exist is ignored.
+ *
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON; changed in place
+ * @param fieldPath the field's name, after the names of the messages that hold it
+ * @param text the value, decoded
+ * @throws {@link RequestError} where the text is not the name of a value of the field's enum
+ */
 export function putField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[], text: string): void {
   const [name = "", ...rest] = fieldPath;
   const field = findField(desc, name);
@@ -71,7 +93,7 @@ export function putField(desc: DescMessage, json: JsonObject, fieldPath: readonl
   }
 }
 
-/** The JSON of a value that came as text. Numbers may stay text in Protobuf's JSON; booleans and enum numbers may not. */
+/** The JSON of a value that came as text. In Protobuf's JSON numbers may be text, but not booleans and enum numbers. */
 function fieldValue(field: DescField, text: string): JsonValue {
   const isBool = field.scalar === ScalarType.BOOL || field.message?.typeName === "google.protobuf.BoolValue";
   if (isBool && (text === "true" || text === "false")) {
@@ -83,7 +105,7 @@ function fieldValue(field: DescField, text: string): JsonValue {
   if (/^-?\d+$/.test(text)) {
     return Number(text);
   }
-  // Protobuf's JSON ignores an unknown name together with unknown fields: the call would be another than was meant.
+  // protobuf-es ignores an unknown name together with unknown fields: another call than the caller's would be made.
   if (!field.enum.values.some(({ name }) => name === text)) {
     throw new RequestError(`${JSON.stringify(text)} is no value of ${field.parent.typeName}.${field.name}`, {
       advice: `Choose one of: ${field.enum.values.map(({ name }) => name).join(", ")}.`,

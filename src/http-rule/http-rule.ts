@@ -24,7 +24,7 @@ export interface HttpBinding {
   /** The HTTP method, such as `GET`. */
   readonly verb: string;
   readonly template: PathTemplate;
-  /** The request's field that is the body; `*` for all that is not in the path, empty for no body. */
+  /** The request's field that is the body; `*` for all fields that are not in the path, empty for no body. */
   readonly body: string;
   /** The response's field that is the body; empty for the whole response. */
   readonly responseBody: string;
@@ -39,7 +39,13 @@ export interface HttpCall {
   readonly body?: JsonValue;
 }
 
-/** The ways to call a method over HTTP, as its `google.api.http` option has them, the main one first; empty without one. */
+/**
+ * List the ways to call a method over HTTP, as its `google.api.http` option has them.
+ *
+ * @param method the method's descriptor
+ * @returns the bindings, the main one first; empty where the method has no such option
+ * @throws Error where a path of the option is not a path template
+ */
 export function httpBindings(method: DescMethod): readonly HttpBinding[] {
   if (!hasOption(method, httpOption)) {
     return [];
@@ -61,7 +67,11 @@ function binding(rule: HttpRule): HttpBinding[] {
 /**
  * Write a request message as an HTTP call: fields to the path, the body and the query string.
  *
- * @throws {@link RequestError} where a field cannot stand where the rule wants it
+ * @param desc the message's descriptor
+ * @param rule the way to call the method
+ * @param message the request
+ * @returns the call, whose target is percent-encoded
+ * @throws {@link RequestError} where a field's value cannot stand in the place that the rule gives it
  */
 export function writeCall<I extends DescMessage>(desc: I, rule: HttpBinding, message: MessageShape<I>): HttpCall {
   const json = toJson(desc, message, { registry: knownTypes });
@@ -112,11 +122,13 @@ function defaultOf(field: DescField & { fieldKind: "scalar" | "enum" }): string 
 }
 
 /**
- * Read an HTTP call back into a request message; the way back of {@link writeCall}.
+ * Read an HTTP call back into a request message; the inverse of {@link writeCall}. Unknown fields are ignored.
  *
- * @param target path and query string, percent-encoded
- * @returns the message, or `undefined` where verb or path do not match
- * @throws {@link RequestError} where a value does not fit its field; unknown fields are ignored
+ * @param desc the message's descriptor
+ * @param rule the way to call the method
+ * @param call the call, whose target is percent-encoded
+ * @returns the message, or undefined where verb or path do not match
+ * @throws {@link RequestError} where a value does not fit its field, or the body is not a JSON object as the rule wants
  */
 export function readCall<I extends DescMessage>(
   desc: I,
@@ -154,7 +166,14 @@ export function readCall<I extends DescMessage>(
   }
 }
 
-/** The part of a response's JSON that is the body: all of it, or the one field that the rule names, null where it is not set. */
+/**
+ * Take the part of a response that is the HTTP body.
+ *
+ * @param desc the response message's descriptor
+ * @param rule the way that the method was called
+ * @param json the response in Protobuf's JSON
+ * @returns the whole response, or the field that the rule names: null where it is not set
+ */
 export function responsePart(desc: DescMessage, { responseBody }: HttpBinding, json: JsonValue): JsonValue {
   const field = findField(desc, responseBody);
   return field === undefined || !isJsonObject(json) ? json : (json[field.jsonName] ?? null);

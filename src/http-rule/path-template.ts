@@ -18,13 +18,15 @@ export interface PathTemplate {
   readonly text: string;
   readonly segments: readonly Segment[];
   readonly variables: readonly PathVariable[];
-  /** What stands behind a colon at the end, if anything. */
+  /** The text behind a colon at the end; empty where there is none. */
   readonly verb: string;
 }
 
 /**
  * Read a path template by the grammar of `google.api.http`.
  *
+ * @param text the template, such as `/api/v2/network/parameters/{key}`
+ * @returns the template's segments and variables
  * @throws Error where the template does not follow the grammar: a fault of the definitions, not of a call
  */
 export function parsePathTemplate(text: string): PathTemplate {
@@ -65,9 +67,10 @@ function segment(text: string, template: string): Segment {
 /**
  * Fill a template.
  *
+ * @param template the template
  * @param values the text of each variable, in the template's order
  * @returns the path, percent-encoded
- * @throws {@link RequestError} where a value does not fit its place
+ * @throws {@link RequestError} where a value does not fit its place, or no variable fills a wildcard
  */
 export function fillPath(template: PathTemplate, values: readonly string[]): string {
   const pieces: string[] = [];
@@ -113,8 +116,9 @@ function fits(parts: readonly string[], pattern: readonly Segment[]): boolean {
 }
 
 /**
- * Hold a path against a template.
+ * Match a path against a template.
  *
+ * @param template the template
  * @param path the path, percent-encoded, without a query string
  * @returns the text of each variable, in the template's order, or `undefined` where the path does not match
  */

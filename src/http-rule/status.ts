@@ -1,6 +1,11 @@
 import { Code } from "@connectrpc/connect";
 
-/** The gRPC code that a failing HTTP status stands for where nothing better tells: gRPC's own mapping. */
+/**
+ * Map a failing HTTP status to a gRPC code, as gRPC itself does for responses without a gRPC status.
+ *
+ * @param status the HTTP status, such as 503
+ * @returns the code
+ */
 export function codeFromHttpStatus(status: number): Code {
   switch (status) {
     case 400:
@@ -21,7 +26,12 @@ export function codeFromHttpStatus(status: number): Code {
   }
 }
 
-/** The HTTP status with which a gateway answers a gRPC code: grpc-gateway's mapping. */
+/**
+ * Map a gRPC code to the HTTP status of a gateway's answer, as grpc-gateway does.
+ *
+ * @param code the gRPC code of a failure
+ * @returns the HTTP status
+ */
 export function httpStatusFromCode(code: Code): number {
   switch (code) {
     case Code.Canceled:

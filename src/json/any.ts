@@ -34,12 +34,22 @@ export const knownTypes = createRegistry(
 // An `Any` holds binary Protobuf, which cannot be made from the JSON of an unknown type: that JSON is kept here.
 const jsonOfUnknown = new WeakMap<Any, TypedObject>();
 
-/** Whether `@type` is a type URL: it holds a slash, with a type's name after the last one (specification, 7). */
+/**
+ * Whether a text is a type URL: it holds a slash, and a type's name after the last one (specification, 7).
+ *
+ * @param typeUrl the text of `@type`
+ * @returns true for a type URL
+ */
 export function isTypeUrl(typeUrl: string): boolean {
   return /\/[^/]+$/.test(typeUrl);
 }
 
-/** The object of an `Any`: a known type by its fields, an unknown one as it came, with binary content as base64 in `value`. */
+/**
+ * Turn an `Any` into an object.
+ *
+ * @param any the `Any`, from the wire or from {@link anyFromObject}
+ * @returns the fields of a known type; an unknown type as it came, with binary content as base64 in `value`
+ */
 export function anyToObject(any: Any): TypedObject {
   const kept = jsonOfUnknown.get(any);
   if (kept !== undefined) {
@@ -57,11 +67,16 @@ function knownObject(any: Any): TypedObject | undefined {
     const json = toJson(AnySchema, any, { registry: knownTypes, alwaysEmitImplicit: true });
     return { "@type": any.typeUrl, ...(isJsonObject(json) ? json : {}) };
   } catch {
-    return undefined; // The content is not what its type says: it is kept as it came.
+    return undefined; // The content does not fit its type, so it is kept as it came.
   }
 }
 
-/** An `Any` from its JSON object, of whatever type. */
+/**
+ * Make an `Any` of its JSON object, whose type may be unknown.
+ *
+ * @param object the JSON object
+ * @returns the `Any`; that of an unknown type has no binary content, and {@link anyToObject} gives the object back
+ */
 export function anyFromObject(object: TypedObject): Any {
   try {
     const any = fromJson(AnySchema, { ...object }, { registry: knownTypes, ignoreUnknownFields: true });

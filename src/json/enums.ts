@@ -4,22 +4,22 @@ import { ProtocolError } from "../errors/index.js";
 import { isJsonObject } from "./values.js";
 
 /**
- * Protobuf's JSON carries enum values by name, and a name that the definitions do not have has no number: read as usual, it
- * would be dropped, and the field would have its default, which is another value. Here such a name gets a number of its own,
- * from the far end of the range, where no definition has any; it holds in this process only.
+ * The first number that stands in for an unknown name. Protobuf's JSON carries enum values by name. protobuf-es drops a
+ * name that the definitions do not have, and the field gets its default, which is another value. Here such a name gets
+ * a number of its own, from the end of the range that no definition uses. The number holds in this process only.
  */
 const FIRST_STAND_IN = -(2 ** 31);
-/** More names than any version of the definitions will add: what sends more of them is no node. */
+/** The most unknown names. No version of the definitions adds as many, so a server that sends more is not a node. */
 const MAX_STAND_INS = 10_000;
 const unknownNames: string[] = [];
 const standIns = new Map<string, number>();
 
 /**
- * The name of an enum value as it came from a node.
+ * Name an enum value as the node named it.
  *
- * A name that only a newer node knows is kept by JSON (REST, or gRPC with the JSON codec): its field then holds a negative
- * number that stands in for it in this process, and this function gives the name back. Over Protobuf's binary form such a
- * value is its number, and there is no name to give.
+ * A node of a newer version may send names that the definitions do not have. JSON carries them (REST, or gRPC with the
+ * JSON codec): the field then holds a negative number that stands in for the name in this process, and this function
+ * gives the name back. Protobuf's binary form carries the number only.
  *
  * @param desc the enum's descriptor, such as `StopOrder_StatusSchema`
  * @param value the number that a field holds
@@ -33,10 +33,10 @@ export function enumName(desc: DescEnum, value: number): string {
 }
 
 /**
- * In the JSON of a message, put numbers in the place of enum names that its definitions do not have; {@link enumName} gives
- * the names back.
+ * Replace enum names that the definitions do not have by numbers; {@link enumName} gives the names back.
  *
- * @param json changed in place
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON; changed in place
  * @throws {@link ProtocolError} where a text cannot be the name of an enum value, or there are too many unknown ones
  */
 export function numberUnknownEnums(desc: DescMessage, json: JsonValue): void {
@@ -46,9 +46,10 @@ export function numberUnknownEnums(desc: DescMessage, json: JsonValue): void {
 }
 
 /**
- * In the JSON of a message, put names in the place of the numbers that {@link numberUnknownEnums} gave.
+ * Replace the numbers that {@link numberUnknownEnums} gave by the names that they stand for.
  *
- * @param json changed in place
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON; changed in place
  */
 export function nameUnknownEnums(desc: DescMessage, json: JsonValue): void {
   replaceEnums(desc, json, (_, value) =>
@@ -85,7 +86,7 @@ function standIn(name: string, field: DescField): number {
 type Replace = (type: DescEnum, value: JsonValue, field: DescField) => JsonValue;
 
 function replaceEnums(desc: DescMessage, json: JsonValue, replace: Replace): void {
-  // Protobuf's own types have JSON of their own.
+  // Protobuf's own types have a JSON form of their own.
   if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) {
     return;
   }

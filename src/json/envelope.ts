@@ -7,14 +7,16 @@ import { anyFromObject } from "./any.js";
 import { decodeBase64 } from "./base64.js";
 import { decodeUtf8, isJsonObject } from "./values.js";
 
-/** One JSON object of a stream: a result or an error, never both, never neither (specification, 2.7). */
+/** One JSON object of a stream: either a result or an error (specification, 2.7). */
 export type Envelope =
   | { readonly result: JsonValue; readonly error?: undefined }
   | { readonly error: ErrorObject; readonly result?: undefined };
 
 /**
- * Read one object of a JSON stream.
+ * Read one object of a JSON stream (specification, 2.7).
  *
+ * @param json the object
+ * @returns its result or its error
  * @throws {@link ProtocolError} where it has both a result and an error, or neither
  */
 export function openEnvelope(json: JsonObject): Envelope {
@@ -42,7 +44,12 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
   });
 }
 
-/** Read an error object (specification, 7), as far as what came is one. */
+/**
+ * Read an error object (specification, 7). Fields that do not fit get the code `Unknown`, no message or no details.
+ *
+ * @param json the JSON in the place of an error object
+ * @returns the error object; JSON that is not an object becomes its message
+ */
 export function readErrorObject(json: JsonValue): ErrorObject {
   if (!isJsonObject(json)) {
     return { code: Code.Unknown, message: JSON.stringify(json).slice(0, 1000), details: [] };
@@ -55,15 +62,15 @@ export function readErrorObject(json: JsonValue): ErrorObject {
   };
 }
 
-/** What an error object of a gateway begins with. */
+/** The beginning of a gateway's error object. */
 const ERROR_OBJECT = '{"error":';
 
 /**
- * Find the error object that a gateway put behind a body, or in the place where the body broke off: the HTTP status had been
- * sent by then.
+ * Find the error object at the end of a body. When a stream fails, the gateway has sent the HTTP status already, so it
+ * writes the error behind the bytes that it has sent.
  *
  * @param bytes the last bytes of the body
- * @returns the node's error; `undefined` where the bytes do not end with such an object
+ * @returns the node's error; undefined where the bytes do not end with such an object
  */
 export function errorBehind(bytes: Uint8Array): NodeError | undefined {
   const last = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).lastIndexOf(ERROR_OBJECT);
@@ -80,7 +87,7 @@ function parse(bytes: Uint8Array): JsonValue | undefined {
   try {
     return JSON.parse(decodeUtf8(bytes));
   } catch {
-    return undefined; // It is no JSON.
+    return undefined; // Not JSON.
   }
 }
 
@@ -92,15 +99,17 @@ function typedObject(json: JsonValue): TypedObject {
 }
 
 /**
- * Read a `google.api.HttpBody` of a JSON stream.
+ * Read a `google.api.HttpBody` of a JSON stream (specification, 2.7).
  *
+ * @param json the result of a chunk
+ * @returns the message; extensions of unknown types are kept
  * @throws {@link ProtocolError} where a field has the wrong form, or the data is not strict base64
  */
 export function httpBodyFromJson(json: JsonValue): HttpBody {
   if (!isJsonObject(json)) {
     throw brokenBody("the result of a chunk is not an object");
   }
-  // Null stands for the default, as everywhere in Protobuf's JSON.
+  // In Protobuf's JSON, null stands for the default.
   const contentType = json["contentType"] ?? "";
   const data = json["data"] ?? "";
   const extensions = json["extensions"] ?? [];

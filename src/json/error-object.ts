@@ -5,7 +5,12 @@ import type { ErrorObject } from "../errors/index.js";
 import { anyToObject } from "./any.js";
 import { isJsonObject } from "./values.js";
 
-/** The error object of a Connect error that the node answered. */
+/**
+ * Turn an error that the node answered into its error object (specification, 7).
+ *
+ * @param error the error, as a Connect transport throws it
+ * @returns the error object; a code that gRPC does not have becomes `Unknown`
+ */
 export function errorObject(error: ConnectError): ErrorObject {
   const details = error.details.map((detail) => {
     if ("desc" in detail) {
@@ -20,11 +25,11 @@ export function errorObject(error: ConnectError): ErrorObject {
   if (/^invalid grpc-status: /.test(error.rawMessage)) {
     return { code: Code.Unknown, message: decodeMessage(error.metadata.get("grpc-message") ?? ""), details };
   }
-  // In the details of gRPC's status, Connect takes any number for a code.
+  // Connect accepts any number as the code in the details of gRPC's status.
   return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
 }
 
-/** A message of gRPC's trailers is percent-encoded. */
+/** Decode the message of gRPC's trailers, which is percent-encoded. */
 function decodeMessage(encoded: string): string {
   try {
     return decodeURIComponent(encoded);

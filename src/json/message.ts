@@ -19,10 +19,12 @@ import { isJsonObject } from "./values.js";
 /**
  * Read a message that a node sent as JSON.
  *
- * Fields that the definitions do not have are ignored: JSON gives them no number to keep them by. Enum values that they do
- * not have are kept; see `enumName`.
+ * Fields that the definitions do not have are ignored: protobuf-es keeps fields by number, and JSON has none. Enum
+ * values that the definitions do not have are kept; see `enumName`.
  *
- * @param json may be changed
+ * @param desc the message's descriptor
+ * @param json the message in Protobuf's JSON; may be changed
+ * @returns the message
  * @throws {@link ProtocolError} where it does not fit the definitions
  */
 export function messageFromJson<O extends DescMessage>(desc: O, json: JsonValue): MessageShape<O> {
@@ -37,7 +39,18 @@ export function messageFromJson<O extends DescMessage>(desc: O, json: JsonValue)
   }
 }
 
-/** The JSON of a message from a node, with every enum value by the name that it came with, and fields that are at their default. */
+/**
+ * Write a message of a node as JSON. Enum values have the names that the node sent, and fields at their default are
+ * included.
+ *
+ * @param desc the message's descriptor, such as `StopOrderEventSchema`
+ * @param message the message
+ * @returns the message in Protobuf's JSON
+ * @throws Error where the message holds an `Any` of an unknown type
+ *
+ * @example
+ * messageToJson(StopOrderSchema, stopOrder).status; // "STATUS_PENDING"
+ */
 export function messageToJson<O extends DescMessage>(desc: O, message: MessageShape<O>): JsonObject {
   const json = toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
@@ -45,12 +58,24 @@ export function messageToJson<O extends DescMessage>(desc: O, message: MessageSh
   return object;
 }
 
-/** Whether a message is an HTTP body, or a piece of one. */
+/**
+ * Whether a message type is `google.api.HttpBody`.
+ *
+ * @param desc the message's descriptor
+ * @returns true for `google.api.HttpBody`
+ */
 export function isHttpBody(desc: DescMessage): boolean {
   return desc.typeName === HttpBodySchema.typeName;
 }
 
-/** A piece of an HTTP body that came as it is. */
+/**
+ * Make a message of a piece of a raw HTTP body.
+ *
+ * @param desc the descriptor of `google.api.HttpBody`
+ * @param contentType the content type of the body
+ * @param data the bytes of the piece
+ * @returns the message, without extensions
+ */
 export function httpBodyPiece<O extends DescMessage>(desc: O, contentType: string, data: Uint8Array): MessageShape<O> {
   return ofType(desc, create(HttpBodySchema, { contentType, data }));
 }

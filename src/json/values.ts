@@ -9,11 +9,12 @@ const CLOSE = new Set([0x7d, 0x5d]);
 const WHITESPACE = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * Read a stream of JSON objects, one a line or simply concatenated, however the stream is cut into pieces.
+ * Read a stream of JSON objects, one per line or simply concatenated. Pieces of the stream may end anywhere.
  *
  * @param source the bytes, UTF-8
  * @param maxBytes the largest object that is read, in bytes
- * @throws {@link ProtocolError} where something is not a JSON object, is too large, or is cut short
+ * @returns the objects, each as soon as it is complete
+ * @throws {@link ProtocolError} where an object is not valid JSON, is too large, or is cut short
  */
 export async function* jsonObjects(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<JsonObject> {
   let pieces: Buffer[] = [];
@@ -83,7 +84,7 @@ export async function* jsonObjects(source: AsyncIterable<Uint8Array>, maxBytes: 
   }
 }
 
-/** How many backslashes stand straight before `end`, no further back than `from`. */
+/** The number of backslashes directly before `end`, no further back than `from`. */
 function backslashesBefore(chunk: Buffer, from: number, end: number): number {
   let at = end;
   while (at > from && chunk[at - 1] === BACKSLASH) {
@@ -114,13 +115,20 @@ function parseObject(bytes: Uint8Array, end: number): JsonObject {
 /**
  * Decode UTF-8.
  *
+ * @param bytes the bytes, with or without a byte order mark
+ * @returns the text, without a byte order mark
  * @throws TypeError where the bytes are not UTF-8
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-/** Whether a JSON value is an object, neither an array nor null. */
+/**
+ * Whether a JSON value is an object.
+ *
+ * @param value the JSON value
+ * @returns true for an object that is neither an array nor null
+ */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -13,51 +13,80 @@ import { type PaginationRequest, readPagination } from "./pagination.js";
 import { type ListedRecord, type ListOptions, listRecords } from "./records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./stop-order-filter.js";
 
-/** A stop order, with the order that it holds back (specification, 2.4). */
+/** A stop order, and the order that is submitted when it triggers (specification, 2.4). */
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
 
 type SignalOption = Pick<CallOptions, "signal">;
 
-/** Network parameters and stop orders. */
+/**
+ * The listings of a node: network parameters and stop orders.
+ *
+ * Besides the errors named below, every method may throw {@link NodeError} where the node answers with an error,
+ * {@link ConnectionError} where it cannot be reached or the connection is lost, {@link ProtocolError} where its answer
+ * breaks the rules of the interface, and {@link CanceledError} where the signal was aborted.
+ */
 export interface Listings {
   /**
-   * One page of network parameters, as the node sent it (specification, 4.3).
+   * Get one page of network parameters (specification, 4.3).
    *
-   * @throws {@link RequestError} where the page cannot be right
+   * @param request which page to get; by default the node's first
+   * @param options a signal that ends the call
+   * @returns the page as the node sent it
+   * @throws {@link RequestError} where the pagination is invalid
+   *
+   * @example
+   * const { networkParameters } = await client.listNetworkParameters({ pagination: { first: 10 } });
    */
   listNetworkParameters(
     request?: { readonly pagination?: PaginationRequest | undefined },
     options?: SignalOption,
   ): Promise<ListNetworkParametersResponse>;
   /**
-   * All network parameters, page after page.
+   * List all network parameters, page after page (specification, 4.3).
    *
-   * @throws {@link RequestError} at once, where an option cannot be right
+   * @param options the size of a page, where to start and stop, a signal
+   * @returns the records, each with its cursor; nothing is sent before they are asked for
+   * @throws {@link RequestError} at once, where an option is invalid
    *
    * @example
    * for await (const { node } of client.networkParameters()) console.log(node.key, node.value);
    */
   networkParameters(options?: ListOptions<NetworkParameter>): AsyncIterable<ListedRecord<NetworkParameter>>;
   /**
-   * One network parameter by its key, such as `snapshot.interval.length`.
+   * Get one network parameter.
    *
-   * @throws {@link NodeError} with `NotFound` where the network has none
+   * @param key such as `snapshot.interval.length`
+   * @param options a signal that ends the call
+   * @returns the parameter; its value is text
+   * @throws {@link RequestError} where the key is empty
+   * @throws {@link NodeError} with `NotFound` where the network has no such parameter
+   *
+   * @example
+   * const { value } = await client.networkParameter("snapshot.interval.length");
    */
   networkParameter(key: string, options?: SignalOption): Promise<NetworkParameter>;
   /**
-   * One page of stop orders, as the node sent it (specification, 4.4).
+   * Get one page of stop orders (specification, 4.4).
    *
-   * @throws {@link RequestError} where the page or the filter cannot be right
+   * @param request which page to get, by default the node's first, and which stop orders
+   * @param options a signal that ends the call
+   * @returns the page as the node sent it
+   * @throws {@link RequestError} where the pagination or the filter is invalid
+   *
+   * @example
+   * const { orders } = await client.listStopOrders({ filter: { liveOnly: true }, pagination: { first: 10 } });
    */
   listStopOrders(
     request?: { readonly pagination?: PaginationRequest | undefined; readonly filter?: StopOrderFilter | undefined },
     options?: SignalOption,
   ): Promise<ListStopOrdersResponse>;
   /**
-   * All stop orders that a filter lets through, page after page. Prices stay decimal text, times in the unit of the network
-   * (deployed nodes give Unix nanoseconds).
+   * List all stop orders that pass a filter, page after page (specification, 4.4). Prices stay decimal text. Times stay
+   * in the unit of the network; deployed nodes give Unix nanoseconds.
    *
-   * @throws {@link RequestError} at once, where the filter or an option cannot be right
+   * @param options the filter, the size of a page, where to start and stop, a signal
+   * @returns the records, each with its cursor; nothing is sent before they are asked for
+   * @throws {@link RequestError} at once, where the filter or an option is invalid
    *
    * @example
    * const filter = { statuses: ["PENDING"], dateRange: { startTimestamp: new Date("2024-01-01") } } as const;
@@ -69,18 +98,26 @@ export interface Listings {
     options?: ListOptions<StopOrderRecord> & { readonly filter?: StopOrderFilter | undefined },
   ): AsyncIterable<ListedRecord<StopOrderRecord>>;
   /**
-   * One stop order by its identifier.
+   * Get one stop order.
    *
-   * @throws {@link NodeError} with `NotFound` where the node holds none
+   * @param id of the stop order, 64 hex digits
+   * @param options a signal that ends the call
+   * @returns the stop order, and the order that is submitted when it triggers
+   * @throws {@link RequestError} where the identifier is empty
+   * @throws {@link NodeError} with `NotFound` where the node holds no such stop order
+   *
+   * @example
+   * const { stopOrder } = await client.stopOrder(id);
    */
   stopOrder(id: string, options?: SignalOption): Promise<StopOrderRecord>;
 }
 
 /**
- * The listings of a node's data service.
+ * Make the listings of a node's data service.
  *
  * @param service a client whose methods throw the library's errors
- * @param failing does the same for what is found wrong with an answer
+ * @param failing adds to an error about an answer which call it came from
+ * @returns the listings
  */
 export function createListings(service: Client<typeof TradingDataService>, failing: FailingCall): Listings {
   const { method } = TradingDataService;

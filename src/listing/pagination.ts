@@ -1,26 +1,32 @@
 import { RequestError } from "../errors/index.js";
 
-/** The largest page that deployed nodes give. */
+/** The most records of a page; deployed nodes refuse more. */
 export const MAX_PAGE_SIZE = 5000;
 
-/** Which page of a listing to give (specification, 2.1). Ask for the first records after a cursor, or for the last before one. */
+/** Which page of a listing to get (specification, 2.1): the first records after a cursor, or the last before one. */
 export interface PaginationRequest {
-  /** How many records, counted from `after` onwards, or from the start of the listing: 1 to 5000. */
+  /** How many records, 1 to 5000, counted from `after` or else from the start of the listing. */
   readonly first?: number | undefined;
-  /** The cursor of the last record of the page before. */
+  /** The cursor of the previous page's last record. */
   readonly after?: string | undefined;
-  /** How many records, counted back from `before`, or from the end of the listing: 1 to 5000. Deployed nodes refuse it for stop orders. */
+  /**
+   * How many records, 1 to 5000, counted back from `before` or else from the end. Deployed nodes refuse it for stop
+   * orders.
+   */
   readonly last?: number | undefined;
-  /** The cursor of the first record of the page after. */
+  /** The cursor of the next page's first record. */
   readonly before?: string | undefined;
-  /** Whether the newest records come first; by default they do. Deployed nodes refuse `false` for stop orders. */
+  /** Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders. */
   readonly newestFirst?: boolean | undefined;
 }
 
 /**
- * Check which page is asked for, as far as that can be done without the node.
+ * Check the request for a page, as far as that can be done without the node (specification, 2.1).
  *
- * @throws {@link RequestError} where both directions are asked for, a number of records is not 1 to 5000, or a cursor is empty
+ * @param request which page to get
+ * @returns the same request
+ * @throws {@link RequestError} where both directions are asked for, a number of records is not 1 to 5000, or a cursor
+ *   is empty
  */
 export function readPagination(request: PaginationRequest): PaginationRequest {
   const { first, after, last, before, newestFirst } = request;
@@ -41,7 +47,14 @@ export function readPagination(request: PaginationRequest): PaginationRequest {
   };
 }
 
-/** Check a number of records to a page. */
+/**
+ * Check the size of a page.
+ *
+ * @param value how many records
+ * @param name of the option, for errors
+ * @returns the same number
+ * @throws {@link RequestError} where it is no whole number from 1 to 5000
+ */
 export function pageSize(value: number, name: string): number {
   if (!Number.isInteger(value) || value < 1 || value > MAX_PAGE_SIZE) {
     throw new RequestError(`${name} is ${String(value)}, which is no size of a page`, {
@@ -51,7 +64,14 @@ export function pageSize(value: number, name: string): number {
   return value;
 }
 
-/** Check a cursor: it is opaque, but never empty. */
+/**
+ * Check a cursor. It is opaque, but never empty.
+ *
+ * @param value the cursor
+ * @param name of the option, for errors
+ * @returns the same cursor
+ * @throws {@link RequestError} where it is empty or no text
+ */
 export function cursor(value: string, name: string): string {
   if (typeof value !== "string" || value === "") {
     throw new RequestError(`${name} is ${JSON.stringify(value)}, which is no cursor`, {

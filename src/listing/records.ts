@@ -3,26 +3,27 @@ import { cursor, pageSize } from "./pagination.js";
 
 /** How to go through a listing. */
 export interface ListOptions<N> {
-  /** Records to a page: 1 to 5000, 1000 by default. */
+  /** Records per page, 1 to 5000; 1000 by default. */
   readonly pageSize?: number | undefined;
-  /** Whether the newest records come first; by default they do. Deployed nodes refuse `false` for stop orders. */
+  /** Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders. */
   readonly newestFirst?: boolean | undefined;
-  /** The cursor of a record: the listing goes on after it. */
+  /** The cursor of a record: the listing starts after it. */
   readonly after?: string | undefined;
-  /** How many records to give at most. */
+  /** The most records of the listing; all by default. */
   readonly limit?: number | undefined;
   /**
-   * Told of each record that came before, because pages shifted while they were read. The record is given all the same: it may
-   * have changed. To find them, the identifiers of all records are kept in memory.
+   * Called with each record that was listed before, which happens when pages shift while they are read. The record is
+   * listed again all the same, as it may have changed. With this option the identifiers of all records are kept in
+   * memory.
    */
   readonly onDuplicate?: ((record: ListedRecord<N>) => void) | undefined;
-  /** Gives up. */
+  /** Ends the listing. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /** A record of a listing. */
 export interface ListedRecord<N> {
-  /** Where it is: a listing with this as `after` goes on behind it. */
+  /** Its position: a listing with this as `after` starts behind it. */
   readonly cursor: string;
   readonly node: N;
 }
@@ -33,25 +34,45 @@ export interface SentPage<M> {
   readonly pageInfo?: { readonly hasNextPage: boolean; readonly endCursor: string } | undefined;
 }
 
-/** Where records come from. */
+/** The source of a listing's records. */
 export interface RecordSource<M, N extends M> {
-  /** Fetch the page of this size after a cursor; nothing where the response holds none. */
+  /**
+   * Fetch a page.
+   *
+   * @param page its size in records, and the cursor after which it starts
+   * @param signal ends the call
+   * @returns the page; `undefined` where the response holds none
+   */
   fetchPage(page: { first: number; after: string | undefined }, signal: AbortSignal): Promise<SentPage<M> | undefined>;
-  /** Whether a record holds all that it must. */
+  /**
+   * Tell whether a record is complete.
+   *
+   * @param node the record
+   * @returns whether it has all parts that it must have
+   */
   isWhole(node: M): node is N;
-  /** What tells a record from others. */
+  /**
+   * Identify a record.
+   *
+   * @param node the record
+   * @returns its identifier, unique in the listing
+   */
   idOf(node: N): string;
 }
 
 const DEFAULT_PAGE_SIZE = 1000;
 
 /**
- * The records of all pages of a listing, one after another; a page is fetched while the one before it is being consumed.
- * Nothing is sent before the records are asked for, and each iteration begins anew.
+ * List the records of all pages. Each page is fetched while the one before it is consumed. Nothing is sent before the
+ * records are asked for, and each iteration begins anew.
  *
- * @throws {@link RequestError} at once, where an option cannot be right
- * @throws {@link ProtocolError} while iterating, after the records that were whole, where the node repeats a cursor, says that
- * there is more and gives none, or gives a record without a cursor or content
+ * @param source fetches the pages; its errors are thrown unchanged
+ * @param options the size of a page, where to start and stop, a signal
+ * @returns the records, each with its cursor
+ * @throws {@link RequestError} at once, where an option is invalid
+ * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, promises more records and gives none,
+ *   or gives a record without a cursor or content
+ * @throws {@link CanceledError} while iterating, where the signal was aborted
  */
 export function listRecords<M, N extends M>(
   source: RecordSource<M, N>,
@@ -103,7 +124,7 @@ async function* iterate<M, N extends M>(
       const edges = page.edges.slice(0, left);
       left -= edges.length;
       next = page.pageInfo?.hasNextPage === true && left > 0 ? fetchAfter(page) : undefined;
-      next?.catch(() => undefined); // It is told when its turn comes.
+      next?.catch(() => undefined); // The failure is thrown when the page's turn comes.
       for (const edge of edges) {
         if (signal?.aborted === true) {
           throw new CanceledError({ cause: signal.reason });
@@ -125,7 +146,7 @@ async function* iterate<M, N extends M>(
   }
 }
 
-/** The cursor after which there is more. */
+/** The cursor after which the next page starts. */
 function endOf({ edges, pageInfo }: SentPage<unknown>): string {
   if (edges.length === 0) {
     throw broken("the node says that there are more records, but the page holds none");

@@ -16,18 +16,20 @@ export type StatusName = Names<typeof StopOrder_Status, "STATUS">;
 export type ExpiryStrategyName = Names<typeof StopOrder_ExpiryStrategy, "EXPIRY_STRATEGY">;
 
 /**
- * Which stop orders to list (specification, 4.4). Nodes join filters of different kinds by "and", those of one kind by "or";
- * what is left out, or an empty list, lets all through.
+ * Which stop orders to list (specification, 4.4). Nodes join filters of different kinds by "and", those of one kind by
+ * "or". A filter that is left out, or is an empty list, lets all stop orders through.
  */
 export interface StopOrderFilter {
   /** Only those with one of these statuses: enum members or names. */
   readonly statuses?: Iterable<StopOrder_Status | StatusName> | undefined;
   /**
-   * Only those with one of these expiry strategies: enum members or names. Nodes take those that do not expire for
-   * `EXPIRY_STRATEGY_UNSPECIFIED`.
+   * Only those with one of these expiry strategies: enum members or names. For nodes, a stop order that does not expire
+   * has `EXPIRY_STRATEGY_UNSPECIFIED`.
    */
   readonly expiryStrategies?: Iterable<StopOrder_ExpiryStrategy | ExpiryStrategyName> | undefined;
-  /** Only those of this span of time; deployed nodes look at the last change, and leave the end itself out. */
+  /**
+   * Only those of this span of time. Deployed nodes compare the time of the last change, and exclude the end itself.
+   */
   readonly dateRange?:
     | {
         /** Start, included: Unix nanoseconds, or a date. */
@@ -45,10 +47,12 @@ export interface StopOrderFilter {
 }
 
 /**
- * Check a filter, and write it as the interface has it. Each iterable is read once.
+ * Check a filter, and turn it into the message of the interface (specification, 4.4). Each iterable is read once.
  *
- * @throws {@link RequestError} where an enum name or number is unknown, an identifier is empty, a time is none, or the range of
- * dates is empty
+ * @param filter times are Unix nanoseconds or dates; enum values are members or names
+ * @returns the fields of the message
+ * @throws {@link RequestError} where an enum name or number is unknown, an identifier is empty, a time is invalid, or
+ *   the date range is empty
  */
 export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<typeof StopOrderFilterSchema> {
   const { statuses = [], expiryStrategies = [], partyIds = [], marketIds = [], dateRange, liveOnly } = filter;
@@ -64,7 +68,7 @@ export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<t
   };
 }
 
-/** A text is an iterable too, of its characters: never what was meant. */
+/** Copy a list. A text is an iterable too, of its characters, but it is never meant as one. */
 function listOf<T>(values: Iterable<T>, name: string): T[] {
   if (typeof values === "string") {
     throw new RequestError(`${name} is a text, not a list`, {
@@ -75,12 +79,13 @@ function listOf<T>(values: Iterable<T>, name: string): T[] {
 }
 
 /**
- * The number of an enum value. One that the definitions do not have is let through, for what a newer node knows; a negative
- * one is no node's.
+ * Find the number of an enum value. A number that the definitions lack is accepted, because a newer node may know it.
  *
+ * @param desc the enum
  * @param value the number, or the name in full or without its prefix
- * @param name what it was given for
- * @throws {@link RequestError} where the name is unknown, or the number cannot be
+ * @param name of the option, for errors
+ * @returns the number
+ * @throws {@link RequestError} where the name is unknown, or the number is no whole number from 0 to 2^31 - 1
  */
 export function enumNumber(desc: DescEnum, value: number | string, name: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 31) {

@@ -12,12 +12,22 @@ const numbers = new Map<string, Table>(
 /** The names of all export tables, in the order of their enum numbers. */
 export const tableNames: readonly TableName[] = [...numbers.keys()].filter(isTableName);
 
-/** Whether a text is the name of an export table. */
+/**
+ * Tell whether a text is the name of an export table (specification, 2.8).
+ *
+ * @param name such as `trades`
+ * @returns whether it is one of `tableNames`
+ */
 export function isTableName(name: string): name is TableName {
   return numbers.has(name);
 }
 
-/** The name of an export table; `undefined` for `TABLE_UNSPECIFIED` and for numbers that name no table. */
+/**
+ * Find the name of an export table (specification, 2.8).
+ *
+ * @param table the enum number
+ * @returns the name; `undefined` for `TABLE_UNSPECIFIED` and for numbers of no table
+ */
 export function tableName(table: Table): TableName | undefined {
   return tableNames.find((name) => numbers.get(name) === table);
 }

@@ -5,40 +5,46 @@ import { CanceledError, NodeError, RequestError } from "../errors/index.js";
 import type { BlockTask } from "./transaction.js";
 import { withSignal } from "./with-signal.js";
 
-/** What is asked of a node to know what a transaction may be tied to. Its failures are the library's own errors. */
+/** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
 
-/** Keeps count of the transactions that each key has tied to each block. */
+/** Counts the transactions that each key has tied to each block. */
 export interface BlockAllowance {
   /**
-   * Take one more transaction of a key out of the last block's allowance; waits for the next block where there is none left.
+   * Take one more transaction of a key out of the last block's allowance. Where none is left, wait for the next block.
    *
+   * @param publicKey 64 hex digits
+   * @param signal ends the waiting
    * @returns the block to tie it to, and the difficulty that its proof of work needs
-   * @throws {@link RequestError} where the key is banned, or no next block comes
+   * @throws {@link RequestError} where the key is banned, or no next block comes within a minute
+   * @throws {@link CanceledError} where the signal was aborted
    */
   take(publicKey: string, signal?: AbortSignal): Promise<BlockTask>;
 }
 
 /**
- * How many zero bits beyond the block's own are worth it: with each, the work doubles, and the next block, which a network
- * makes about once a second, comes sooner.
+ * The most zero bits beyond the block's own that are spent on one more transaction. Each bit doubles the work; beyond
+ * this number, waiting for the next block takes less time, as a network makes one about once a second.
  */
 const MOST_FURTHER_BITS = 3;
 
-/** How often the last block is asked for while waiting, and for how long, in milliseconds. */
+/** The pause between requests for the last block while waiting, and the longest wait, in milliseconds. */
 const POLL_MS = 200;
 const LONGEST_WAIT_MS = 60_000;
 
-/** How many transactions of a key a block has served, and what the node wants for the next one at least. */
+/** How many transactions of a key a block has served, and the least difficulty that the node wants for the next one. */
 interface Served {
   count: number;
   readonly atLeast: number;
 }
 
 /**
- * Keeps within a network's allowances against spam, so that no key is banned: a block hash serves so many transactions of a
- * key, each further batch needs one more zero bit where the network lets it in at all. What others have sent with the same key
- * is asked of the node once for each block.
+ * Make an allowance, which keeps within the network's limits against spam so that no key is banned. A block hash serves
+ * a limited number of transactions of a key. Each further batch needs one more zero bit, where the network accepts it
+ * at all. The node is asked once for each block how many transactions other programs have sent with the same key.
+ *
+ * @param service a client whose methods throw the library's errors
+ * @returns the allowance, which must be shared by all transactions of a client
  */
 export function createBlockAllowance(service: SpamService): BlockAllowance {
   const blocks = new Map<string, { readonly height: bigint; readonly keys: Map<string, Promise<Served>> }>();
@@ -104,7 +110,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   };
 }
 
-/** The statistics of proofs of work; none of a node that does not give them. */
+/** A key's statistics of proofs of work; `undefined` where the node has none or does not offer them. */
 async function askStatistics(
   service: SpamService,
   partyId: string,
@@ -121,7 +127,10 @@ async function askStatistics(
   }
 }
 
-/** The difficulty of the next transaction on a block; `undefined` where it is better, or needed, to wait for the next block. */
+/**
+ * The difficulty of the next transaction on a block; `undefined` where waiting for the next block is better or
+ * required.
+ */
 function difficultyOf(block: LastBlockHeightResponse, { count, atLeast }: Served): number | undefined {
   const { spamPowDifficulty: difficulty, spamPowNumberOfTxPerBlock: perBlock } = block;
   const furtherBits = perBlock === 0 ? 0 : Math.floor(count / perBlock);

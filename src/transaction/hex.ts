@@ -1,13 +1,19 @@
-/** Bytes as lower-case hex. */
+/**
+ * Encode bytes as hex.
+ *
+ * @param bytes the bytes
+ * @returns two hex digits per byte, in lower case
+ */
 export function encodeHex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
 /**
- * The bytes of a text in hex, of either case.
+ * Decode hex digits of either case.
  *
- * @param length how many bytes there have to be
- * @returns `undefined` where the text is not that
+ * @param text the hex digits
+ * @param length how many bytes they must stand for
+ * @returns the bytes; `undefined` where the text is not exactly so many hex digits
  */
 export function decodeHex(text: string, length: number): Uint8Array | undefined {
   return text.length === 2 * length && /^[0-9a-f]*$/i.test(text)

@@ -10,29 +10,34 @@ export type CommandInit = Extract<
 >;
 
 /**
- * A serialized `InputData` (specification, 2.5) with a command that this library has no type for. A nonce and a block height
- * are put in where they are missing.
+ * A serialized `InputData` (specification, 2.5), for a command that this library has no type for. A missing nonce or
+ * block height is put in.
  */
 export interface RawInputData {
+  /** The Protobuf message's binary form, without the prefix of the chain's identifier. */
   readonly inputData: Uint8Array;
 }
 
-/** What a transaction carries out. */
+/** The command of a transaction, in one of two forms. */
 export type CommandSource = CommandInit | RawInputData;
 
-/** What makes input data unique, and ties it to a block. */
+/** The values that make input data unique, and tie it to a block. */
 export interface InputDataOptions {
   /** Height of the block whose hash seeds the proof of work. */
   readonly blockHeight: bigint;
-  /** Keeps two alike commands apart: 1 to 2^64 - 1; random by default. */
+  /** Tells equal commands apart, 1 to 2^64 - 1; random by default. */
   readonly nonce?: bigint | undefined;
 }
 
 /**
  * Check a command and serialize it as input data (specification, 2.5), without the prefix of the chain's identifier.
  *
+ * @param source the command by its name and fields, or serialized input data
+ * @param options the block's height, and the nonce
+ * @returns the serialized `InputData`
  * @throws {@link CommandError} where a field of the command is wrong
- * @throws {@link RequestError} where raw input data is none, or the height or the nonce cannot be
+ * @throws {@link RequestError} where raw input data cannot be read, holds no command or disagrees with the options, or
+ *   height or nonce are no whole numbers from 1 to 2^64 - 1
  */
 export function encodeInputData(source: CommandSource, { blockHeight, nonce }: InputDataOptions): Uint8Array {
   const given = readCommand(source);
@@ -54,17 +59,19 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
     requireNatural("nonce", nonce);
   }
   if ("inputData" in source && given.nonce !== 0n && given.blockHeight !== 0n) {
-    return source.inputData; // Complete, and perhaps written in another way than ours: it is signed as it came.
+    return source.inputData; // It is complete, so it is signed as it came: serializing it again might change its bytes.
   }
   const complete = { ...given, blockHeight, nonce: given.nonce === 0n ? (nonce ?? randomNonce()) : given.nonce };
   return toBinary(InputDataSchema, complete);
 }
 
 /**
- * Check a command.
+ * Check a command and turn it into input data.
  *
+ * @param source the command by its name and fields, or serialized input data
+ * @returns the input data; without a nonce and block height, unless it was serialized with them
  * @throws {@link CommandError} where a field is wrong
- * @throws {@link RequestError} where raw input data is none
+ * @throws {@link RequestError} where raw input data cannot be read, or holds no command
  */
 export function readCommand(source: CommandSource): InputData {
   const inputData = "inputData" in source ? decode(source.inputData) : create(InputDataSchema, { command: source });
@@ -79,7 +86,12 @@ export function readCommand(source: CommandSource): InputData {
   return inputData;
 }
 
-/** Whether input data holds a command that has no type here. */
+/**
+ * Tell whether input data holds a command that this library has no type for.
+ *
+ * @param inputData the decoded input data
+ * @returns whether it has an unknown field with a number above 1000, where commands are
+ */
 export function hasUnknownCommand({ $unknown = [] }: InputData): boolean {
   return $unknown.some(({ no }) => no > 1000);
 }

@@ -12,11 +12,15 @@ const FILE_BYTES = 2 * SEED_BYTES + 1;
 const OF_OTHERS = 0o077;
 
 /**
- * Make a key: write a new random seed to a file that its owner alone may read (mode 600). A file that exists is left alone.
+ * Make a key: write a new random seed to a file that only its owner may read (mode 600). An existing file is left
+ * alone.
  *
- * @param path of the file; its folder has to exist
- * @returns the public key, 64 hex digits
+ * @param path of the file; its folder must exist
+ * @returns the public key, 64 hex digits in lower case
  * @throws {@link FileError} where the file exists, or cannot be written
+ *
+ * @example
+ * const { publicKey } = await createKeyFile("trading.key");
  */
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
   const seed = randomFillSync(secretBytes(SEED_BYTES));
@@ -40,12 +44,17 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
 }
 
 /**
- * A signer from a key file: a seed as 64 hex digits, in a file that nobody but its owner may read.
+ * Make a signer from a key file: a seed as 64 hex digits, in a file that only its owner may read.
  *
- * The seed is read for each signature and wiped after it, so that it is in memory for a moment only.
+ * The seed is read for each signature and wiped after it, so that it is in memory only for a moment.
  *
  * @param path of the file
- * @throws {@link FileError} where the file cannot be read, may be read by others, or holds no seed
+ * @returns the signer; its `sign` throws a {@link FileError} where the file can no longer be read or holds another key
+ * @throws {@link FileError} where the file cannot be read, others may use it, or it holds no seed
+ *
+ * @example
+ * const signer = await signerFromKeyFile("trading.key");
+ * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
  */
 export async function signerFromKeyFile(path: string): Promise<Signer> {
   using first = await readKeyFile(path);
@@ -65,7 +74,7 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
   });
 }
 
-/** Read a key file as bytes: a string could not be wiped. */
+/** Read a key file as bytes, because a string cannot be wiped. */
 async function readKeyFile(path: string): Promise<SeedSigner> {
   const text = Buffer.alloc(FILE_BYTES + 2);
   const seed = secretBytes(SEED_BYTES);
@@ -94,7 +103,7 @@ async function readKeyFile(path: string): Promise<SeedSigner> {
   }
 }
 
-/** Read 64 hex digits, and a line end at the most, without making a string of them. */
+/** Read 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */
 function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
   if (!/^(\r?\n)?$/.test(Buffer.from(text.subarray(2 * SEED_BYTES)).toString("latin1"))) {
     return false;
@@ -110,12 +119,12 @@ function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
   return true;
 }
 
-/** The hex digit of a number, as a character code. */
+/** The character code of a number's hex digit. */
 function digit(value: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value;
 }
 
-/** The number that a hex digit stands for, of either case. */
+/** The value of a hex digit of either case, given as a character code. */
 function digitValue(code: number | undefined): number | undefined {
   const value = code === undefined ? Number.NaN : Number.parseInt(String.fromCharCode(code), 16);
   return Number.isNaN(value) ? undefined : value;

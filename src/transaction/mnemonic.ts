@@ -5,9 +5,9 @@ import { wordlist } from "@scure/bip39/wordlists/english.js";
 import { RequestError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
-/** Which of a mnemonic's keys is wanted. */
+/** Which key of a mnemonic to use. */
 export interface MnemonicOptions {
-  /** The last step of the path `m/1789'/0'/INDEX'`: 0 to 2^31 - 1. Wallets count their keys from 1, the default. */
+  /** The last step of the path `m/1789'/0'/INDEX'`, 0 to 2^31 - 1. Wallets count their keys from 1, the default. */
   readonly index?: number;
   /** BIP-39's passphrase, where the wallet has one; empty by default. */
   readonly passphrase?: string;
@@ -18,10 +18,15 @@ const PATH = [1789, 0];
 const HARDENED = 2 ** 31;
 
 /**
- * A signer from a wallet's mnemonic: BIP-39, then SLIP-0010 for Ed25519 by the path `m/1789'/0'/INDEX'`.
+ * Make a signer from a wallet's mnemonic: BIP-39, then SLIP-0010 for Ed25519 by the path `m/1789'/0'/INDEX'`.
  *
- * @param mnemonic 12 to 24 English words
- * @throws {@link RequestError} where the words are no mnemonic, or the index cannot be
+ * @param mnemonic 12, 15, 18, 21 or 24 English words
+ * @param options the index of the key, and BIP-39's passphrase
+ * @returns the signer, which holds the key's seed in memory until it is disposed of
+ * @throws {@link RequestError} where the words are no mnemonic, or the index is no whole number from 0 to 2^31 - 1
+ *
+ * @example
+ * using signer = signerFromMnemonic(words, { index: 2 });
  */
 export function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = {}): SeedSigner {
   const { index = 1, passphrase = "" } = options;
@@ -47,7 +52,7 @@ export function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = 
   return signer;
 }
 
-/** A hardened child by SLIP-0010; for Ed25519 there are no others. A node is 32 bytes of key and 32 of chain code. */
+/** A hardened child by SLIP-0010, the only kind for Ed25519. A node is 32 bytes of key and 32 of chain code. */
 function child(node: Uint8Array, index: number): Uint8Array {
   const data = new Uint8Array(1 + SEED_BYTES + 4);
   data.set(node.subarray(0, SEED_BYTES), 1);

@@ -3,19 +3,19 @@ import { Worker } from "node:worker_threads";
 import { CanceledError } from "../errors/index.js";
 import { NONCE_END, type NonceSearch, nonceSearchModule } from "./nonce-search.js";
 
-/** How many nonces a thread takes at a time: about a millisecond's worth, after which it sees what else there is. */
+/** How many nonces a thread takes at a time. They take about a millisecond; then it turns to the next search. */
 const BLOCK_SIZE = 4096n;
 
-/** What the threads of a search share: the number of the next block to take, and that of the block to stop before. */
+/** Indexes of the numbers that the threads of a search share: the next block to take, and the block to stop before. */
 const NEXT = 0;
 const END = 1;
 
 /**
- * What each thread runs. It is a text because a text is found wherever this module ends up: in the sources, in dist, in a
- * bundle; and `getBuiltinModule` works whether Node takes a text for CommonJS or for an ES module.
+ * The program of each thread. It is a text, so that it is found wherever this module ends up: in the sources, in dist
+ * or in a bundle. `getBuiltinModule` works whether Node runs the text as CommonJS or as an ES module.
  *
- * Blocks are taken in ascending order, and whoever finds a nonce lowers the end to its block. So when all threads have
- * answered, every nonce below the smallest found was tried, however the threads were scheduled.
+ * Blocks are taken in ascending order, and a thread that finds a nonce lowers the end to its block. So when all threads
+ * have answered, every nonce below the smallest one found was tried, however the threads were scheduled.
  */
 const THREAD = `
 const { parentPort, workerData } = process.getBuiltinModule("node:worker_threads");
@@ -51,7 +51,7 @@ function searchBlock() {
 }
 `;
 
-/** What a thread answers: the smallest nonce that it found, if it found any before the search ended. */
+/** A thread's answer to a search: the smallest nonce that it found, if it found any before the search ended. */
 interface Answer {
   readonly id: number;
   readonly nonce?: bigint;
@@ -63,17 +63,20 @@ interface Thread {
   readonly pending: Map<number, { resolve(answer: Answer): void; reject(error: unknown): void }>;
 }
 
-/** The threads that are running. Idle ones wait for the next search, and do not keep the process alive. */
+/** The running threads. Idle ones wait for the next search, and do not keep the process alive. */
 const threads: Thread[] = [];
 
 let lastId = 0;
 
 /**
- * Searches all nonces from `search.first` on, in threads that are started when first needed.
+ * Search all nonces from `search.first` on, in threads that are started when first needed.
  *
- * @param count - How many threads search.
- * @returns The smallest nonce that will do, whatever `count` is; `undefined` if none up to 2^64 - 1 will.
- * @throws CanceledError once the signal is aborted; the threads stop within a block.
+ * @param search the message up to the nonce, the first nonce, and the difficulty in zero bits
+ * @param count how many threads search
+ * @param signal ends the search; the threads then stop within a block
+ * @returns the smallest nonce with enough zero bits, whatever `count` is; `undefined` where there is none
+ *   up to 2^64 - 1
+ * @throws {@link CanceledError} where the signal is aborted during the search
  */
 export async function searchNoncesInThreads(
   search: NonceSearch,
@@ -102,7 +105,7 @@ export async function searchNoncesInThreads(
   }
 }
 
-/** Gives `count` threads, idle ones first; starts some while there are fewer than processors, or than `count`. */
+/** Choose `count` threads, idle ones first. Threads are started up to the number of processors, or to `count`. */
 function leastBusyThreads(count: number): Thread[] {
   const most = Math.max(count, availableParallelism());
   let idle = threads.filter(({ pending }) => pending.size === 0).length;
@@ -113,7 +116,7 @@ function leastBusyThreads(count: number): Thread[] {
 function startThread(): Thread {
   const worker = new Worker(THREAD, {
     eval: true,
-    // Flags of the process, such as loaders and --input-type, are of no use to the thread, and may break it.
+    // Flags of the process, such as loaders and --input-type, are useless to the thread and may break it.
     execArgv: [],
     workerData: { module: nonceSearchModule(), BLOCK_SIZE, NONCE_END, NEXT, END },
   });

@@ -4,21 +4,21 @@ import { CanceledError, RequestError } from "../errors/index.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces } from "./nonce-search.js";
 import { searchNoncesInThreads } from "./nonce-search-threads.js";
 
-/** The hash functions that a network may ask for and that are known here. `sha3_24_rounds` is plain SHA3-256. */
+/** The known hash functions of proofs of work. `sha3_24_rounds` is plain SHA3-256. */
 export const HASH_FUNCTIONS = ["sha3_24_rounds"];
 
-/** What every message starts with. */
+/** The text with which every hashed message starts. */
 const TAG = "Vega_SPAM_PoW";
 
-/** What a proof of work is made for. */
+/** The task that a proof of work solves (specification, 2.5, `tx.pow`). */
 export interface ProofOfWorkTask {
-  /** The hash of the block that the transaction names by its height; hashed as the text that it is, case and all. */
+  /** The hash of the block that the transaction names by its height. It is hashed as text, so its case matters. */
   readonly blockHash: string;
-  /** The identifier of the transaction, `tx.pow.tid`: usually 64 hex digits; hashed as the text that it is, case and all. */
+  /** The identifier `tx.pow.tid`, usually 64 hex digits. It is hashed as text, so its case matters. */
   readonly tid: string;
-  /** How many zero bits the hash has to start with, 0 to 256. */
+  /** How many zero bits the hash must start with, 0 to 256. */
   readonly difficulty: number;
-  /** The hash function that the network asks for; default `sha3_24_rounds`. */
+  /** The hash function that the network asks for; `sha3_24_rounds` by default. */
   readonly hashFunction?: string | undefined;
 }
 
@@ -26,34 +26,38 @@ export interface ProofOfWorkTask {
 export interface SolveOptions extends ProofOfWorkTask {
   /** Stops the search when aborted. */
   readonly signal?: AbortSignal | undefined;
-  /** How many threads search; default: as many as the process may use processors. */
+  /** How many threads search, 1 to 256; by default one for each processor that the process may use. */
   readonly threads?: number | undefined;
-  /** The first nonce to try; default 0. */
+  /** The first nonce to try, 0 to 2^64 - 1; 0 by default. */
   readonly startNonce?: bigint | undefined;
 }
 
 /** A proof of work. */
 export interface ProofOfWork {
-  /** What `tx.pow.nonce` is to be. */
+  /** The value for `tx.pow.nonce`. */
   readonly nonce: bigint;
   /** The hash, 64 hex digits in lower case. */
   readonly hash: string;
 }
 
-/** Tried on the calling thread, which takes less time than starting a thread does: 4 milliseconds, twice that at first. */
+/** How many nonces are tried on the calling thread, in about 4 milliseconds: starting a thread would take longer. */
 const EARLY_NONCES = 16_384;
 
-/** The most threads of one search: no machine gains from more, and a slip of the finger should not take it down. */
+/** The most threads of one search. No machine gains from more, and a typing mistake must not bring it down. */
 const MOST_THREADS = 256;
 
 /**
- * Tells whether a nonce is a proof of work for a transaction (specification, 2.5, `tx.pow`).
+ * Tell whether a nonce is a proof of work for a transaction (specification, 2.5, `tx.pow`).
  *
- * The hash of `"Vega_SPAM_PoW" + blockHash + tid + nonce`, the nonce as 8 bytes, big-endian, has to start with at least
+ * The hash of `"Vega_SPAM_PoW" + blockHash + tid + nonce`, the nonce as 8 bytes, big-endian, must start with at least
  * `difficulty` zero bits.
  *
- * @param task - What the proof is for, and the `nonce` in question.
- * @throws RequestError if an argument cannot be right, or the hash function is not known.
+ * @param task block hash, tid and difficulty in zero bits, and the `nonce` to check
+ * @returns whether the nonce is a proof of work
+ * @throws {@link RequestError} where an argument is invalid, or the hash function is unknown
+ *
+ * @example
+ * verifyProofOfWork({ blockHash, tid, difficulty: 15, nonce: 23845n })
  */
 export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): boolean {
   const prefix = messagePrefix(task);
@@ -62,17 +66,21 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
 }
 
 /**
- * Finds a proof of work for a transaction (specification, 2.5, `tx.pow`): the first nonce from `startNonce` on that
- * `verify` accepts. The answer does not depend on the number of threads.
+ * Find a proof of work for a transaction (specification, 2.5, `tx.pow`): the first nonce from `startNonce` on that
+ * {@link verify} accepts. The answer does not depend on the number of threads.
  *
- * The search runs in threads, which are started when a difficulty needs them and kept for the next search; idle, they do not
- * keep the process alive. Each bit of difficulty doubles the time. Searches that run at once share the threads evenly.
+ * The search runs in threads, which are started when a difficulty needs them and kept for the next search. Idle threads
+ * do not keep the process alive. Each bit of difficulty doubles the time. Searches that run at once share the threads
+ * evenly.
  *
- * @throws RequestError if an argument cannot be right, the hash function is not known, or no nonce up to 2^64 - 1 will do.
- * @throws CanceledError if the signal was or is aborted.
+ * @param options block hash, tid, difficulty in zero bits, and how to search
+ * @returns the nonce, and the hash as 64 hex digits
+ * @throws {@link RequestError} where an argument is invalid, the hash function is unknown, or no nonce up to 2^64 - 1
+ *   is a proof of work
+ * @throws {@link CanceledError} where the signal was aborted before or during the search
  *
  * @example
- * const { nonce } = await solve({ blockHash, tid, difficulty: 15, signal: AbortSignal.timeout(10_000) });
+ * const { nonce } = await solveProofOfWork({ blockHash, tid, difficulty: 15, signal: AbortSignal.timeout(10_000) });
  */
 export async function solve(options: SolveOptions): Promise<ProofOfWork> {
   const { difficulty, signal, threads = availableParallelism(), startNonce = 0n } = options;

@@ -2,7 +2,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
 import { decodeHex } from "./hex.js";
 
-/** The algorithm of signatures, `tx.signature.algo`. */
+/** The algorithm of signatures, `tx.signature.algo` (specification, 2.5). */
 export const SIGNATURE_ALGORITHM = "vega/ed25519";
 
 /** The version of that algorithm, `tx.signature.version`. */
@@ -11,23 +11,30 @@ export const SIGNATURE_VERSION = 1;
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
-/** What stands between the chain's identifier and the input data. */
+/** The zero byte between the chain's identifier and the input data. */
 const DELIMITER = "\0";
 
 /**
- * What is put before the input data of a transaction of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and
- * a zero byte (specification, 2.5).
+ * Make the prefix for the input data of version TX_VERSION_V3 or higher: the chain's identifier as bytes, and a zero
+ * byte (specification, 2.5).
+ *
+ * @param chainId the chain's identifier
+ * @returns the prefix
  */
 export function chainIdPrefixOf(chainId: string): Uint8Array {
   return new TextEncoder().encode(chainId + DELIMITER);
 }
 
 /**
- * Whether a signature by `vega/ed25519`, version 1, verifies: Ed25519 over the SHA3-256 digest of the message.
+ * Verify a signature by `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
  *
- * @param message all that was signed, the prefix included
- * @param signature 64 bytes in hex
- * @param publicKey 32 bytes in hex
+ * @param message the whole signed message, prefix included
+ * @param signature 64 bytes as 128 hex digits
+ * @param publicKey 32 bytes as 64 hex digits
+ * @returns whether it verifies; false also where signature or key are not such hex digits
+ *
+ * @example
+ * verifySignature(message, Buffer.from(await signer.sign(message)).toString("hex"), signer.publicKey) // true
  */
 export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
   const signatureBytes = decodeHex(signature, SIGNATURE_BYTES);
@@ -35,6 +42,6 @@ export function verifySignature(message: Uint8Array, signature: string, publicKe
   if (signatureBytes === undefined || keyBytes === undefined) {
     return false;
   }
-  // Strictly by RFC 8032, as nodes do: ZIP 215 would let in what they refuse.
+  // Strictly by RFC 8032, as nodes do. The rules of ZIP 215 would accept signatures that nodes refuse.
   return ed25519.verify(signatureBytes, sha3_256(message), keyBytes, { zip215: false });
 }

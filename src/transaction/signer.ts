@@ -3,7 +3,7 @@ import { sha3_256 } from "@noble/hashes/sha3.js";
 import { RequestError } from "../errors/index.js";
 import { decodeHex, encodeHex } from "./hex.js";
 
-/** Who signs: a key in memory, a key file, a hardware device, a service elsewhere. */
+/** Signs messages with a key in memory, a key file, a hardware device or a remote service. */
 export interface Signer {
   /** The Ed25519 public key: 64 hex digits in lower case. */
   readonly publicKey: string;
@@ -18,17 +18,25 @@ export interface Signer {
 
 /** A signer that holds a secret in memory until it is disposed of. */
 export interface SeedSigner extends Signer, Disposable {
+  /**
+   * Sign a message, as {@link Signer} says, with the seed in memory.
+   *
+   * @param message the whole message, not its digest
+   * @returns the signature, 64 bytes
+   * @throws {@link RequestError} where the signer was disposed of
+   */
   sign(message: Uint8Array): Uint8Array;
 }
 
-/** The bytes of a seed. */
+/** The size of a seed in bytes. */
 export const SEED_BYTES = 32;
 
 /**
- * A signer from a seed, which it keeps to itself: it is in no property, and no error holds it.
+ * Make a signer from a seed. The seed is in no property of the signer, and no error holds it.
  *
- * @param seed 32 bytes, or the same as 64 hex digits. Bytes are copied: wipe your own when you no longer need them
- * @throws {@link RequestError} where it is no seed
+ * @param seed 32 bytes, or 64 hex digits; bytes are copied, so wipe your own when you no longer need them
+ * @returns the signer, which holds the seed in memory until it is disposed of
+ * @throws {@link RequestError} where the seed has another form
  *
  * @example
  * using signer = signerFromSeed(seed); // Wiped from memory at the end of the block.
@@ -55,12 +63,17 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
 }
 
 /**
- * A signer from a seed in an environment variable: 64 hex digits.
+ * Make a signer from a seed in an environment variable.
  *
- * The variable stays where it is, for all of the process to read: a key file is safer.
+ * The variable stays set, so all code in the process can read it. A key file is safer.
  *
- * @param name the name of the variable
- * @throws {@link RequestError} where it is not set, or holds no seed
+ * @param name of the variable, which holds 64 hex digits
+ * @param environment the variables; those of the process by default
+ * @returns the signer, which holds the seed in memory until it is disposed of
+ * @throws {@link RequestError} where the variable is not set, or holds no seed
+ *
+ * @example
+ * using signer = signerFromEnvironment("TRADING_SEED");
  */
 export function signerFromEnvironment(name: string, environment: NodeJS.ProcessEnv = process.env): SeedSigner {
   const text = environment[name];
@@ -72,7 +85,14 @@ export function signerFromEnvironment(name: string, environment: NodeJS.ProcessE
   return namingSource(`the environment variable ${name}`, () => signerFromSeed(text));
 }
 
-/** Say in an error about a seed where it was found. */
+/**
+ * Make a signer, and name the source of its seed in a {@link RequestError}.
+ *
+ * @param source such as `the environment variable NAME`
+ * @param make makes the signer
+ * @returns the signer
+ * @throws {@link RequestError} where `make` throws one
+ */
 export function namingSource<T>(source: string, make: () => T): T {
   try {
     return make();
@@ -84,14 +104,17 @@ export function namingSource<T>(source: string, make: () => T): T {
 }
 
 /**
- * Memory for a secret. Small arrays of their own lie where the engine moves them about, and leaves copies behind that nobody
- * can wipe; what an `ArrayBuffer` holds stays in its place.
+ * Allocate memory for a secret. The engine may move small typed arrays about and leave copies behind that cannot be
+ * wiped. The bytes of an `ArrayBuffer` stay in their place.
+ *
+ * @param length in bytes
+ * @returns the memory, all zeros
  */
 export function secretBytes(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer(length));
 }
 
-/** A copy of a seed's bytes. What was given is never part of an error: nearly a seed is nearly as secret. */
+/** Copy a seed's bytes. The argument never becomes part of an error, as even a mistyped seed is a secret. */
 function copyOf(seed: Uint8Array | string): Uint8Array {
   const bytes = typeof seed === "string" ? decodeHex(seed, SEED_BYTES) : seed;
   if (bytes?.length !== SEED_BYTES) {

@@ -15,35 +15,35 @@ import {
 import type { Signer } from "./signer.js";
 
 /**
- * What becomes of the prefix that transactions of version TX_VERSION_V3 have, the chain's identifier and a zero byte:
- * `signed-and-submitted` is the specification's way (2.5); deployed nodes want it `signature-only`.
+ * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. By the specification (2.5)
+ * it is `signed-and-submitted`; deployed nodes want it `signature-only`.
  */
 export type ChainIdPrefix = "signed-and-submitted" | "signature-only";
 
 /** How the input data is put into a transaction and signed. */
 export interface TransactionForm {
-  /** By default TX_VERSION_V3. Without a chain's identifier, TX_VERSION_V2 holds on any chain. */
+  /** TX_VERSION_V3 by default. TX_VERSION_V2 has no chain's identifier, so its signature is valid on any chain. */
   readonly version?: "TX_VERSION_V3" | "TX_VERSION_V2" | undefined;
-  /** By default `signed-and-submitted`. */
+  /** `signed-and-submitted` by default. */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
-  /** `tx.pow.tid`: names the transaction and is used once; 32 random bytes in hex by default. */
+  /** `tx.pow.tid`, which identifies the transaction and can be used once; 32 random bytes in hex by default. */
   readonly tid?: string | undefined;
-  /** The input data's nonce; random by default. */
+  /** The input data's nonce, 1 to 2^64 - 1; random by default. */
   readonly nonce?: bigint | undefined;
 }
 
-/** The block that a transaction is tied to, and the work that this takes. */
+/** The block that a transaction is tied to, and the proof of work that this needs. */
 export interface BlockTask {
   readonly chainId: string;
   readonly height: bigint;
-  /** Its hash, 64 hex digits: hashed as this text. */
+  /** Its hash, 64 hex digits; the proof of work hashes this text as it is. */
   readonly hash: string;
   /** How many zero bits the proof of work has to start with. */
   readonly difficulty: number;
   readonly hashFunction: string;
 }
 
-/** What {@link createTransaction} needs besides the command. */
+/** How {@link createTransaction} makes a transaction. */
 export interface TransactionOptions extends TransactionForm {
   readonly signer: Signer;
   readonly block: BlockTask;
@@ -52,11 +52,19 @@ export interface TransactionOptions extends TransactionForm {
 }
 
 /**
- * Make a transaction of a command: check it, serialize it, sign it and do the work (specification, 2.5). Nothing is sent.
+ * Make a transaction of a command: check it, serialize it, sign it and find its proof of work (specification, 2.5).
+ * Nothing is sent.
  *
+ * @param command the command by its name and fields, or serialized input data
+ * @param options the signer, the block to tie it to, the transaction's form, and a signal
+ * @returns the transaction, ready to be submitted
  * @throws {@link CommandError} where a field of the command is wrong; nothing has been signed then
- * @throws {@link RequestError} where something else cannot be, or the signer's signature does not verify
+ * @throws {@link RequestError} where another option is invalid, or the signer's signature does not verify
  * @throws {@link CanceledError} where the signal was aborted
+ *
+ * @example
+ * const block = { chainId: "chain-1", height: 1000n, hash, difficulty: 15, hashFunction: "sha3_24_rounds" };
+ * const tx = await createTransaction({ case: "stopOrdersCancellation", value: {} }, { signer, block });
  */
 export async function createTransaction(command: CommandSource, options: TransactionOptions): Promise<Transaction> {
   const { signer, block, signal, nonce } = options;

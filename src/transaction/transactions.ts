@@ -27,20 +27,20 @@ import type { Signer } from "./signer.js";
 import { createTransaction, type TransactionForm } from "./transaction.js";
 import { withSignal } from "./with-signal.js";
 
-/** How far a transaction has to come before the node answers. */
+/** How far a transaction must come before the node answers (specification, 2.5, `type`). */
 export type SubmissionType = "sync" | "async" | "commit";
 
 /** The request of the submit operation (specification, 4.2). */
 export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
 
-/** How to submit. */
+/** How to submit a transaction. */
 export interface SubmitOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Whether a transaction that the network refused is an error; true by default. */
+  /** Whether a refused transaction is thrown as an error; true by default. */
   readonly throwOnRejection?: boolean | undefined;
 }
 
-/** How to make a transaction of a command. */
+/** How to make a signed transaction of a command. */
 export interface SignCommandOptions extends TransactionForm {
   readonly signer: Signer;
   readonly signal?: AbortSignal | undefined;
@@ -48,51 +48,109 @@ export interface SignCommandOptions extends TransactionForm {
 
 /** How to make a transaction of a command, and submit it. */
 export interface SendCommandOptions extends SignCommandOptions, SubmitOptions {
-  /** How far it has to come before the node answers: `sync`, the default, is until it is in the mempool or refused. */
+  /** How far it must come before the node answers. With `sync`, the default, it is in the mempool or refused. */
   readonly type?: SubmissionType | undefined;
 }
 
-/** A result, and the transaction that it is of. */
+/** The result of a submission, and the transaction that was submitted. */
 export interface SentCommand extends SubmissionResult {
   readonly transaction: Transaction;
 }
 
-/** Transactions of a node, over whichever transport. */
+/**
+ * The operations of a node on transactions, over any transport.
+ *
+ * Besides the errors named below, every method may throw {@link NodeError} where the node answers with an error,
+ * {@link ConnectionError} where it cannot be reached or the connection is lost, {@link ProtocolError} where its answer
+ * breaks the rules of the interface, and {@link CanceledError} where the signal was aborted.
+ */
 export interface Transactions {
   /**
-   * Submit a signed transaction (specification, 4.2). It is sent once: never tried again, whatever happens.
+   * Submit a signed transaction (specification, 4.2). It is sent once and never retried.
    *
+   * @param request the transaction, and how far it must come before the node answers
+   * @param options a signal, and whether a refusal is thrown
+   * @returns the submission result (specification, 2.6); on success the transaction is in the mempool
+   * @throws {@link RequestError} where the request has no `tx`
    * @throws {@link TransactionError} where the network refused it, unless `throwOnRejection` is false
-   * @throws {@link OutcomeUnknownError} where it may have arrived, and no answer says whether it was taken
+   * @throws {@link OutcomeUnknownError} where it may have arrived, but no answer says whether it was accepted
+   *
+   * @example
+   * const tx = await client.signCommand(command, { signer });
+   * const { txHash } = await client.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
    */
   submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<SubmissionResult>;
   /**
-   * Make a transaction of a command and submit it: check it, ask for the last block, sign, do the work, send it once.
+   * Make a transaction of a command and submit it. The command is checked, tied to the last block, signed and sent
+   * once, with a proof of work.
    *
-   * @throws {@link CommandError} where a field of the command is wrong; nothing was signed or sent then
-   * @throws what {@link submitTransaction} throws
+   * @param command the command by its name and fields, or serialized input data
+   * @param options the signer, the transaction's form, and how to submit it
+   * @returns the submission result (specification, 2.6), and the transaction
+   * @throws {@link CommandError} and {@link RequestError} as {@link signCommand} does; nothing was sent then
+   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does
    *
    * @example
    * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
    */
   sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
-  /** Make a transaction of a command, tied to the last block, as {@link sendCommand} does; it is not sent. */
+  /**
+   * Make a signed transaction of a command, tied to the last block (specification, 2.5). It is not sent. Where the key
+   * has used up the last block's allowance against spam, this waits for the next block, a minute at most.
+   *
+   * @param command the command by its name and fields, or serialized input data
+   * @param options the signer, and the transaction's form
+   * @returns the transaction, with its proof of work
+   * @throws {@link CommandError} where a field of the command is wrong; nothing was signed then
+   * @throws {@link RequestError} where another option is invalid, the signature does not verify, the key is banned, or
+   *   no next block comes
+   *
+   * @example
+   * const tx = await client.signCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
+   */
   signCommand(command: CommandSource, options: SignCommandOptions): Promise<Transaction>;
-  /** Have a node check a transaction as if it were submitted. */
+  /**
+   * Have the node check a transaction as if it were submitted.
+   *
+   * @param tx the signed transaction
+   * @param options a signal that ends the call
+   * @returns the node's verdict; a refusal is not thrown
+   *
+   * @example
+   * const { success, data } = await client.checkTransaction(tx);
+   */
   checkTransaction(
     tx: MessageInitShape<typeof TransactionSchema>,
     options?: Pick<SubmitOptions, "signal">,
   ): Promise<CheckTransactionResponse>;
-  /** Get the last block, and the proof of work that transactions tied to it need. */
+  /**
+   * Get the last block, and the proof of work that transactions tied to it need.
+   *
+   * @param options a signal that ends the call
+   * @returns height, hash (64 hex digits) and chain id, and the difficulty in zero bits
+   *
+   * @example
+   * const { height, chainId } = await client.lastBlockHeight();
+   */
   lastBlockHeight(options?: Pick<SubmitOptions, "signal">): Promise<LastBlockHeightResponse>;
-  /** Get how much of its allowances against spam a party, a public key in hex, has used up. */
+  /**
+   * Get how much of its allowances against spam a party has used up.
+   *
+   * @param publicKey of the party, 64 hex digits
+   * @param options a signal that ends the call
+   * @returns the statistics; `undefined` where the answer holds none
+   *
+   * @example
+   * const statistics = await client.spamStatistics(signer.publicKey);
+   */
   spamStatistics(publicKey: string, options?: Pick<SubmitOptions, "signal">): Promise<SpamStatistics | undefined>;
 }
 
 /**
- * The operations on transactions.
+ * Make the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
+ * @returns the operations
  */
 export function createTransactions(service: ConnectClient<typeof CoreService>): Transactions {
   const allowance = createBlockAllowance(service);
@@ -129,7 +187,7 @@ export function createTransactions(service: ConnectClient<typeof CoreService>): 
     },
 
     async signCommand(command, options) {
-      readCommand(command); // A command that is wrong needs no node, and takes nothing out of an allowance.
+      readCommand(command); // A wrong command must not use up a part of the allowance.
       const block = await allowance.take(options.signer.publicKey, options.signal);
       return createTransaction(command, { ...options, block });
     },
@@ -146,20 +204,21 @@ export function createTransactions(service: ConnectClient<typeof CoreService>): 
   return transactions;
 }
 
-/** The submission types by their names here. */
+/** The enum values of the submission types. */
 export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionRequest_Type>> = {
   sync: SubmitTransactionRequest_Type.SYNC,
   async: SubmitTransactionRequest_Type.ASYNC,
   commit: SubmitTransactionRequest_Type.COMMIT,
 };
 
-/** Whether a call that failed may have put its transaction into the mempool all the same. */
+/** Whether a failed call may still have put its transaction into the mempool. */
 function mayHaveArrived(error: TradewireError): boolean {
   if (error instanceof ConnectionError) {
     return error.connected;
   }
   if (error instanceof NodeError) {
-    // These say that the request was not taken; others may come from something in front of the node, or too late.
+    // With these codes the request was refused. Others may come from something in front of the node, or after it was
+    // accepted.
     return ![
       Code.InvalidArgument,
       Code.NotFound,

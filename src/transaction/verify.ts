@@ -14,19 +14,28 @@ import type { BlockTask, ChainIdPrefix } from "./transaction.js";
 /** The chain that a transaction is for. */
 export interface Chain {
   readonly chainId: string;
-  /** Whether the prefix of input data is submitted along with it (the default and the specification's way) or only signed. */
+  /**
+   * Whether the prefix of input data is submitted along with it (the default and the specification's way) or only
+   * signed.
+   */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
 }
 
-/** A transaction whose input data could be read, or why it could not. */
+/** The input data of a transaction that passed the checks, or the problems with it. */
 export type OpenedTransaction =
   | { readonly inputData: InputData; readonly publicKey: string; readonly problems: readonly [] }
   | { readonly inputData?: undefined; readonly publicKey?: undefined; readonly problems: readonly Problem[] };
 
 /**
- * Check all of a transaction that can be checked without a block: version, key, signature, prefix, nonce (specification, 2.5).
+ * Check all of a transaction that can be checked without a block: version, key, signature, prefix, nonce
+ * (specification, 2.5).
  *
- * @returns its input data, or what is wrong with it by the path of the field
+ * @param tx the signed transaction
+ * @param chain the chain that the transaction is for, and whether the prefix is submitted
+ * @returns its input data and public key (64 hex digits), or the problems by the path of the field
+ *
+ * @example
+ * const { inputData, problems } = openTransaction(tx, { chainId: "chain-1" });
  */
 export function openTransaction(tx: Transaction, chain: Chain): OpenedTransaction {
   const { inputData, problems } = readInputData(tx, chain);
@@ -44,7 +53,12 @@ export function openTransaction(tx: Transaction, chain: Chain): OpenedTransactio
   return { inputData, publicKey: tx.from.value, problems: [] };
 }
 
-/** What is wrong with the command that input data holds. */
+/**
+ * Check the command that input data holds.
+ *
+ * @param inputData the decoded input data
+ * @returns the problems; empty where there are none
+ */
 export function inputDataProblems(inputData: InputData): readonly Problem[] {
   const { command } = inputData;
   if (command.case !== undefined) {
@@ -55,9 +69,12 @@ export function inputDataProblems(inputData: InputData): readonly Problem[] {
 }
 
 /**
- * What is wrong with a transaction's proof of work, if anything is.
+ * Check a transaction's proof of work (specification, 2.5, `tx.pow`).
  *
- * @param block the block that the transaction names by its height
+ * @param tx the transaction
+ * @param block the block that the transaction names by its height, and the difficulty in zero bits
+ * @returns the problem; `undefined` where there is none
+ * @throws {@link RequestError} where the hash function is unknown, or hash, tid or difficulty are invalid
  */
 export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">): Problem | undefined {
   const { tid = "", nonce = 0n } = tx.pow ?? {};
@@ -73,7 +90,7 @@ export function proofProblem(tx: Transaction, block: Omit<BlockTask, "chainId">)
       };
 }
 
-/** What can be said without reading the input data. */
+/** The problems that can be found without reading the input data. */
 function* formProblems({ version, from, signature }: Transaction): Generator<Problem> {
   if (!isKnownVersion({ version })) {
     yield { path: "tx.version", message: `is ${TxVersion[version] ?? version}, not TX_VERSION_V2 or TX_VERSION_V3` };
@@ -113,7 +130,7 @@ function readInputData(
     return wrong("is required");
   }
   if (!isKnownVersion(tx)) {
-    return { problems: [] }; // What the input data has to be depends on it.
+    return { problems: [] }; // The form of the input data depends on the version.
   }
   const prefix = chainIdPrefixOf(chainId);
   const isPrefixed = Buffer.from(prefix).equals(tx.inputData.subarray(0, prefix.length));
@@ -130,7 +147,7 @@ function readInputData(
   }
 }
 
-/** What the signature is over. */
+/** The message that was signed. */
 function signedMessage({ version, inputData }: Transaction, { chainId, chainIdPrefix }: Chain): Uint8Array {
   return version === TxVersion.V3 && chainIdPrefix === "signature-only"
     ? Uint8Array.from([...chainIdPrefixOf(chainId), ...inputData])

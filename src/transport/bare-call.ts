@@ -1,15 +1,27 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { TradewireError } from "../errors/index.js";
 
-/** Headers as a transport is given them. */
+/** Headers in any form that the `Headers` constructor takes. */
 export type HeaderInit = ConstructorParameters<typeof Headers>[0];
 
-/** What ends a call, in the form that Connect's functions for transports take; a time of 0 or less stands for none. */
+/**
+ * Put a call's limits into the form that Connect's functions for transports take.
+ *
+ * @param signal the signal that ends the call, if any
+ * @param timeoutMs the longest time of the call, in milliseconds; 0 or less stands for no limit
+ * @returns the limits that are set
+ */
 export function callLimits(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
   return { ...(signal && { signal }), ...(timeoutMs !== undefined && timeoutMs > 0 && { timeoutMs }) };
 }
 
-/** Do a part of a call; what it throws is a Connect error. */
+/**
+ * Run a part of a call, with its errors as Connect errors.
+ *
+ * @param run the part of the call
+ * @returns the result of `run`
+ * @throws ConnectError for any error of `run`; see {@link connectError}
+ */
 export async function asConnectError<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -18,7 +30,13 @@ export async function asConnectError<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Connect's interceptors see Connect's errors only; an error of ours, or of the socket, goes on as the cause. */
+/**
+ * Make a Connect error of any error, for Connect's interceptors. An error of this library, or of the socket, is its
+ * cause.
+ *
+ * @param reason the error that was thrown
+ * @returns a Connect error: `reason` itself where it is one
+ */
 export function connectError(reason: unknown): ConnectError {
   if (reason instanceof ConnectError) {
     return reason;

@@ -12,11 +12,11 @@ export interface CallInfo {
 
 /** How a call ended. */
 export interface CallEnd {
-  /** What it took, in milliseconds. */
+  /** The duration, in milliseconds. */
   readonly durationMs: number;
-  /** The messages that arrived. */
+  /** The number of messages that arrived. */
   readonly messages: number;
-  /** Why it failed; absent where it did not. */
+  /** The call's failure; absent where it succeeded. */
   readonly error?: TradewireError;
 }
 
@@ -30,7 +30,7 @@ export interface RetryInfo {
   readonly error: TradewireError;
 }
 
-/** A call that goes on over another transport. */
+/** A call that is made again over another transport. */
 export interface FallbackInfo {
   readonly method: string;
   /** The transport that failed. */
@@ -41,8 +41,8 @@ export interface FallbackInfo {
 }
 
 /**
- * Functions that are told what calls do, for logs, metrics and traces. They are called synchronously; what they throw ends
- * the call. None of them is given a header, a request or a response: those may hold secrets.
+ * Functions that observe calls, for logs, metrics and traces. They are called synchronously, and an error that they
+ * throw ends the call. None of them gets a header, a request or a response: those may hold secrets.
  */
 export interface Hooks {
   onCallStart?(call: CallInfo): void;

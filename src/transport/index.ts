@@ -17,21 +17,21 @@ import { createRestTransport } from "./rest/rest.js";
 
 export type { ClosableTransport } from "./closable.js";
 
-/** What goes around every call, over whichever transport. */
+/** The parts around every call, over all transports. */
 export interface TransportOptions {
   /** Connect's interceptors; they see a call once, however often it is tried. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   readonly hooks?: Hooks | undefined;
 }
 
-/** The transports by their names: which part of the configuration says where the node is, and what makes them. */
+/** The transports: the name of each, the part of the configuration that it reads, and the function that makes it. */
 const registry: readonly Registered[] = [
   registered({ name: "grpc", endpoint: "grpc", create: createGrpcTransport }),
   registered({ name: "grpc-js", endpoint: "grpc", create: createGrpcJsTransport }),
   registered({ name: "rest", endpoint: "rest", create: createRestTransport }),
 ];
 
-/** Those that `auto` is composed of, the preferred one first. */
+/** The transports of `auto`, the preferred one first. */
 const AUTO: readonly TransportName[] = ["grpc", "rest"];
 
 /** The limits that every transport is made with: sizes in bytes, times in milliseconds. */
@@ -70,7 +70,7 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
  * From the outside in: hooks, time limits, the caller's interceptors, retries, the choice of transport, the transport.
  *
  * @param config a configuration that was read by `readConfig`
- * @param options Connect's interceptors, and hooks
+ * @param options Connect's interceptors, and hooks that observe calls
  * @returns a Connect transport for any service; its failures are Connect errors whose cause is one of the library's
  * @throws {@link FileError} where a file of the TLS configuration cannot be read
  *
@@ -91,7 +91,13 @@ export function createTransport(
   return tellingHooks(transport, endpoint, hooks);
 }
 
-/** What turns whatever comes of a call of the chosen transport into the library's errors; the caller's own pass unchanged. */
+/**
+ * Make the function that turns the failure of a call over the chosen transport into one of the library's errors.
+ *
+ * @param config the configuration that the transport was made with
+ * @returns makes, for a call, a function that throws its failure; errors of neither Connect nor this library pass
+ *   unchanged
+ */
 export function failingCall(config: Config): FailingCall {
   const { name: transport, url } = mainEndpoint(config);
   return (method, signal) => (reason) => {
@@ -101,7 +107,7 @@ export function failingCall(config: Config): FailingCall {
   };
 }
 
-/** What stands for a whole configuration in errors and hooks that no single transport is behind. */
+/** The endpoint that errors and hooks name where `auto` stands for several transports. */
 function mainEndpoint(config: Config): Endpoint {
   return { name: config.transport, url: config.transport === "rest" ? config.rest.url : config.grpc.url };
 }

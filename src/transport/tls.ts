@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { TlsConfig } from "../config/schema.js";
 import { fileError } from "../errors/file-error.js";
 
-/** What Node's TLS takes, out of the files that a configuration names. */
+/** Options of Node's TLS, with the contents of the files that a configuration names. */
 export interface TlsMaterial {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
@@ -13,6 +13,8 @@ export interface TlsMaterial {
 /**
  * Read the files of a TLS configuration.
  *
+ * @param config the paths of PEM files, and the name for the server's certificate; by default none
+ * @returns the options that the configuration sets
  * @throws {@link FileError} where one cannot be read
  */
 export function readTls({ caFile, certFile, keyFile, serverName }: TlsConfig = {}): TlsMaterial {

@@ -1,30 +1,55 @@
 import { CanceledError } from "../errors/index.js";
 
-/** Reads a stream of bytes, which may be split anywhere, one part after another. */
+/** Reads a stream of bytes, which may be split anywhere, part by part. */
 export interface ByteReader {
-  /** Where the next byte stands in the archive. */
+  /** Position of the next byte in the archive. */
   readonly position: number;
-  /** What stands next, at least `size` bytes unless the stream ends before; they stay in the reader. */
+  /**
+   * Look at the next bytes without taking them.
+   *
+   * @param size how many bytes are needed
+   * @returns at least `size` bytes, or fewer where the stream ends before
+   */
   peek(size: number): Promise<Buffer>;
-  /** Bytes that were seen before, out of the reader. */
+  /**
+   * Take bytes that were looked at before.
+   *
+   * @param size how many bytes
+   * @returns the bytes
+   */
   take(size: number): Buffer;
-  /** The next bytes, as many as are there, out of the reader; `undefined` at the end. */
+  /**
+   * Take the next bytes, as many as are there.
+   *
+   * @returns the bytes; `undefined` at the end of the stream
+   */
   next(): Promise<Buffer | undefined>;
-  /** Puts the last bytes taken back. */
+  /**
+   * Put the last bytes taken back.
+   *
+   * @param bytes exactly those that were taken last, or the end of them
+   */
   putBack(bytes: Buffer): void;
-  /** Ends the stream. */
+  /** End the stream. */
   close(): Promise<void>;
 }
 
+/** How a stream of bytes is read. */
 export interface ByteReaderOptions {
-  /** Where the first byte stands in the archive. */
+  /** Position of the first byte in the archive; 0 by default. */
   readonly position?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before the stream is ended early, so that one that waits for more does not wait on. */
+  /** Called before the stream is ended early, so that a source that waits for more bytes can stop waiting. */
   readonly onClose?: (() => void) | undefined;
 }
 
-/** Nothing is read before it is asked for. */
+/**
+ * Make a reader of a stream. Nothing is read before it is asked for.
+ *
+ * @param source the bytes, split anywhere; its errors pass unchanged
+ * @param options the position of the first byte, a signal, and `onClose`
+ * @returns the reader; where the signal is aborted, its methods fail with a {@link CanceledError}
+ */
 export function createByteReader(
   source: AsyncIterable<Uint8Array>,
   { position = 0, signal, onClose }: ByteReaderOptions = {},
@@ -95,7 +120,7 @@ export function createByteReader(
       }
       done = true;
       onClose?.();
-      // A source that is asked for more ends only when that comes, which may be never.
+      // While a source waits for its next bytes, which may never come, its return() waits too.
       const closed = Promise.resolve(iterator.return?.()).catch(() => undefined);
       if (!pulling) {
         await closed;
@@ -104,7 +129,7 @@ export function createByteReader(
   };
 }
 
-/** What the promise gives, unless the signal is aborted before. */
+/** The promise's value, unless the signal is aborted before. */
 function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) {
     return promise;

@@ -4,10 +4,10 @@ import type { ByteReader } from "./byte-reader.js";
 import { readDescriptor, scanStored } from "./descriptor.js";
 import type { LocalHeader, Measures } from "./records.js";
 
-/** A ratio says nothing of a file that is small in any case. */
+/** Files up to this many bytes are harmless at any ratio. */
 const RATIO_FLOOR = 16 * 1024 * 1024;
 
-/** How much an archive may grow. */
+/** How large an archive may become when it is inflated. */
 export interface Limits {
   /** The most bytes that all files together may have. */
   readonly maxSize: number;
@@ -15,16 +15,21 @@ export interface Limits {
   readonly maxRatio: number;
 }
 
-/** How much an archive has grown. */
+/** How many bytes have come out of an archive so far. */
 export interface Growth {
   size: number;
 }
 
 /**
- * The content of an entry, whose header was just read, checked by its sizes and its CRC-32.
+ * Read the content of an entry whose header was just read, and check its sizes and its CRC-32.
  *
- * @param listed what the archive's directory says of it, where that is known already
- * @returns what was measured, after the reader has come to what follows the entry
+ * @param reader stands behind the header, and behind the entry afterwards
+ * @param header the entry's header
+ * @param listed the measures in the archive's directory, where they are known already
+ * @param limits how large the files may become, in bytes and by ratio
+ * @param growth counts the bytes of all entries together
+ * @returns yields the content; returns its measures
+ * @throws {@link ProtocolError} where the content is corrupt, cut short or over a limit
  */
 export async function* readContent(
   reader: ByteReader,
@@ -57,7 +62,14 @@ export async function* readContent(
   return measured;
 }
 
-/** Holds what was read of an entry against what the archive says of it. */
+/**
+ * Compare the measures of an entry's content with those that the archive gives.
+ *
+ * @param name of the entry, for errors
+ * @param measured sizes in bytes and CRC-32 of the content that was read
+ * @param said sizes in bytes and CRC-32 by a header or the directory
+ * @throws {@link ProtocolError} where they differ
+ */
 export function checkMeasures(name: string, measured: Measures, said: Measures): void {
   if (measured.compressedSize !== said.compressedSize || measured.size !== said.size) {
     throw corrupt(
@@ -102,22 +114,24 @@ function checkGrowth(name: string, size: number, used: number, { maxSize, maxRat
 }
 
 const OUTPUT_SIZE = 64 * 1024;
-/** How far inflating, which has a thread of its own, runs ahead of who reads. */
+/** How many bytes inflating, which has a thread of its own, runs ahead of the reader. */
 const AHEAD = 4 * OUTPUT_SIZE;
 const options = { chunkSize: OUTPUT_SIZE, readableHighWaterMark: AHEAD };
 
 /** Bytes that are inflated as they are asked for. */
 export interface Inflation {
   readonly bytes: AsyncGenerator<Buffer, void, undefined>;
-  /** How many bytes of the reader have been used: once `bytes` has ended, all of the deflated data and nothing behind it. */
+  /** How many deflated bytes have been used. Once `bytes` has ended, this is the exact size of the deflated data. */
   readonly used: number;
 }
 
 /**
- * Inflates what the reader holds next. The data itself says where it ends.
+ * Inflate the data that the reader holds next. Deflated data marks its own end.
  *
+ * @param reader stands at the data, and behind it once `bytes` has ended
  * @param name of the entry, for errors
- * @param size how long the data is, where that is known: no more than this is taken from the reader
+ * @param size of the deflated data in bytes, where that is known: no more than this is taken from the reader
+ * @returns the inflated bytes, which fail with a {@link ProtocolError} where the data is corrupt or cut short
  */
 export function inflation(reader: ByteReader, name: string, size: number | undefined): Inflation {
   const inflate = createInflateRaw(options);
@@ -151,7 +165,7 @@ export function inflation(reader: ByteReader, name: string, size: number | undef
   };
 }
 
-/** Writes to the inflater until it has had enough, and puts back what it did not take. */
+/** Write to the inflater until its data ends, and put the bytes back that it did not use. */
 async function feed(inflate: InflateRaw, reader: ByteReader, size = Number.POSITIVE_INFINITY): Promise<void> {
   let given = 0;
   while (given < size) {
@@ -177,7 +191,7 @@ async function feed(inflate: InflateRaw, reader: ByteReader, size = Number.POSIT
   inflate.end();
 }
 
-/** Resolves once the bytes are inflated, or nobody wants them any more. */
+/** Resolves once the bytes are inflated, or the inflater was closed. */
 function written(inflate: InflateRaw, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     inflate.once("close", resolve);

@@ -3,9 +3,9 @@ import { corrupt, crcText, nameText, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
 import { CENTRAL_HEADER, DESCRIPTOR, LOCAL_HEADER, type Measures, signatureBytes } from "./records.js";
 
-/** The records of which one follows a descriptor. */
+/** A descriptor is followed by one of these records. */
 const NEXT = [signatureBytes(LOCAL_HEADER), signatureBytes(CENTRAL_HEADER)];
-/** How a descriptor may be written: its signature is optional, and its sizes have 8 bytes in ZIP64. */
+/** The forms of a descriptor: its signature is optional, and its sizes have 8 bytes in ZIP64. */
 const forms = [
   { signed: true, wide: false, size: 16 },
   { signed: false, wide: false, size: 12 },
@@ -16,9 +16,14 @@ const LONGEST = 24 + 4;
 const SCAN_SIZE = 64 * 1024;
 
 /**
- * Reads the data descriptor of an entry whose content has been read.
+ * Read the data descriptor of an entry whose content has been read.
  *
- * Nothing tells its form: it is the one that says what was measured, with a record behind it.
+ * Its form is stated nowhere, so the form is taken that fits the measures and has a record behind it.
+ *
+ * @param reader stands at the descriptor, and behind it afterwards
+ * @param name of the entry, for errors
+ * @param measured sizes in bytes and CRC-32 of the content that was read
+ * @throws {@link ProtocolError} where no form fits, or the archive ends here
  */
 export async function readDescriptor(reader: ByteReader, name: string, measured: Measures): Promise<void> {
   const view = await reader.peek(LONGEST);
@@ -43,8 +48,13 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
 }
 
 /**
- * The content of a stored entry whose size is not known: it ends before the descriptor that says the size and the CRC-32 that
- * the content up to there has.
+ * Read the content of a stored entry whose size is not known. The content ends before the first descriptor that gives
+ * its size and CRC-32.
+ *
+ * @param reader stands at the content, and at the descriptor afterwards
+ * @param name of the entry, for errors
+ * @returns the content
+ * @throws {@link ProtocolError} where no such descriptor comes
  */
 export async function* scanStored(reader: ByteReader, name: string): AsyncGenerator<Buffer, void, undefined> {
   let size = 0;
@@ -65,7 +75,7 @@ export async function* scanStored(reader: ByteReader, name: string): AsyncGenera
   }
 }
 
-/** Where the content in `view` ends, after `size` bytes of it with the CRC-32 `crc`. */
+/** Where in `view` the content ends, after `size` earlier bytes with the CRC-32 `crc`. */
 function findEnd(view: Buffer, size: number, crc: number): number | undefined {
   for (const signature of NEXT) {
     for (let at = view.indexOf(signature); at !== -1; at = view.indexOf(signature, at + 1)) {
@@ -85,7 +95,7 @@ function findEnd(view: Buffer, size: number, crc: number): number | undefined {
   return undefined;
 }
 
-/** Whether the descriptor at `at` has the sizes. */
+/** Whether a descriptor with these sizes stands at `at`. */
 function says(
   view: Buffer,
   at: number,

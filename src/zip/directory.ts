@@ -1,3 +1,7 @@
+// Three ZIP libraries stand side by side, each for what the others cannot do. yauzl reads the central directory and the
+// names: it alone decodes every form of a name and ZIP64 correctly, but it can neither read a stream nor check what
+// stands between entries, so this folder reads the entries itself. yazl writes archives as a stream. JSZip is the
+// archive in memory that users of toZip() are handed.
 import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
 import { TradewireError } from "../errors/index.js";
 import { corrupt, nameText, tooLarge } from "./archive-error.js";
@@ -14,39 +18,48 @@ import {
   ZIP64_LOCATOR_SIZE,
 } from "./records.js";
 
-/** No export has as many schema versions; an archive with more files is made to fill memory. */
+/** No export has as many schema versions. An archive with more files was made to fill memory. */
 const MAX_FILES = 65_535;
-/** A comment, ZIP64's records and what may extend them. */
+/** The most bytes behind the directory: a comment, ZIP64's records and their extensions. */
 const MAX_END_SIZE = 256 * 1024;
 
-/** What an archive's directory says of one of its files. */
+/** A file of an archive, as the archive's directory describes it. */
 export interface ListedEntry extends Measures {
   readonly name: string;
   readonly rawName: Buffer;
   readonly method: Method;
-  /** Where its header stands in the archive. */
+  /** Position of its header in the archive, in bytes. */
   readonly offset: number;
 }
 
-/** The directory of an archive. */
+/** The central directory of an archive. */
 export interface Directory {
-  /** Where it begins: the files end there. */
+  /** Position of its first byte: the files end there. */
   readonly start: number;
   /** The files in the order in which they stand in the archive. */
   readonly entries: readonly ListedEntry[];
 }
 
-/** Bytes of which any can be read. */
+/** Bytes that can be read at any position. */
 export interface Bytes {
   readonly size: number;
-  /** The bytes from `position` on, `length` of them; it fails where they are not there. */
+  /**
+   * Read `length` bytes from `position` on.
+   *
+   * @param position of the first byte, counted from 0
+   * @param length in bytes
+   * @returns exactly `length` bytes; it fails where fewer are there
+   */
   read(position: number, length: number): Promise<Buffer>;
 }
 
 /**
- * Reads the directory of an archive, which ends with the bytes.
+ * Read the directory of an archive. The bytes must end with it.
  *
- * @throws ProtocolError where it is no directory, something stands behind it, or a file in it is none of an export
+ * @param bytes the archive
+ * @returns the directory, checked against its end records
+ * @throws {@link ProtocolError} where the directory is corrupt or too large, bytes follow it, or a file in it is
+ *   encrypted, compressed by an unknown method or has an unsafe name
  */
 export async function readDirectory(bytes: Bytes): Promise<Directory> {
   try {
@@ -88,7 +101,7 @@ class Positioned extends RandomAccessReader {
 }
 
 async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> {
-  // A position, whatever its declared type says.
+  // yauzl declares another type, but this is a position.
   const start: unknown = zip.readEntryCursor;
   if (typeof start !== "number" || start < 0 || start > bytes.size) {
     throw corrupt("its directory is said to begin where the archive does not reach");
@@ -126,8 +139,8 @@ function listedEntry(entry: Entry): ListedEntry {
 }
 
 /**
- * Checks that `records`, which stand behind the directory, are its end records and nothing else, and fit it. A reader that only
- * looks for the end record takes one that leaves files out.
+ * Check that `records`, the bytes behind the directory, are its end records and nothing else, and fit it. A reader that
+ * only looks for the end record would accept one that leaves files out.
  */
 function checkEndRecords(records: Buffer, directory: { start: number; end: number; count: number }): void {
   const { start, end, count } = directory;

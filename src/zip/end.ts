@@ -10,27 +10,32 @@ import {
   ZIP64_LOCATOR_SIZE,
 } from "./records.js";
 
-/** How far back a record is looked for that belongs to the one just found, and an error object at the end of the stream. */
+/** How many of the last bytes are kept: ZIP64's records and an error object at the end of the stream fit into them. */
 const LOOK_BACK = 16 * 1024;
-/** How much of what follows an archive is kept: an error object is no longer. */
+/** How many bytes behind an archive are kept: no error object is longer. */
 const MAX_TRAILING = 1024 * 1024;
-/** What may follow the end record of an archive that something adds line ends to. */
+/** The longest line end that a gateway may add behind the end record. */
 const LINE_END_SIZE = 2;
 
 /**
- * Watch a stream for the end of the ZIP archive that it carries.
+ * Watches a stream for the end of the ZIP archive that it carries.
  *
- * A reader of ZIP files looks for the end record from behind and takes what it finds, whatever stands after it. Here the
- * record is found as it passes: it is the one that says that its central directory ends where the record begins.
+ * A reader of ZIP files looks for the end record from behind, and takes the first one it finds, whatever stands after
+ * it. Here the record is found as it passes: its central directory must end exactly where the record begins.
  */
 export interface ArchiveEnd {
-  /** Take the next bytes; what is given back are those of them that belong to the archive. */
+  /**
+   * Take the next bytes of the stream.
+   *
+   * @param bytes the bytes, split anywhere
+   * @returns those of them that belong to the archive
+   */
   push(bytes: Uint8Array): Uint8Array;
   /** How many bytes followed the archive. */
   readonly trailingSize: number;
-  /** What followed the archive, up to 1 MiB of it. */
+  /** @returns the bytes that followed the archive, up to 1 MiB of them */
   trailing(): Uint8Array;
-  /** The last bytes of an archive that has not ended, up to 16 KiB of them. */
+  /** @returns the last bytes of an archive that has not ended, up to 16 KiB of them */
   recent(): Uint8Array;
   /**
    * Take the end of the stream.
@@ -40,7 +45,11 @@ export interface ArchiveEnd {
   finish(): void;
 }
 
-/** Start to watch a stream from its first byte. */
+/**
+ * Start to watch a stream from its first byte.
+ *
+ * @returns the watch, to which every byte of the stream must be pushed
+ */
 export function createArchiveEnd(): ArchiveEnd {
   /** Where the stream stands, in bytes. */
   let position = 0;
@@ -48,7 +57,7 @@ export function createArchiveEnd(): ArchiveEnd {
   let recent: Buffer = Buffer.alloc(0);
   /** Where the archive ends, once that is known. */
   let end: number | undefined;
-  /** The last end record that stands elsewhere than it says: that of an archive inside, or of one that was added to. */
+  /** The last end record not at its own position: that of an archive inside, or of one to which bytes were added. */
   let misplaced: EndRecord | undefined;
   const pieces: Uint8Array[] = [];
   let trailingSize = 0;
@@ -78,7 +87,7 @@ export function createArchiveEnd(): ArchiveEnd {
       const start = position;
       position += chunk.length;
       if (end === undefined) {
-        // Records that begin before this chunk, or need what stands before it, are looked for where both are joined.
+        // A record may begin before this chunk, or depend on bytes before it, so both are searched joined.
         const joined = Buffer.concat([recent, chunk.subarray(0, LOOK_BACK)]);
         search(joined, start - recent.length, 0);
         if (end === undefined && chunk.length > LOOK_BACK) {
@@ -120,9 +129,8 @@ export function createArchiveEnd(): ArchiveEnd {
 }
 
 interface EndRecord {
-  /** Where it stands. */
   readonly start: number;
-  /** Where it must stand by what it says: behind the central directory and, where there are any, ZIP64's records. */
+  /** Where its own fields place it: behind the central directory and, where there are any, ZIP64's records. */
   readonly expectedStart: number;
   /** Where it ends, and the archive with it. */
   readonly end: number;
@@ -137,7 +145,7 @@ function readEndRecord(view: Buffer, at: number, viewStart: number): EndRecord {
   };
 }
 
-/** Where the end record at `at` must stand by ZIP64's records, which are then straight before it. */
+/** Where ZIP64's records, if they stand straight before the end record at `at`, place that record. */
 function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   const locator = at - ZIP64_LOCATOR_SIZE;
   if (locator < ZIP64_END_RECORD_SIZE || view.readUInt32LE(locator) !== ZIP64_LOCATOR) {
@@ -148,23 +156,24 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
   if (record === -1 || view.readBigUInt64LE(record + 40) + view.readBigUInt64LE(record + 48) !== recordStart) {
     return undefined;
   }
-  // The record says its own size but for the 12 bytes up to there; the locator comes straight behind it.
+  // The record's size does not count its first 12 bytes; the locator comes straight behind it.
   return Number(recordStart + 12n + view.readBigUInt64LE(record + 4)) + ZIP64_LOCATOR_SIZE;
 }
 
 /**
- * Reads the error that a server put behind an archive, or in the place where it broke off.
+ * Reads the error that a server wrote behind an archive, or at the place where the archive broke off.
  *
- * @param bytes what stands there, the last of the stream
+ * @param bytes the last bytes of the stream
  * @returns the error; `undefined` where there is none
  */
 export type ErrorBehind = (bytes: Uint8Array) => TradewireError | undefined;
 
 /**
- * Check how a stream ended that held an archive and was watched for the archive's end.
+ * Check that a stream ended with its archive.
  *
- * @throws what `errorBehind` finds behind the archive, or where it broke off
- * @throws {@link ProtocolError} where the archive has not ended, or something else follows it
+ * @param end the watch over the stream, which has ended
+ * @param errorBehind finds a server's error in the last bytes; that error is then thrown
+ * @throws {@link ProtocolError} where the archive has not ended, or other bytes follow it
  */
 export function checkEnd(end: ArchiveEnd, errorBehind?: ErrorBehind): void {
   try {

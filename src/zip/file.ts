@@ -7,7 +7,16 @@ import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.
 import { LOCAL_HEADER, LOCAL_HEADER_SIZE, readLocalHeader } from "./records.js";
 import { openFile, type Seekable } from "./seekable.js";
 
-/** The files of an archive any byte of which can be read, in the order in which they stand in it. The directory is checked before the first. */
+/**
+ * Read the files of a seekable archive. The directory is checked before the first file.
+ *
+ * @param archive the archive
+ * @param reading limits, signal, and the reader of an error behind the archive
+ * @returns the files, in the order in which they stand in the archive
+ * @throws {@link ProtocolError} where the archive is corrupt, truncated, refused or over a limit
+ * @throws {@link FileError} where the file cannot be read
+ * @throws {@link CanceledError} where the signal was aborted
+ */
 export async function* seekableEntries(archive: Seekable, reading: Reading): AsyncGenerator<Entry, void, undefined> {
   const { entries, start } = await directoryOf(archive, reading.errorBehind);
   const growth: Growth = { size: 0 };
@@ -17,12 +26,11 @@ export async function* seekableEntries(archive: Seekable, reading: Reading): Asy
   }
 }
 
-/** The directory of an archive any byte of which can be read. */
 async function directoryOf(archive: Seekable, errorBehind: ErrorBehind | undefined): Promise<Directory> {
   try {
     return await readDirectory(archive);
   } catch (reason) {
-    // What is wrong with it may be told more exactly by how it ends.
+    // The end of the archive may explain more exactly what is wrong: it was cut, or an error follows it.
     const end = createArchiveEnd();
     for await (const bytes of archive.stream(0)) {
       end.push(bytes);
@@ -32,7 +40,7 @@ async function directoryOf(archive: Seekable, errorBehind: ErrorBehind | undefin
   }
 }
 
-/** One file of an archive any byte of which can be read. It has to end at `end`. */
+/** One file of a seekable archive. It must end at byte `end`. */
 function seekableEntry(
   archive: Seekable,
   listed: ListedEntry,
@@ -56,7 +64,7 @@ function seekableEntry(
   };
 }
 
-/** What an archive's directory says of one of its files. */
+/** A file of an archive, as the archive's directory describes it. */
 export interface ArchiveEntry {
   readonly name: string;
   /** Size in the archive, in bytes. */
@@ -67,16 +75,18 @@ export interface ArchiveEntry {
   readonly crc32: number;
 }
 
-/** The most that stands between an entry's data and the next entry: a data descriptor with its signature, in ZIP64. */
+/** The most bytes between an entry's data and the next entry: a ZIP64 data descriptor with its signature. */
 const MAX_DESCRIPTOR_SIZE = 24;
 
 /**
  * List the files of an archive, and check that they fill it without gap or overlap.
  *
- * Their content is not read: no CRC is checked here.
+ * Their content is not read, so no CRC is checked here.
  *
  * @param path the archive's path
- * @throws {@link ProtocolError} where it is no such archive, or holds no file
+ * @param errorBehind finds a server's error in the last bytes; that error is then thrown
+ * @returns the files, in the order in which they stand in the archive
+ * @throws {@link ProtocolError} where the archive is corrupt, or holds no file
  * @throws {@link FileError} where the file cannot be read
  */
 export async function listEntries(path: string, errorBehind?: ErrorBehind): Promise<ArchiveEntry[]> {

@@ -2,7 +2,7 @@ import { getFileNameLowLevel, parseExtraFields, validateFileName } from "yauzl";
 import { corrupt, nameText, refused, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
 
-/** What the records of an archive begin with. */
+/** The signatures with which the records of an archive begin. */
 export const LOCAL_HEADER = 0x04034b50;
 export const CENTRAL_HEADER = 0x02014b50;
 export const END_RECORD = 0x06054b50;
@@ -10,7 +10,7 @@ export const ZIP64_END_RECORD = 0x06064b50;
 export const ZIP64_LOCATOR = 0x07064b50;
 export const DESCRIPTOR = 0x08074b50;
 
-/** How long they are at least: names, comments and the like come on top. */
+/** The least sizes of the records in bytes, without names, comments and extra fields. */
 export const LOCAL_HEADER_SIZE = 30;
 export const END_RECORD_SIZE = 22;
 export const ZIP64_END_RECORD_SIZE = 56;
@@ -19,7 +19,12 @@ export const ZIP64_LOCATOR_SIZE = 20;
 const ZIP64_FIELD = 1;
 const UNKNOWN = 0xffffffff;
 
-/** A signature as it stands in an archive. */
+/**
+ * Write a signature as it stands in an archive.
+ *
+ * @param signature one of the signatures above
+ * @returns 4 bytes, little-endian
+ */
 export function signatureBytes(signature: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(signature);
@@ -29,16 +34,16 @@ export function signatureBytes(signature: number): Buffer {
 /** How the content of an entry is kept: as it is, or deflated. */
 export type Method = "stored" | "deflate";
 
-/** How large an entry is and what its content is checked by. */
+/** The sizes of an entry in bytes, and the checksum of its content. */
 export interface Measures {
   readonly compressedSize: number;
   readonly size: number;
   readonly crc32: number;
 }
 
-/** What stands before an entry's content. */
+/** The header before an entry's content. */
 export interface LocalHeader {
-  /** Where it stands in the archive. */
+  /** Position in the archive, in bytes. */
   readonly offset: number;
   readonly name: string;
   readonly rawName: Buffer;
@@ -47,7 +52,14 @@ export interface LocalHeader {
   readonly measures: Measures | undefined;
 }
 
-/** Reads the header of the next entry. */
+/**
+ * Read the header of the next entry.
+ *
+ * @param reader stands at the header, and at the content afterwards
+ * @returns the header, with a name that was checked
+ * @throws {@link ProtocolError} where no entry begins here, its name is unsafe, or it is encrypted or compressed by an
+ *   unknown method
+ */
 export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> {
   const offset = reader.position;
   const start = await reader.peek(LOCAL_HEADER_SIZE);
@@ -63,7 +75,7 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
   if (view.length < size) {
     throw truncated(offset + view.length);
   }
-  // A copy: it is kept longer than the bytes around it.
+  // A copy, because it is kept longer than the bytes around it.
   const record = Buffer.from(view.subarray(0, size));
   reader.take(size);
   const rawName = record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize);
@@ -80,7 +92,14 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
   };
 }
 
-/** The name of an entry, which must be that of a file below the place where the archive is. */
+/**
+ * Check that the name of an entry is that of a file below the archive's own folder.
+ *
+ * @param name the decoded name
+ * @param rawName the name's bytes
+ * @throws {@link ProtocolError} where it is empty, absolute, longer than 4096 characters, leads elsewhere or holds
+ *   controls
+ */
 export function checkName(name: string, rawName: Buffer): void {
   const wrong = validateFileName(name);
   if (wrong !== null) {
@@ -93,7 +112,15 @@ export function checkName(name: string, rawName: Buffer): void {
   }
 }
 
-/** How an entry is kept, from the flags and the number that say it. */
+/**
+ * Read how an entry is compressed.
+ *
+ * @param name of the entry, for errors
+ * @param flags the general purpose bit flags
+ * @param method the number of the compression method
+ * @returns the method
+ * @throws {@link ProtocolError} where the entry is encrypted, or compressed by another method
+ */
 export function readMethod(name: string, flags: number, method: number): Method {
   if ((flags & 0x2041) !== 0) {
     throw refused(`${nameText(name)} is encrypted`);
@@ -119,7 +146,7 @@ function readMeasures(name: string, record: Buffer, extra: Buffer): Measures {
   let compressedSize = record.readUInt32LE(18);
   let size = record.readUInt32LE(22);
   if (compressedSize === UNKNOWN || size === UNKNOWN) {
-    // ZIP64 holds those that do not fit, in this order.
+    // The ZIP64 field holds only the sizes that do not fit into 32 bits, in this order.
     const field = parseExtraFields(extra).find(({ id }) => id === ZIP64_FIELD)?.data;
     const wanted = Number(size === UNKNOWN) + Number(compressedSize === UNKNOWN);
     if (field !== undefined && field.length >= 8 * wanted) {

@@ -4,13 +4,23 @@ import type { Bytes } from "./directory.js";
 
 const READ_SIZE = 256 * 1024;
 
-/** An archive of which any byte can be read. */
+/** An archive that can be read at any position. */
 export interface Seekable extends Bytes {
-  /** The bytes from `position` to the end. */
+  /**
+   * Read from a position to the end.
+   *
+   * @param position of the first byte, counted from 0
+   * @returns the bytes, in pieces of up to 256 KiB
+   */
   stream(position: number): AsyncGenerator<Uint8Array, void, undefined>;
 }
 
-/** An archive in memory. */
+/**
+ * Make an archive in memory seekable.
+ *
+ * @param archive the archive's bytes, which are not copied
+ * @returns the archive
+ */
 export function inMemory(archive: Uint8Array): Seekable {
   const bytes = Buffer.from(archive.buffer, archive.byteOffset, archive.length);
   return {
@@ -33,10 +43,13 @@ export function inMemory(archive: Uint8Array): Seekable {
 export type ArchiveSource = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 /**
- * Gives what is made of an archive: by `seekable` where any of its bytes can be read, else by `streamed`. A file is open as long
- * as that is taken.
+ * Read an archive in the way that its source allows. A file stays open while the values are taken.
  *
- * @throws FileError where the file cannot be read
+ * @param source the path of a file or pipe, the archive's bytes, or a stream of them
+ * @param seekable reads a file or bytes
+ * @param streamed reads a pipe or a stream
+ * @returns the values of the one of both that is used
+ * @throws {@link FileError} where the file cannot be read
  */
 export async function* readSource<T>(
   source: ArchiveSource,
@@ -53,12 +66,23 @@ export async function* readSource<T>(
 
 /** A file that is open. */
 export interface OpenFile extends AsyncDisposable {
-  /** The archive in it; none in a pipe or device, which can only be streamed. */
+  /** The archive in it; `undefined` for a pipe or device, which can only be streamed. */
   readonly archive: Seekable | undefined;
+  /**
+   * Read the file from its start.
+   *
+   * @returns the bytes, in pieces of up to 256 KiB
+   */
   stream(): AsyncIterable<Uint8Array>;
 }
 
-/** @throws FileError where the file cannot be read */
+/**
+ * Open a file or pipe for reading.
+ *
+ * @param path of the file
+ * @returns the open file, to be disposed of
+ * @throws {@link FileError} where the file cannot be read, or is a folder
+ */
 export async function openFile(path: string): Promise<OpenFile> {
   const file = await onFile(path, open(path));
   const close = () => file.close().catch(() => undefined);

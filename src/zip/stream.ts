@@ -13,15 +13,21 @@ import {
   readLocalHeader,
 } from "./records.js";
 
-/** The most that the directory and the end of a streamed archive may have: it is held in memory. */
+/** The most bytes of a streamed archive's directory and end, which are held in memory. */
 const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
 
-/** How far a stream is read on after a mistake in it. */
+/** How many bytes of a stream are read on after a mistake in it. */
 const MAX_DRAINED = 1024 * 1024;
 
 /**
- * The files of an archive that arrives, in the order in which they do. The directory, which comes last, is held against them,
- * and the archive must end with it.
+ * Read the files of an archive as it arrives. The directory, which comes last, is compared with them, and the archive
+ * must end with it.
+ *
+ * @param source the archive's bytes, split anywhere; its errors are thrown unchanged
+ * @param reading limits, signal, and the reader of an error behind the archive
+ * @returns the files, in the order in which they arrive
+ * @throws {@link ProtocolError} where the archive is corrupt, truncated, refused or over a limit
+ * @throws {@link CanceledError} where the signal was aborted
  */
 export async function* streamedEntries(
   source: AsyncIterable<Uint8Array>,
@@ -76,7 +82,8 @@ async function checkRest(
   const directory = await readDirectory({
     size: start + rest.length,
     read: async (position, length) => {
-      // The end record is looked for from behind, as far as its longest comment may reach; what has passed is then zeros.
+      // yauzl looks for the end record from behind, over the longest comment. Bytes that have passed are given to it as
+      // zeros.
       const before = Math.min(Math.max(start - position, 0), length);
       const from = position + before - start;
       if (from + length - before > rest.length) {
@@ -117,7 +124,7 @@ async function readRest(reader: ByteReader): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** What comes soon after a mistake may tell more than the mistake: the source fails, or an error object ends it. */
+/** The bytes after a mistake may explain it better: the source may fail, or end with an error object. */
 async function drain(reader: ByteReader): Promise<void> {
   for (let left = MAX_DRAINED; left > 0; ) {
     const bytes = await reader.next();
@@ -128,7 +135,7 @@ async function drain(reader: ByteReader): Promise<void> {
   }
 }
 
-/** The bytes of the archive in a stream. The error for one that does not end well is that of an export. */
+/** The bytes of a stream that belong to its archive. The stream's end is checked. */
 async function* ending(
   source: AsyncIterable<Uint8Array>,
   errorBehind: ErrorBehind | undefined,

@@ -5,16 +5,23 @@ import { ZipFile } from "yazl";
 /** A file to write into an archive. */
 export interface WrittenFile {
   readonly name: string;
-  /** Asked for once it is the file's turn, and only as fast as the archive is taken. */
+  /**
+   * Called when the file's turn comes. Its bytes are read only as fast as the archive is taken.
+   *
+   * @returns the file's bytes, split anywhere
+   */
   content(): AsyncIterable<Uint8Array>;
 }
 
-// DOS times have no zone and are written in the local one, so this one is local too.
+// DOS times have no zone and yazl writes them in the local one, so this time is local too.
 const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
 
 /**
- * Writes an archive the way a deployed node does: deflated, sizes in data descriptors, no comment, ZIP64 where sizes need it.
- * The same files make the same bytes. Whoever stops taking them ends the reading of the files.
+ * Write an archive the way a deployed node does: deflated, sizes in data descriptors, no comment, ZIP64 where sizes
+ * need it. The same files make the same bytes. When the caller stops early, the reading of the files ends.
+ *
+ * @param files the files, in the order in which they are to stand in the archive
+ * @returns the archive's bytes, split anywhere; an error of a file's content is thrown unchanged
  */
 export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
   const zip = new ZipFile();

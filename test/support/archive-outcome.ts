@@ -4,13 +4,19 @@ import type { CsvRow } from "../../src/csv/index.js";
 import { TradewireError } from "../../src/errors/index.js";
 import type { ArchiveSource } from "../../src/zip/seekable.js";
 
-/** What became of reading an archive: its files, or the error. */
+/** The result of reading an archive: the files up to an error, and the error if there was one. */
 export interface ArchiveOutcome {
   readonly files: readonly { readonly name: string; readonly columns: readonly string[]; readonly rows: CsvRow[] }[];
   readonly error: TradewireError | undefined;
 }
 
-/** Any error that is not one of the library's own is thrown. */
+/**
+ * Read an archive to its end or to the first error.
+ *
+ * @param source the archive
+ * @param options the options of `openArchive`
+ * @returns the files and the error; errors that are not the library's own are thrown
+ */
 export async function archiveOutcome(source: ArchiveSource, options: ArchiveOptions = {}): Promise<ArchiveOutcome> {
   const files: { name: string; columns: readonly string[]; rows: CsvRow[] }[] = [];
   try {
@@ -30,7 +36,13 @@ export async function archiveOutcome(source: ArchiveSource, options: ArchiveOpti
   }
 }
 
-/** Bytes as a stream, cut into pieces of a size. */
+/**
+ * Stream bytes in pieces.
+ *
+ * @param bytes the bytes
+ * @param size bytes in each piece
+ * @returns the pieces; the last one may be shorter
+ */
 export async function* streamOf(bytes: Buffer, size = 1000): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) {
     yield bytes.subarray(at, at + size);

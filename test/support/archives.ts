@@ -6,7 +6,13 @@ import { PassThrough } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { ZipFile } from "yazl";
 
-/** Bytes that deflate cannot make smaller, the same for the same seed. */
+/**
+ * Make bytes that deflate cannot compress.
+ *
+ * @param size the number of bytes
+ * @param seed the same seed gives the same bytes
+ * @returns the bytes
+ */
 export function noise(size: number, seed = 1): Buffer {
   const bytes = Buffer.alloc(size);
   let state = seed;
@@ -19,13 +25,19 @@ export function noise(size: number, seed = 1): Buffer {
 
 interface ZipOptions {
   readonly forceZip64?: boolean;
-  /** Written as it comes: sizes and CRC in data descriptors behind the data. */
+  /** Whether sizes and CRC are in data descriptors behind the data. */
   readonly streamed?: boolean;
   readonly stored?: boolean;
   readonly comment?: string;
 }
 
-/** A ZIP archive as yazl writes it. */
+/**
+ * Write a ZIP archive with yazl.
+ *
+ * @param files the contents by name
+ * @param options the form of the archive
+ * @returns the archive
+ */
 export async function zipOf(files: Readonly<Record<string, Uint8Array>>, options: ZipOptions = {}): Promise<Buffer> {
   const zip = new ZipFile();
   const { forceZip64 = false, streamed = false, stored = false, comment = "" } = options;
@@ -43,12 +55,24 @@ export async function zipOf(files: Readonly<Record<string, Uint8Array>>, options
   return buffer(zip.outputStream);
 }
 
-/** An archive with one CSV file, of about `size` bytes. */
+/**
+ * Write an archive with one CSV file.
+ *
+ * @param size the approximate size of the archive in bytes
+ * @param name the name of the file
+ * @returns the archive
+ */
 export function csvZip(size = 1000, name = "chain-1-trades-1-3000.csv"): Promise<Buffer> {
   return zipOf({ [name]: Buffer.concat([Buffer.from("a,b\n"), noise(size)]) }, { streamed: true });
 }
 
-/** An archive that another program writes to its standard output; `undefined` where the machine does not have it. */
+/**
+ * Make an archive with another program, which writes it to its standard output or to `out.zip`.
+ *
+ * @param command the program
+ * @param options its arguments
+ * @returns the archive, or `undefined` if the program is missing or fails
+ */
 export function zipFrom(command: string, ...options: readonly string[]): Buffer | undefined {
   const folder = mkdtempSync(join(tmpdir(), "tradewire-zip-"));
   try {
@@ -64,13 +88,25 @@ export function zipFrom(command: string, ...options: readonly string[]): Buffer 
   }
 }
 
-/** Bytes cut at the given places. */
+/**
+ * Cut bytes at the given places.
+ *
+ * @param bytes the bytes
+ * @param places offsets in bytes
+ * @returns the pieces
+ */
 export function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
   const sorted = [...new Set(places)].filter((at) => at > 0 && at < bytes.length).sort((a, b) => a - b);
   return [0, ...sorted].map((from, index) => bytes.subarray(from, sorted[index] ?? bytes.length));
 }
 
-/** Bytes cut into pieces of one size, the last one shorter. */
+/**
+ * Cut bytes into pieces of one size.
+ *
+ * @param bytes the bytes
+ * @param size bytes in each piece
+ * @returns the pieces; the last one may be shorter
+ */
 export function cutEvery(bytes: Buffer, size: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
     bytes.subarray(index * size, (index + 1) * size),

@@ -4,17 +4,17 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
-/** The command as it is installed. */
+/** Path of the command's program, which `npm run build` makes. */
 export const main = resolve("dist/src/cli/main.js");
 
-/** How the command ended. */
+/** The exit code and the output of a command that has ended. */
 export interface Outcome {
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
 }
 
-/** The command while it runs. */
+/** A command that may still be running. */
 export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Outcome>;
@@ -22,7 +22,15 @@ export interface Running {
   readonly firstLine: Promise<string>;
 }
 
-/** Start a program; nothing of what it writes goes to a terminal. */
+/**
+ * Start a program. Its output is captured.
+ *
+ * @param program the program
+ * @param args its arguments
+ * @param cwd its working directory; that of the tests by default
+ * @param environment further environment variables
+ * @returns the running program
+ */
 export function start(
   program: string,
   args: readonly string[],
@@ -52,17 +60,36 @@ export function start(
   return { child, ended, firstLine };
 }
 
-/** Start `tradewire`. */
+/**
+ * Start `tradewire`.
+ *
+ * @param args its arguments
+ * @param cwd its working directory; that of the tests by default
+ * @returns the running command
+ */
 export function startCommand(args: readonly string[], cwd?: string): Running {
   return start(process.execPath, [main, ...args], cwd);
 }
 
-/** Run `tradewire` to its end. */
+/**
+ * Run `tradewire` to its end.
+ *
+ * @param args its arguments
+ * @param cwd its working directory; that of the tests by default
+ * @returns its exit code and output
+ */
 export function run(args: readonly string[], cwd?: string): Promise<Outcome> {
   return startCommand(args, cwd).ended;
 }
 
-/** Run `tradewire` in a shell: `tradewire` in the script is the command, `$1` and so on are the arguments. */
+/**
+ * Run a shell script in which `tradewire` is the command.
+ *
+ * @param script the script
+ * @param args its arguments, `$1` and so on
+ * @param cwd its working directory
+ * @returns its exit code and output
+ */
 export function shell(script: string, args: readonly string[], cwd: string): Promise<Outcome> {
   const named = `tradewire() { "${process.execPath}" "${main}" "$@"; }; ${script}`;
   return start("sh", ["-c", named, "sh", ...args], cwd).ended;

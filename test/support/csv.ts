@@ -1,18 +1,26 @@
 import fc from "fast-check";
 import { type CsvDecodeOptions, type CsvRow, type CsvSource, decodeCsv, encodeCsv } from "../../src/csv/index.js";
 
+/** The content of a CSV file. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly CsvRow[];
 }
 
-/** What became of decoding: the rows that were given, and the error, if any, that came after them. */
+/** The result of decoding: the rows up to an error, and the error's message if there was one. */
 export interface Outcome {
   readonly columns: readonly string[] | undefined;
   readonly rows: readonly CsvRow[];
   readonly error: string | undefined;
 }
 
+/**
+ * Decode CSV to its end or to the first error.
+ *
+ * @param source the CSV file
+ * @param options the options of `decodeCsv`
+ * @returns the columns, the rows and the error's message
+ */
 export async function outcomeOf(source: CsvSource, options: CsvDecodeOptions = {}): Promise<Outcome> {
   let columns: readonly string[] | undefined;
   const rows: CsvRow[] = [];
@@ -30,6 +38,13 @@ export async function outcomeOf(source: CsvSource, options: CsvDecodeOptions = {
   }
 }
 
+/**
+ * Encode a table as CSV.
+ *
+ * @param table the table
+ * @param nullString the text for NULL
+ * @returns the CSV file
+ */
 export async function encoded(table: Table, nullString = ""): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of encodeCsv(table.columns, table.rows, { nullString })) {
@@ -38,7 +53,13 @@ export async function encoded(table: Table, nullString = ""): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The bytes in parts, which end where `cuts` say, in parts of the whole. */
+/**
+ * Cut bytes into parts.
+ *
+ * @param bytes the bytes
+ * @param cuts the places, each as a fraction of the length from 0 to 1
+ * @returns the parts, some of which may be empty
+ */
 export function* split(bytes: Buffer, cuts: readonly number[]): Generator<Buffer> {
   let from = 0;
   for (const cut of cuts.map((part) => Math.floor(part * bytes.length)).sort((a, b) => a - b)) {
@@ -48,18 +69,20 @@ export function* split(bytes: Buffer, cuts: readonly number[]): Generator<Buffer
   yield bytes.subarray(from);
 }
 
+/** Places to cut a file at, as fractions of its length. */
 export const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
 
-/** Texts out of what means something in CSV, and of all of Unicode but U+0000, which PostgreSQL cannot hold. */
+/** Texts of characters that have a meaning in CSV, and of all Unicode except U+0000, which PostgreSQL cannot hold. */
 export const text = fc.oneof(
   { weight: 3, arbitrary: fc.string({ unit: fc.constantFrom(..."ab,\"\n\r\\.é漢😀\uFEFF N'\t"), maxLength: 8 }) },
   fc.string({ unit: "binary", maxLength: 12 }).map((value) => value.replaceAll("\0", "")),
   fc.constantFrom("", "\\.", "\\N", "NULL", '"', '""', "\r\n", " x "),
 );
 
+/** Texts for NULL. */
 export const nullString = fc.constantFrom("", "NULL", "\\N", "a", "\\.", "é");
 
-/** Tables whose names, too, PostgreSQL can hold: at most 63 bytes. */
+/** Tables whose column names PostgreSQL can hold, too: at most 63 bytes. */
 export const table: fc.Arbitrary<Table> = fc
   .uniqueArray(
     text.filter((name) => name !== "" && Buffer.byteLength(name) <= 63),

@@ -1,4 +1,5 @@
-// Loaded before a program, it writes all memory of the process to a file when that ends: what a core dump would hold.
+// Loaded before a program, this module writes the memory of the process to a file when the process ends, like a core
+// dump.
 import { closeSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
 
 const PIECE = 1024 * 1024;
@@ -13,7 +14,7 @@ process.on("exit", () => {
       try {
         writeSync(out, piece, 0, readSync(memory, piece, 0, Math.min(PIECE, end - at), at));
       } catch {
-        break; // Some of what is mapped cannot be read.
+        break; // Some mapped memory cannot be read.
       }
     }
   }

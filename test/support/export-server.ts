@@ -10,33 +10,42 @@ import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { anyFromObject, knownTypes } from "../../src/json/any.js";
 import { cutEvery } from "./archives.js";
 
-/** How an export reaches the client: as gRPC messages, as a body, or as JSON objects. */
+/** The form in which an export reaches the client: gRPC messages, a raw body, or JSON objects. */
 export type Wire = "grpc" | "raw" | "envelopes";
 
-/** What a server answers to an export. */
+/** The answer of a server to an export. */
 export interface Script {
   readonly chunks: readonly MessageInitShape<typeof HttpBodySchema>[];
-  /** What comes behind the chunks: nothing, an error, the loss of the connection, or nothing ever. */
+  /**
+   * How the answer goes on behind the chunks: an error, a lost connection, or silence. Without it, the answer ends
+   * normally.
+   */
   readonly end?: ErrorObject | "cut" | "wait";
-  /** Something else answers: a page. */
+  /** A page that is sent in place of the export. */
   readonly page?: { readonly status: number; readonly text: string };
-  /** Lines that stand behind the chunks' own, over `envelopes` only. */
+  /** Further lines behind those of the chunks; over `envelopes` only. */
   readonly lines?: readonly string[];
   readonly disposition?: string;
-  /** How many bytes are written at a time; 0 writes each chunk at once. */
+  /** The number of bytes in each write; 0 writes each chunk at once. */
   readonly pieceSize?: number;
 }
 
-/** A server that plays a script for every request. */
+/** A server that answers every request by a script. */
 export interface ExportServer extends AsyncDisposable {
   readonly url: string;
-  /** Settled once a client has asked. */
+  /** Settled when a client has sent a request. */
   readonly asked: Promise<void>;
-  /** Settled once a client has closed its stream, or taken it to its end. */
+  /** Settled when a stream has closed. */
   readonly closed: Promise<void>;
 }
 
-/** Start a server that serves exports as a script says. */
+/**
+ * Start a server that serves exports by a script.
+ *
+ * @param wire the form of the answer
+ * @param script the answer
+ * @returns the server, which listens on 127.0.0.1
+ */
 export async function serveExport(wire: Wire, script: Script): Promise<ExportServer> {
   const { promise: closed, resolve: markClosed } = withResolvers();
   const { promise: asked, resolve: markAsked } = withResolvers();
@@ -161,7 +170,7 @@ function trailers({ code, message, details }: ErrorObject) {
   };
 }
 
-/** Write bytes; done once they are on their way, or nobody takes them any more. */
+/** Write bytes. The promise is fulfilled when they are written, or when the receiver has closed. */
 async function send(to: Writable, bytes: Uint8Array, { pieceSize = 0 }: Script): Promise<void> {
   const buffer = Buffer.from(bytes);
   for (const piece of pieceSize === 0 ? [buffer] : cutEvery(buffer, pieceSize)) {

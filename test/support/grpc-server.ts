@@ -12,39 +12,44 @@ import type { TlsOptions } from "node:tls";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 
-/** What a call is answered with. */
+/** The answer to a call. */
 export interface GrpcAnswer {
-  /** Besides status 200 and the content type of gRPC. */
+  /** Headers besides status 200 and the content type of gRPC. */
   readonly headers?: OutgoingHttpHeaders;
-  /** The bytes of the body, each written on its own, as long as they are taken; none for a response of headers alone. */
+  /** The bytes of the body, each piece in a separate write. Without any, the response may consist of headers alone. */
   readonly pieces?: Iterable<Uint8Array>;
-  /** Whether GOAWAY is sent once the body is written. */
+  /** Whether GOAWAY is sent after the body. */
   readonly goaway?: boolean;
-  /** The trailers, or what becomes of the stream without any; `keep` leaves it open. */
+  /** The trailers, or how the stream ends without any; `keep` leaves it open. */
   readonly ending: OutgoingHttpHeaders | "end" | "reset" | "destroy" | "keep";
 }
 
-/** A call as it came. */
+/** A call that the server received. */
 export interface GrpcCall {
   readonly headers: IncomingHttpHeaders;
-  /** The body: frames of gRPC. */
+  /** The body, which consists of gRPC frames. */
   readonly body: Buffer;
   readonly session: Http2Session;
-  /** When the stream has closed. */
+  /** Fulfilled when the stream has closed. */
   readonly closed: Promise<unknown>;
 }
 
-/** An HTTP/2 server on 127.0.0.1 that says exactly what it is told to say. */
+/** An HTTP/2 server on 127.0.0.1 that gives the answers of a test. */
 export interface GrpcServer {
   readonly url: string;
-  /** The calls that came, oldest first. */
+  /** The received calls, oldest first. */
   readonly calls: GrpcCall[];
-  /** What each further call is answered with. */
+  /** The answer to each further call. */
   answer: GrpcAnswer | ((call: GrpcCall) => GrpcAnswer);
   close(): Promise<void>;
 }
 
-/** Start a server; with the options of TLS it speaks that. */
+/**
+ * Start a server.
+ *
+ * @param tls the options of TLS; without them the server speaks HTTP/2 in clear text
+ * @returns the server
+ */
 export async function startGrpcServer(tls?: TlsOptions): Promise<GrpcServer> {
   const sessions = new Set<Http2Session>();
   const options = { maxSendHeaderBlockLength: 4 * 1024 * 1024 };
@@ -53,7 +58,7 @@ export async function startGrpcServer(tls?: TlsOptions): Promise<GrpcServer> {
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
-    session.on("error", () => undefined); // Clients may go when they like.
+    session.on("error", () => undefined); // Clients may disconnect at any time.
   });
   server.on("stream", (stream, headers) => {
     stream.on("error", () => undefined);
@@ -114,7 +119,7 @@ async function give(
       return;
     }
     await new Promise((resolve) => stream.write(piece, resolve));
-    await turn(); // The other side is to see this piece on its own.
+    await turn(); // The client should receive this piece separately.
   }
   if (goaway === true) {
     stream.session?.goaway();
@@ -128,7 +133,13 @@ async function give(
   }
 }
 
-/** A frame of gRPC: a flag, the length, the message. */
+/**
+ * Make a gRPC frame.
+ *
+ * @param message the bytes of the message
+ * @param flag the first byte: 1 for a compressed message, 0 otherwise
+ * @returns the flag, the length as 4 bytes, and the message
+ */
 export function frame(message: Uint8Array, flag = 0): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flag, 0);
@@ -136,7 +147,12 @@ export function frame(message: Uint8Array, flag = 0): Buffer {
   return Buffer.concat([head, message]);
 }
 
-/** The trailers of a failure, with the details that `grpc-status-details-bin` carries. */
+/**
+ * Make the trailers of a failed call.
+ *
+ * @param status the code, the message and the details
+ * @returns the trailers, with the details in `grpc-status-details-bin`
+ */
 export function failureTrailers(
   status: MessageInitShape<typeof StatusSchema> & { code: number; message: string },
 ): OutgoingHttpHeaders {

@@ -1,9 +1,16 @@
 import { type Client, createClient } from "../../src/client.js";
 import type { ClientConfig } from "../../src/config/schema.js";
 
-/** Every way to reach a node. */
+/** The ways to reach a node. */
 export const ways = ["grpc", "grpc with JSON", "grpc-js", "rest", "auto"] as const;
 
+/**
+ * Make the configuration for a way to reach a node.
+ *
+ * @param way the way
+ * @param node the node's URLs
+ * @returns the configuration of a client
+ */
 export function configOf(way: (typeof ways)[number], node: { grpcUrl: string; restUrl: string }): ClientConfig {
   const grpc = { url: node.grpcUrl };
   const rest = { url: node.restUrl };
@@ -19,7 +26,12 @@ export function configOf(way: (typeof ways)[number], node: { grpcUrl: string; re
   }
 }
 
-/** A client for each of them. */
+/**
+ * Create a client for each way to reach a node.
+ *
+ * @param node the node's URLs
+ * @returns the clients, which the caller closes
+ */
 export function clientsOf(node: { grpcUrl: string; restUrl: string }): Record<(typeof ways)[number], Client> {
   const client = (way: (typeof ways)[number]) => createClient(configOf(way, node));
   return {
@@ -31,6 +43,12 @@ export function clientsOf(node: { grpcUrl: string; restUrl: string }): Record<(t
   };
 }
 
+/**
+ * Collect all values.
+ *
+ * @param values the values
+ * @returns the values as an array
+ */
 export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const value of values) {
@@ -39,7 +57,12 @@ export async function collect<T>(values: AsyncIterable<T>): Promise<T[]> {
   return all;
 }
 
-/** What a function or a promise fails with. */
+/**
+ * Get the error of a function that must fail.
+ *
+ * @param run the function, which throws or returns a promise that rejects
+ * @returns the error
+ */
 export async function failureOf(run: () => unknown): Promise<unknown> {
   try {
     await run();

@@ -8,16 +8,22 @@ import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
 import { knownTypes } from "../../src/json/any.js";
 
-/** A node of the test's own making, over gRPC and over a gateway. */
+/** A node whose methods the test implements, over gRPC and over an HTTP gateway. */
 export interface TestNode extends AsyncDisposable {
   readonly grpcUrl: string;
   readonly restUrl: string;
-  /** Connections that were made, to either port. */
+  /** The number of connections made to each port. */
   readonly connections: { grpc: number; rest: number };
   close(): Promise<void>;
 }
 
-/** Serve methods of the data service, and of the core service; what is left out is unimplemented. */
+/**
+ * Start a node. Methods that are left out answer `Unimplemented`.
+ *
+ * @param service methods of the data service
+ * @param core methods of the core service
+ * @returns the node
+ */
 export async function serveNode(
   service: Partial<ServiceImpl<typeof TradingDataService>>,
   core: Partial<ServiceImpl<typeof CoreService>> = {},
@@ -55,7 +61,13 @@ export async function serveNode(
   };
 }
 
-/** A TCP server that does with each connection what it is told to; `count` tells how many there were. */
+/**
+ * Start a TCP server.
+ *
+ * @param onConnection handles each connection
+ * @param host the address to listen on
+ * @returns the server; `count()` is the number of connections so far
+ */
 export async function serveTcp(
   onConnection: (socket: Socket) => void,
   host = "127.0.0.1",
@@ -82,7 +94,11 @@ export async function serveTcp(
   };
 }
 
-/** A URL on which nothing listens. */
+/**
+ * Find a URL on which nothing listens.
+ *
+ * @returns the URL
+ */
 export async function closedUrl(): Promise<string> {
   const server = createTcpServer();
   const url = await listen(server);

@@ -1,4 +1,4 @@
-// A service for tests of transports: no more than the ways in which a call can stream, over well-known types.
+// A service for tests of transports. It has one method for each way in which a call can stream, with well-known types.
 import { create, createFileRegistry, type DescMethod } from "@bufbuild/protobuf";
 import {
   BytesValueSchema,
@@ -39,11 +39,11 @@ function method<Kind extends DescMethod["methodKind"]>(name: string, kind: Kind)
   return { ...found, methodKind: kind };
 }
 
-/** One text, answered by one. */
+/** One text, answered by one text. */
 export const say = { ...method("Say", "unary"), input: StringValueSchema, output: StringValueSchema };
-/** One text, answered by pieces of bytes. */
+/** One text, answered by a stream of bytes. */
 export const send = { ...method("Send", "server_streaming"), input: StringValueSchema, output: BytesValueSchema };
-/** Texts, answered by one. */
+/** A stream of texts, answered by one text. */
 export const join = { ...method("Join", "client_streaming"), input: StringValueSchema, output: StringValueSchema };
-/** Texts, answered by texts. */
+/** A stream of texts, answered by a stream of texts. */
 export const talk = { ...method("Talk", "bidi_streaming"), input: StringValueSchema, output: StringValueSchema };

@@ -5,9 +5,12 @@ import fc from "fast-check";
 export type PlainMessage = { readonly [field: string]: unknown };
 
 /**
- * Random messages of a type, of its own fields and those of all messages in it. No field is at its default: not every
- * implementation keeps apart what is at its default and what is not there. Texts are of ASCII, for the same reason: the network's
- * own library cuts others short. Fields of bytes are left out.
+ * Generate random messages with fields at every level. The network's own library does not distinguish a field at its
+ * default from a field that is not set, and it truncates text outside ASCII. So no field is at its default, and texts
+ * are ASCII. Fields of bytes are left out.
+ *
+ * @param desc the message type
+ * @returns an arbitrary of plain objects
  */
 export function randomMessage(desc: DescMessage): fc.Arbitrary<PlainMessage> {
   const alone = desc.fields.filter(({ oneof, scalar }) => oneof === undefined && scalar !== ScalarType.BYTES);
@@ -23,7 +26,12 @@ export function randomMessage(desc: DescMessage): fc.Arbitrary<PlainMessage> {
   return fc.tuple(fields, ...choices).map((parts) => Object.assign({}, ...parts));
 }
 
-/** The message as Protobuf's JSON. */
+/**
+ * Convert a plain message to Protobuf's JSON.
+ *
+ * @param message the message
+ * @returns its JSON, in which 64-bit numbers are strings
+ */
 export function plainToJson(message: PlainMessage): JsonValue {
   return JSON.parse(
     JSON.stringify(message, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)),

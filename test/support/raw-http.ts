@@ -3,35 +3,40 @@ import { createServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
-/** A request as it came. */
+/** A request that the server received. */
 export interface RawRequest {
   /** The request line. */
   readonly line: string;
   readonly headers: Headers;
   readonly body: string;
-  /** When the socket that it came on has closed. */
+  /** Fulfilled when the request's socket has closed. */
   readonly closed: Promise<unknown>;
 }
 
-/** What a connection is answered with, byte by byte. */
+/** The answer on a connection, byte by byte. */
 export interface RawAnswer {
-  /** Each is written on its own, as long as they are taken. */
+  /** The bytes, each piece in a separate write, until the client disconnects. */
   readonly pieces: Iterable<string | Uint8Array>;
-  /** What becomes of the connection then; `keep` leaves it open. */
+  /** How the connection ends; `keep` leaves it open. */
   readonly ending: "end" | "reset" | "keep";
 }
 
-/** A server on 127.0.0.1 that says exactly what it is told to say. */
+/** A server on 127.0.0.1 that gives the answers of a test. */
 export interface RawHttpServer {
   readonly url: string;
-  /** The requests that came, oldest first. */
+  /** The received requests, oldest first. */
   readonly requests: RawRequest[];
-  /** What each further connection is answered with. */
+  /** The answer on each further connection. */
   answer: RawAnswer | ((request: RawRequest) => RawAnswer);
   close(): Promise<void>;
 }
 
-/** Start a server; with the options of TLS it speaks that. */
+/**
+ * Start a server.
+ *
+ * @param tls the options of TLS; without them the server speaks HTTP in clear text
+ * @returns the server
+ */
 export async function startRawHttp(tls?: TlsOptions): Promise<RawHttpServer> {
   const sockets = new Set<Socket>();
   const onConnection = (socket: Socket) => {
@@ -40,11 +45,11 @@ export async function startRawHttp(tls?: TlsOptions): Promise<RawHttpServer> {
       socket.once("close", () => resolve(sockets.delete(socket)));
     });
     socket.setNoDelay(true);
-    socket.on("error", () => undefined); // Clients may go when they like.
+    socket.on("error", () => undefined); // Clients may disconnect at any time.
     void serve(socket, closed);
   };
   const server = tls === undefined ? createServer(onConnection) : createTlsServer(tls, onConnection);
-  server.on("tlsClientError", () => undefined); // A client may find the certificate wanting.
+  server.on("tlsClientError", () => undefined); // A client may reject the certificate.
 
   async function serve(socket: Socket, closed: Promise<unknown>): Promise<void> {
     const request = await readRequest(socket, closed);
@@ -58,7 +63,7 @@ export async function startRawHttp(tls?: TlsOptions): Promise<RawHttpServer> {
         return;
       }
       await new Promise((resolve) => socket.write(piece, resolve));
-      await turn(); // The other side is to see this piece on its own.
+      await turn(); // The client should receive this piece separately.
     }
     if (ending === "end") {
       socket.end();
@@ -86,7 +91,7 @@ export async function startRawHttp(tls?: TlsOptions): Promise<RawHttpServer> {
   return raw;
 }
 
-/** Read a request, whose body is as long as its head says; `undefined` where none came. */
+/** Read a request with a body of the announced length. The result is `undefined` if the socket closes before that. */
 function readRequest(socket: Socket, closed: Promise<unknown>): Promise<RawRequest | undefined> {
   return new Promise((resolve) => {
     let text = "";
@@ -109,13 +114,26 @@ function readRequest(socket: Socket, closed: Promise<unknown>): Promise<RawReque
   });
 }
 
-/** The head of a response. */
+/**
+ * Write the head of a response.
+ *
+ * @param status the status code and the reason, such as `200 OK`
+ * @param headers the headers
+ * @returns the head, with the empty line that ends it
+ */
 export function head(status: string, headers: Readonly<Record<string, string>> = {}): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status}\r\n${lines.join("")}\r\n`;
 }
 
-/** A whole response, its length in the head, which closes the connection. */
+/**
+ * Make a whole response, with its length in the head.
+ *
+ * @param status the status code and the reason, such as `200 OK`
+ * @param body the body
+ * @param headers further headers
+ * @returns an answer that closes the connection
+ */
 export function whole(
   status: string,
   body: string | Uint8Array,
@@ -125,7 +143,12 @@ export function whole(
   return { pieces: [head(status, { ...headers, "content-length": length }), body], ending: "end" };
 }
 
-/** A chunk of a body in chunked transfer coding; the empty one ends it. */
+/**
+ * Make a chunk of a body in chunked transfer coding.
+ *
+ * @param body the content; an empty chunk ends the body
+ * @returns the chunk
+ */
 export function chunk(body: string | Uint8Array): Buffer {
   const bytes = Buffer.from(body);
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);

@@ -1,25 +1,31 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** A file of an archive that is written field by field; what is not given is right. */
+/** A file of an archive that is written field by field. Fields that are left out are correct. */
 export interface RawEntry {
   readonly name: string;
   readonly content: string | Uint8Array;
   readonly stored?: boolean;
-  /** How sizes and CRC are written behind the data, if they are. */
+  /** The form of the data descriptor behind the data; none if it is left out. */
   readonly descriptor?: { readonly signed: boolean; readonly wide: boolean };
-  /** Whether sizes stand in ZIP64's extra field. */
+  /** Whether sizes are in ZIP64's extra field. */
   readonly zip64?: boolean;
   readonly flags?: number;
   readonly method?: number;
-  /** What the header, the descriptor or the directory say instead of what is so. */
+  /** Wrong values for the header, the descriptor or the directory. */
   readonly crc?: number;
   readonly localName?: string;
   readonly listed?: Partial<{ crc: number; size: number; compressedSize: number; offset: number; name: string }>;
-  /** Whether the directory leaves the file out. */
+  /** Whether the central directory lacks the file. */
   readonly unlisted?: boolean;
 }
 
-/** An archive of such files. */
+/**
+ * Write an archive field by field.
+ *
+ * @param entries the files
+ * @param extras bytes `before` the first file and `between` the files, and the `comment` of the archive
+ * @returns the archive
+ */
 export function rawZip(entries: readonly RawEntry[], { before = "", comment = "", between = "" } = {}): Buffer {
   const pieces: Buffer[] = [Buffer.from(before)];
   const central: Buffer[] = [];

@@ -1,4 +1,4 @@
-// Servers over HTTP/2 without TLS, closed with everything that hangs on them.
+// Servers for tests. Closing a server also closes its sessions and sockets.
 import { readFileSync } from "node:fs";
 import {
   createSecureServer,
@@ -12,26 +12,44 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 
+/** A server on 127.0.0.1. */
 export interface TestServer {
   readonly url: string;
   readonly port: number;
-  /** The sessions that it has had. */
+  /** All HTTP/2 sessions that were opened. */
   readonly sessions: readonly ServerHttp2Session[];
   close(): Promise<void>;
 }
 
-/** A node of Connect's. */
+/**
+ * Start a server with Connect's own implementation.
+ *
+ * @param routes adds the services
+ * @param port the TCP port; 0 takes a free one
+ * @returns the server
+ */
 export function serveRoutes(routes: (router: ConnectRouter) => void, port = 0): Promise<TestServer> {
   return listen(createServer(connectNodeAdapter({ routes })), port);
 }
 
-/** A node of Connect's behind TLS; the certificate `test/support/tls/cert.pem` is for `node.example`. */
+/**
+ * Start a server with Connect's own implementation behind TLS. Its certificate, `test/support/tls/cert.pem`, is for
+ * `node.example`.
+ *
+ * @param routes adds the services
+ * @returns the server
+ */
 export function serveRoutesOverTls(routes: (router: ConnectRouter) => void): Promise<TestServer> {
   const [key, cert] = ["key.pem", "cert.pem"].map((name) => readFileSync(new URL(`tls/${name}`, import.meta.url)));
   return listen(createSecureServer({ key, cert }, connectNodeAdapter({ routes })));
 }
 
-/** A server that does with each stream whatever the test wants; `cut` ends its connections without a word. */
+/**
+ * Start an HTTP/2 server that leaves each stream to the test.
+ *
+ * @param answer handles a stream; `cut` destroys all sockets of the server
+ * @returns the server
+ */
 export function serveStreams(answer: (stream: ServerHttp2Stream, cut: () => void) => void): Promise<TestServer> {
   const server = createServer();
   const sockets: Socket[] = [];
@@ -47,7 +65,12 @@ export function serveStreams(answer: (stream: ServerHttp2Stream, cut: () => void
   return listen(server);
 }
 
-/** A server that is not even HTTP/2. */
+/**
+ * Start a TCP server that leaves each socket to the test.
+ *
+ * @param answer handles a socket
+ * @returns the server
+ */
 export function serveSockets(answer: (socket: Socket) => void): Promise<TestServer> {
   const server = createTcpServer((socket) => {
     socket.on("error", () => undefined);
@@ -56,7 +79,11 @@ export function serveSockets(answer: (socket: Socket) => void): Promise<TestServ
   return listen(server);
 }
 
-/** A port of this machine where nobody listens. */
+/**
+ * Find a TCP port of 127.0.0.1 on which nothing listens.
+ *
+ * @returns the port
+ */
 export async function deadPort(): Promise<number> {
   const server = await serveSockets(() => undefined);
   await server.close();
@@ -87,7 +114,13 @@ async function listen(server: Http2Server | Http2SecureServer | Server, wanted =
   };
 }
 
-/** A gRPC message as it is on the wire. */
+/**
+ * Make a gRPC frame.
+ *
+ * @param message the bytes of the message
+ * @param flags the first byte: 1 for a compressed message, 0 otherwise
+ * @returns the flags, the length as 4 bytes, and the message
+ */
 export function envelope(message: Uint8Array, flags = 0): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flags, 0);

@@ -1,4 +1,4 @@
-// Definitions of more shapes than the network's own have, made without a compiler.
+// Definitions with kinds of fields that the network's own definitions lack, made without a compiler.
 import {
   create,
   createFileRegistry,
@@ -122,7 +122,12 @@ const dependencies = new Map(
   ]),
 );
 
-/** The method `shapes.Shapes/Call`, of `shapes.Shape` to `shapes.Shape`, with an HTTP rule or without one. */
+/**
+ * Make the method `shapes.Shapes/Call`, from `shapes.Shape` to `shapes.Shape`.
+ *
+ * @param rule the HTTP rule as Protobuf's JSON; without it the method has none
+ * @returns the method's descriptor
+ */
 export function shapeMethod(rule?: JsonValue): DescMethodUnary {
   const file = fromJson(FileDescriptorProtoSchema, definitions);
   const method = create(MethodDescriptorProtoSchema, {

@@ -13,16 +13,22 @@ import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import type { BlockTask } from "../../src/transaction/transaction.js";
 
-/** A seed that nothing else is likely to hold. */
+/** A seed that does not occur anywhere else, as 64 hex digits. */
 export const seed = "5eed0fa11ce5b0b57ead1e55ca11ab1e5eed0fa11ce5b0b57ead1e55ca11ab1e";
 
-/** Whoever has that seed. */
+/** The signer with that seed. */
 export const sender = signerFromSeed(seed);
 
-/** A market of the tests. */
+/** The identifier of a market. */
 export const market = "a5".repeat(32);
 
-/** A stop order that nothing is wrong with. */
+/**
+ * Make a valid command that submits a stop order.
+ *
+ * @param price the trigger price
+ * @param marketId the market, 64 hex digits
+ * @returns the command
+ */
 export function stopOrder(price = "123456", marketId = market): CommandInit {
   return {
     case: "stopOrdersSubmission",
@@ -42,16 +48,21 @@ export function stopOrder(price = "123456", marketId = market): CommandInit {
   };
 }
 
-/** What a crafted transaction is made of. Nothing of it is checked: all of it can be wrong. */
+/** The parts of a crafted transaction. They are not checked, so any of them can be wrong. */
 export interface Craft {
   readonly block: BlockTask;
   readonly inputData?: MessageInitShape<typeof InputDataSchema>;
-  /** What stands before the input data as it is signed, and as it is submitted. */
+  /** The prefix of the input data as it is signed, and as it is submitted; that of the chain by default. */
   readonly signedPrefix?: Uint8Array;
   readonly submittedPrefix?: Uint8Array;
 }
 
-/** Make a transaction whatever is wrong with it, step by step and with none of the checks. */
+/**
+ * Make a transaction without any checks.
+ *
+ * @param parts the block that the transaction is tied to, the input data, and the prefixes
+ * @returns the transaction, with a valid signature of its own message and a valid proof of work
+ */
 export async function craft({ block, inputData, signedPrefix, submittedPrefix }: Craft): Promise<Transaction> {
   const prefix = chainIdPrefixOf(block.chainId);
   const nonce = BigInt(`0x${randomHex(8)}`) | 1n;

@@ -1,6 +1,15 @@
-// The package has no types of its own. This is what the tests use of it.
+// The package has no types. These are for the functions that the tests use.
 declare module "@vegaprotocol/crypto/pow" {
-  /** Finds the first nonce from `startNonce` on, one thread, difficulty 1 to 50; `nonce` is undefined if there is none. */
+  /**
+   * Find the first nonce of a proof of work in one thread.
+   *
+   * @param difficulty the number of zero bits, 1 to 50
+   * @param blockHash 64 hex digits
+   * @param tid 64 hex digits
+   * @param startNonce the first nonce to try
+   * @param endNonce the end of the nonces to try
+   * @returns the nonce, or `undefined` if there is none
+   */
   export function solve(
     difficulty: number,
     blockHash: string,
@@ -9,6 +18,15 @@ declare module "@vegaprotocol/crypto/pow" {
     endNonce?: bigint,
   ): Promise<{ nonce: bigint | undefined; tid: string; hashFunction: string }>;
 
+  /**
+   * Check a proof of work.
+   *
+   * @param difficulty the number of zero bits
+   * @param blockHash 64 hex digits
+   * @param tid 64 hex digits
+   * @param nonce the nonce
+   * @returns whether the hash starts with that many zero bits
+   */
   export function verify(difficulty: number, blockHash: string, tid: string, nonce: bigint): Promise<boolean>;
 }
 

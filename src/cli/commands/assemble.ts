@@ -15,7 +15,12 @@ interface AssembleCommandOptions {
   readonly json?: boolean;
 }
 
-/** Add the command `assemble`: the archive out of a captured stream of chunks (specification, 2.7). */
+/**
+ * Add the command `assemble`, which makes an archive from a captured stream of chunks (specification, 2.7).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addAssemble(program: Command, context: CommandContext): void {
   program
     .command("assemble")

@@ -5,7 +5,12 @@ import { configKeys } from "../../config/schema.js";
 import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
 import { type CommandContext, json, printable, table } from "../output.js";
 
-/** Add the command `config`: what applies, and where it comes from. */
+/**
+ * Add the command `config`, which prints the effective configuration and the source of each value.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command
+ */
 export function addConfig(program: Command, { out }: CommandContext): void {
   const command = program
     .command("config")
@@ -25,7 +30,7 @@ export function addConfig(program: Command, { out }: CommandContext): void {
   });
 }
 
-/** Each key that has a value, without the values of headers. */
+/** The keys that have a value. The values of headers are masked, because they may be secret. */
 function effective({ config, sources }: LoadedConfig): { key: string; value: unknown; source: string }[] {
   return configKeys.flatMap(({ name, path, kind }) => {
     const value = valueAt(config, path);

@@ -9,10 +9,15 @@ import { ProtocolError } from "../../errors/index.js";
 import type { SavedExport } from "../../history/network-history-export.js";
 import { type CommandContext, size } from "../output.js";
 
-/** What the demonstration exports: the last two segments before a change of the database schema, and all after it. */
+/** The range that the demonstration exports. It crosses a change of the database schema. */
 const REQUEST = { table: "trades", fromBlock: 2001, toBlock: 5000 } as const;
 
-/** Add the command `demo`: the same export over gRPC and over REST, from a local node. */
+/**
+ * Add the command `demo`, which exports the same range from a local node over gRPC and over REST.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addDemo(program: Command, { out, signal }: CommandContext): void {
   program
     .command("demo")
@@ -55,7 +60,7 @@ function columnsOf(csv: string): string[] {
   return csv.slice(0, csv.indexOf("\n")).split(",");
 }
 
-/** The rows of a CSV file: line ends outside quotes, but for the header's. */
+/** Count the rows of a CSV file: the line feeds outside quotes, except that of the header. */
 function rowsOf(csv: string): number {
   return csv.replace(/"[^"]*"/g, "").split("\n").length - 2;
 }

@@ -18,7 +18,12 @@ interface DevnodeCommandOptions {
   readonly json?: boolean;
 }
 
-/** Add the command `devnode`: a local node to try things out on. */
+/**
+ * Add the command `devnode`, which runs a local node.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addDevnode(program: Command, { out, err, signal }: CommandContext): void {
   program
     .command("devnode")

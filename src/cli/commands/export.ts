@@ -27,7 +27,12 @@ interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly json?: boolean;
 }
 
-/** Add the command `export` (specification, 4.1). */
+/**
+ * Add the command `export` (specification, 4.1).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addExport(program: Command, context: CommandContext): void {
   const command = program
     .command("export")
@@ -93,7 +98,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   }
 }
 
-/** What is asked for of the output must go together. */
+/** Check that the options of the output fit together. */
 function checkFormat({ format, out, force, json: asJson, ...rows }: ExportCommandOptions): void {
   if (format === "zip") {
     const given = (["columns", "limit", "null"] as const).find((name) => rows[name] !== undefined);
@@ -132,7 +137,10 @@ async function runTarget(
   }
 }
 
-/** The error of a range that the node refused, with the nearest that it has: only then is the node asked for its segments. */
+/**
+ * Explain the refusal of a range by the nearest range that the node can export. Only in that case is the node asked for
+ * its segments.
+ */
 async function explained(reason: unknown, client: Client, range: BlockRange, signal: AbortSignal): Promise<unknown> {
   if (!(reason instanceof NodeError) || !RANGE_REFUSED.has(reason.code)) {
     return reason;
@@ -142,10 +150,10 @@ async function explained(reason: unknown, client: Client, range: BlockRange, sig
   return check.valid || segments.length === 0 ? reason : rangeError(check, segments, range, reason);
 }
 
-/** How nodes refuse a range: deployed ones with the first, older ones with the second. */
+/** The codes with which nodes refuse a range: older nodes answer `Internal`. */
 const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);
 
-/** A block height of the command line. */
+/** Parse a block height of the command line. */
 function height(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) {
     throw new RequestError(`${JSON.stringify(text)} is no block`, { advice: "Give a whole number from 1." });

@@ -6,21 +6,21 @@ import { TradewireError } from "../../errors/index.js";
 import { STANDARD, standardInput } from "../input.js";
 import { type CommandContext, json, printable, Reported, size, table } from "../output.js";
 
-/** How many different values of a column are shown, and how long. */
+/** How many different values of a column are shown, and how many characters of each. */
 const SAMPLES = 3;
 const SAMPLE_LENGTH = 40;
 
-/** What is found in one column of one file. */
+/** The findings about a column of a file. */
 interface ColumnReport {
   readonly name: string;
   nulls: number;
-  /** Empty texts, which are no NULLs. */
+  /** Empty texts, which are different from NULL. */
   empty: number;
   /** The first different values, cut to a readable length. */
   readonly samples: string[];
 }
 
-/** What is told of a file beside its content. */
+/** The properties of a file that are reported beside its content. */
 type FileFacts = {
   readonly [Fact in
     | "chainId"
@@ -33,14 +33,19 @@ type FileFacts = {
     | "crc32"]: ArchiveFile[Fact] | undefined;
 };
 
-/** What is found in one file. */
+/** The findings about a file. */
 interface FileReport extends FileFacts {
   readonly name: string;
   readonly rows: number;
   readonly columns: readonly ColumnReport[];
 }
 
-/** Add the command `inspect`: what an archive holds, and whether it is sound. */
+/**
+ * Add the command `inspect`, which shows the content of an archive and whether it is sound.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addInspect(program: Command, context: CommandContext): void {
   program
     .command("inspect")
@@ -61,7 +66,7 @@ async function runInspect(path: string, asJson: boolean, context: CommandContext
       await inspectFile(file, files);
     }
   } catch (reason) {
-    // What was found before the mistake is worth telling; a file that cannot be read at all has nothing to tell.
+    // A broken archive is reported up to the mistake, unless not even its first file could be read.
     if (!(reason instanceof TradewireError) || files.length === 0 || context.signal.aborted) {
       throw reason;
     }
@@ -86,7 +91,7 @@ async function runInspect(path: string, asJson: boolean, context: CommandContext
   }
 }
 
-/** Read a file to its end, and add what is found to the reports as it is found. */
+/** Read a file to its end, and add its report, even if an error occurs. */
 async function inspectFile(file: ArchiveFile, reports: FileReport[]): Promise<void> {
   const columns = file.columns.map((name): ColumnReport => ({ name, nulls: 0, empty: 0, samples: [] }));
   let rows = 0;
@@ -98,7 +103,7 @@ async function inspectFile(file: ArchiveFile, reports: FileReport[]): Promise<vo
       }
     }
   } finally {
-    // From a stream the sizes are known only at the file's end.
+    // In a stream the sizes are known only after the file's end.
     const { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 } = file;
     const facts = { name, chainId, table, schemaVersion, fromBlock, toBlock, compressedSize, size, crc32 };
     reports.push({ ...facts, rows, columns });

@@ -6,7 +6,12 @@ interface KeysOptions {
   readonly json?: boolean;
 }
 
-/** Add the commands `keys new` and `keys show`: key files to sign with. They print public keys alone. */
+/**
+ * Add the commands `keys new` and `keys show` for key files. They print only public keys, as 64 hex digits.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command
+ */
 export function addKeys(program: Command, { out, err }: CommandContext): void {
   const print = (publicKey: string, options: KeysOptions) =>
     out.write(options.json === true ? json({ publicKey }) : `${publicKey}\n`);

@@ -9,7 +9,12 @@ interface MergeCommandOptions {
   readonly json?: boolean;
 }
 
-/** Add the command `merge`: one archive of several whose ranges follow one another. */
+/**
+ * Add the command `merge`, which joins archives whose ranges follow one another.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addMerge(program: Command, context: CommandContext): void {
   program
     .command("merge")

@@ -12,7 +12,12 @@ const networkParameters: Listed<typeof NetworkParameterSchema> = {
   cells: ({ key, value }) => [key, value],
 };
 
-/** Add the command `params` (specification, 4.3). */
+/**
+ * Add the command `params` (specification, 4.3).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addParams(program: Command, context: CommandContext): void {
   const command = program
     .command("params")
@@ -37,7 +42,7 @@ async function* matching(
     return;
   }
   const pattern = key === undefined ? /^/ : patternOf(key);
-  // Oldest first is by key, ascending.
+  // The node orders parameters by key: oldest first means ascending.
   for await (const { node } of client.networkParameters({ newestFirst: false, signal })) {
     if (pattern.test(node.key)) {
       yield node;

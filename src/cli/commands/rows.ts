@@ -10,7 +10,12 @@ interface RowsCommandOptions extends PrintRowsOptions {
   readonly format: RowFormatName;
 }
 
-/** Add the command `rows`: the rows of an archive, in order. */
+/**
+ * Add the command `rows`, which prints the rows of an archive in order.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addRows(program: Command, context: CommandContext): void {
   const command = program
     .command("rows")

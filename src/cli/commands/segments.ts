@@ -11,7 +11,12 @@ import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type CommandContext, json, printable, table } from "../output.js";
 
-/** Add the command `segments`: the boundaries between which history can be exported (specification, 4.1). */
+/**
+ * Add the command `segments`, which lists the boundaries of ranges that can be exported (specification, 4.1).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addSegments(program: Command, context: CommandContext): void {
   const command = program
     .command("segments")
@@ -65,7 +70,7 @@ export function addSegments(program: Command, context: CommandContext): void {
   });
 }
 
-/** A span with the number of its segments in their place. */
+/** Replace the segments of a span by their number. */
 function counted<S extends SegmentHeights, Span extends SegmentSpan<S>>({ segments, ...span }: Span) {
   return { ...span, segments: segments.length };
 }

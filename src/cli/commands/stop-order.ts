@@ -8,7 +8,12 @@ import { leaves, pathText, shortName, textAt } from "../listing.js";
 import { type CommandContext, json, printable, table } from "../output.js";
 import { isoTime } from "../time.js";
 
-/** Add the command `stop-order`: one stop order, with every field that is set. */
+/**
+ * Add the command `stop-order`, which shows every field of a stop order that is set (specification, 2.4).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addStopOrder(program: Command, { out, signal }: CommandContext): void {
   const command = program
     .command("stop-order")
@@ -25,7 +30,7 @@ export function addStopOrder(program: Command, { out, signal }: CommandContext):
       out.write(json(order));
       return;
     }
-    // The stop order itself first, then the order that it holds back.
+    // The fields of the stop order come first, then those of the order that it submits when it triggers.
     const paths = leaves(StopOrderEventSchema).toSorted(([a], [b]) => (b?.number ?? 0) - (a?.number ?? 0));
     const rows = paths.flatMap((path) => {
       const text = textAt(order, path);
@@ -35,7 +40,7 @@ export function addStopOrder(program: Command, { out, signal }: CommandContext):
   });
 }
 
-/** Enum values go without their prefix. Fields whose names end in `At` are times, where 0 is none. */
+/** Shorten enum values by their prefix, and format the fields whose names end in `At` as times unless they are 0. */
 function readable(field: DescField | undefined, text: string): string {
   if (field?.enum !== undefined) {
     return shortName(field.enum, text);

@@ -29,7 +29,12 @@ interface StopOrdersOptions extends ClientOptions, ListingOptions {
   readonly wide?: boolean;
 }
 
-/** Add the command `stop-orders` (specification, 4.4). */
+/**
+ * Add the command `stop-orders` (specification, 4.4).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addStopOrders(program: Command, context: CommandContext): void {
   const command = program
     .command("stop-orders")

@@ -24,7 +24,12 @@ interface SubmitOptions extends SignOptions {
   readonly json?: boolean;
 }
 
-/** Add the command `submit` (specification, 4.2). */
+/**
+ * Add the command `submit` (specification, 4.2).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addSubmit(program: Command, context: CommandContext): void {
   const command = program
     .command("submit")
@@ -42,7 +47,12 @@ export function addSubmit(program: Command, context: CommandContext): void {
   command.action((file: string, options: SubmitOptions) => runSubmit(file, options, context));
 }
 
-/** Add the command `sign`: the request's body of 4.2, without sending it. */
+/**
+ * Add the command `sign`, which prints the request's body without sending it (specification, 4.2).
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addSign(program: Command, context: CommandContext): void {
   const command = program
     .command("sign")
@@ -105,7 +115,7 @@ async function runSubmit(file: string, options: SubmitOptions, context: CommandC
   }
 }
 
-/** The request for an input: signed already, or signed now. */
+/** Get the request of an input, which is signed now unless it was signed before. */
 async function signedRequest(
   client: Client,
   input: TransactionInput,
@@ -115,7 +125,7 @@ async function signedRequest(
   if (input.command === undefined) {
     return input.request;
   }
-  readCommand(input.command); // A wrong command needs no key to be refused.
+  readCommand(input.command); // A wrong command is refused even without a key.
   const signer = await commandSigner(options);
   const { chainIdPrefix, txVersion: version, type } = options;
   const tx = await client.signCommand(input.command, { signer, signal, chainIdPrefix, version });

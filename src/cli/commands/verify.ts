@@ -14,7 +14,12 @@ interface VerifyOptions extends ClientOptions {
   readonly json?: boolean;
 }
 
-/** Add the command `verify`: check a signed request as a node does, against the node's recent blocks. */
+/**
+ * Add the command `verify`, which checks a signed request as a node does, against the node's recent blocks.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
 export function addVerify(program: Command, context: CommandContext): void {
   const command = program
     .command("verify")

@@ -17,9 +17,9 @@ import { encodeHex } from "../../transaction/hex.js";
 /** A command in a block. */
 export interface ExecutedCommand {
   readonly command: InputData["command"];
-  /** The sender's public key. */
+  /** The sender's public key, 64 hex digits. */
   readonly partyId: string;
-  /** The transaction's signature: identifiers of what the command makes follow from it. */
+  /** The transaction's signature, 64 bytes. The identifiers of new stop orders are derived from it. */
   readonly signature: Uint8Array;
   /** The block's time, in Unix nanoseconds. */
   readonly timestamp: bigint;
@@ -27,7 +27,13 @@ export interface ExecutedCommand {
 
 type Sql = Pick<SqlTransaction, "query">;
 
-/** Carry out what a command does to stop orders, all of it or nothing: submissions and cancellations, in batches too. */
+/**
+ * Apply the submissions and cancellations of stop orders in a command, also those in a batch. They are applied all
+ * together or not at all.
+ *
+ * @param pg the database with the table of stop orders
+ * @param executed the command, its sender and signature, and the block's time in Unix nanoseconds
+ */
 export async function applyStopOrders(pg: PGlite, executed: ExecutedCommand): Promise<void> {
   const { command } = executed;
   const ids = identifiers(executed.signature);
@@ -51,7 +57,7 @@ export async function applyStopOrders(pg: PGlite, executed: ExecutedCommand): Pr
   });
 }
 
-/** Identifiers as the network makes them: the hash of the signature, the hash of that, and so on. */
+/** Identifiers as the network makes them: the hash of the signature, then the hash of that hash, and so on. */
 function* identifiers(signature: Uint8Array): Generator<string, never> {
   let hash = sha3_256(signature);
   for (;;) {
@@ -80,7 +86,7 @@ async function submit(
   }
 }
 
-/** Why stop orders that were submitted together are rejected, if they are. */
+/** The reason to reject stop orders that were submitted together, if there is one. */
 function rejectionReason(setups: readonly StopOrderSetup[], now: bigint): StopOrder_RejectionReason | undefined {
   if (setups.some(({ expiresAt }) => expiresAt !== undefined && expiresAt <= now)) {
     return StopOrder_RejectionReason.EXPIRY_IN_THE_PAST;
@@ -94,7 +100,7 @@ function rejectionReason(setups: readonly StopOrderSetup[], now: bigint): StopOr
     : undefined;
 }
 
-/** Whether a party would hold more live stop orders on the market than the network lets it. */
+/** Whether a party would exceed the network's limit of live stop orders on a market. */
 async function hasTooMany(sql: Sql, partyId: string, setups: readonly StopOrderSetup[]): Promise<boolean> {
   const { rows } = await sql.query<{ readonly too_many: boolean }>(
     `SELECT count(*) + $3::int > (
@@ -113,7 +119,7 @@ interface StopOrderFacts extends ExecutedCommand {
   readonly reason: StopOrder_RejectionReason | undefined;
 }
 
-/** The row of a stop order, by column; what is left out is NULL. */
+/** The row of a stop order, by column. Columns that are `undefined` stay NULL. */
 function stopOrderRow({ orderSubmission: order, ...setup }: StopOrderSetup, facts: StopOrderFacts) {
   const { trigger } = setup;
   return {
@@ -138,7 +144,7 @@ function stopOrderRow({ orderSubmission: order, ...setup }: StopOrderSetup, fact
     time_in_force: order?.timeInForce ?? 0,
     order_expires_at: order?.expiresAt ?? 0n,
     type: order?.type ?? 0,
-    reference: order?.reference.replaceAll("\0", "") ?? "", // PostgreSQL's text cannot hold it.
+    reference: order?.reference.replaceAll("\0", "") ?? "", // PostgreSQL's text cannot hold NUL.
     pegged_reference: order?.peggedOrder?.reference,
     pegged_offset: order?.peggedOrder?.offset ?? "",
     post_only: order?.postOnly ?? false,

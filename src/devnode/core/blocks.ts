@@ -1,23 +1,24 @@
 import { createHash } from "node:crypto";
 import type { PGlite } from "@electric-sql/pglite";
 
-/** The network's rules for proofs of work, out of its parameters. */
+/** The network's rules for proofs of work, from its parameters. */
 export interface SpamRules {
   readonly hashFunction: string;
-  /** Zero bits that a hash has to start with at least. */
+  /** The number of zero bits that a hash must start with, at least. */
   readonly difficulty: number;
-  /** How many transactions of a key a block serves at that difficulty. */
+  /** The number of transactions of one key that a block serves at that difficulty. */
   readonly transactionsPerBlock: number;
-  /** Whether it serves more, each further batch for one more zero bit. */
+  /** Whether a block serves further batches of transactions, each batch for one more zero bit. */
   readonly increasing: boolean;
-  /** How many blocks back a block may lie that a transaction is tied to. */
+  /** The number of blocks before the last one that transactions may be tied to. */
   readonly pastBlocks: number;
 }
 
-/** What a key has tied to a block. */
+/** The transactions of one key that are tied to a block. */
 export interface Usage {
+  /** The number of transactions. */
   seen: number;
-  /** The zero bits of its proofs of work together. */
+  /** The sum of the zero bits of their proofs of work. */
   zeroBits: number;
 }
 
@@ -26,25 +27,32 @@ export interface Block {
   readonly height: bigint;
   /** 64 hex digits. */
   readonly hash: string;
+  /** The usage of each key, by public key in hex. */
   readonly usage: Map<string, Usage>;
-  /** The transaction identifiers and the nonces that transactions tied to it have used up. */
+  /** The names of the transaction identifiers and nonces that transactions tied to this block have used. */
   readonly used: Set<string>;
 }
 
 /** The last blocks of a chain. */
 export interface Blocks {
   last(): Block;
-  /** The block of a height; `undefined` where it is too old, or not made yet. */
+  /** The block at a height, or `undefined` if it is too old or not made yet. */
   at(height: bigint): Block | undefined;
-  /** All that transactions may be tied to, oldest first. */
+  /** All blocks that transactions may be tied to, oldest first. */
   recent(): readonly Block[];
-  /** Whether a transaction identifier or a nonce was used up. */
+  /** Whether a transaction identifier or a nonce was used. */
   isUsed(name: string): boolean;
-  /** Make the next one. */
+  /** Make the next block. */
   add(): Block;
 }
 
-/** Keep the last blocks of a chain, of which `height` is the last one made. */
+/**
+ * Create the last blocks of a chain.
+ *
+ * @param height the height of the last block that was made
+ * @param pastBlocks the number of earlier blocks to keep
+ * @returns the blocks, to which more can be added
+ */
 export function createBlocks(height: bigint, pastBlocks: number): Blocks {
   const recent: Block[] = [];
   const add = (next: bigint) => {
@@ -71,12 +79,17 @@ export function createBlocks(height: bigint, pastBlocks: number): Blocks {
   };
 }
 
-/** The hash of a block, the same that the history of blocks has. */
+/** The hash of a block, as the history of blocks has it. */
 function blockHash(height: bigint): string {
   return createHash("sha256").update(`block:${height}`).digest("hex");
 }
 
-/** Read the rules out of the network's parameters. */
+/**
+ * Read the rules for proofs of work from the network's parameters.
+ *
+ * @param pg the database with the table of network parameters
+ * @returns the rules
+ */
 export async function readSpamRules(pg: PGlite): Promise<SpamRules> {
   const { rows } = await pg.query<{ readonly key: string; readonly value: string }>(
     "SELECT key, value FROM network_parameter WHERE key LIKE 'spam.pow.%'",
@@ -93,9 +106,12 @@ export async function readSpamRules(pg: PGlite): Promise<SpamRules> {
 }
 
 /**
- * The zero bits that a key's next proof of work needs on a block: as many as all its proofs together lack.
+ * Compute the zero bits that a key's next proof of work on a block needs. Surplus zero bits of earlier proofs count
+ * towards it.
  *
- * @returns `undefined` where the block serves no more of the key's transactions
+ * @param rules the network's rules for proofs of work
+ * @param usage the key's transactions that are tied to the block
+ * @returns the number of zero bits, or `undefined` if the block serves no more of the key's transactions
  */
 export function expectedDifficulty(rules: SpamRules, { seen, zeroBits }: Usage): number | undefined {
   if (!rules.increasing && seen >= rules.transactionsPerBlock) {

@@ -10,50 +10,55 @@ import { inputDataProblems, openTransaction, proofProblem } from "../../transact
 import type { ExecutedCommand } from "./apply-stop-orders.js";
 import { type Block, type Blocks, createBlocks, expectedDifficulty, type SpamRules } from "./blocks.js";
 
-/** Categories of failure, as deployed nodes number them. */
+/** Codes of failed submissions (specification, 2.6), as deployed nodes number them. */
 export const FAILURE = { validation: 51, decoding: 60, unknownCommand: 80, spam: 89 } as const;
 
-/** Why a transaction is refused. */
+/** The reason why a transaction is refused. */
 export interface Refusal {
   readonly code: number;
   readonly problems: readonly Problem[];
 }
 
-/** What a chain is made with. */
+/** Options of {@link createLocalChain}. */
 export interface LocalChainOptions {
   readonly chainId: string;
   readonly chainIdPrefix: ChainIdPrefix;
-  /** Height of the last block there is. */
+  /** Height of the last block that was made. */
   readonly height: bigint;
   readonly rules: SpamRules;
-  /** Carries out a command of a block. */
+  /** Carries out a command in a block. A command that rejects is skipped. */
   readonly execute: (command: ExecutedCommand) => Promise<void>;
 }
 
-/** A chain of one node: it checks transactions, keeps them in its mempool, and puts them into blocks. */
+/** A chain of one node. It checks transactions, keeps them in its mempool, and puts them into blocks. */
 export interface LocalChain {
   readonly blocks: Blocks;
-  /** Why a transaction would be refused; `undefined` where it would not. */
+  /** Check a transaction. The result is `undefined` if it would be accepted. */
   check(tx: Transaction): Refusal | undefined;
-  /** Check a transaction, and put it into the mempool where it is not refused. */
+  /** Check a transaction, and put it into the mempool unless it is refused. */
   submit(tx: Transaction): Refusal | undefined;
-  /** Make a block of the mempool, and carry its commands out. */
+  /** Make a block from the mempool, and carry out its commands. */
   makeBlock(): Promise<Block>;
-  /** The next block: fulfilled when it is made. */
+  /** Wait for the next block. */
   nextBlock(): Promise<Block>;
 }
 
-/** A transaction that was found good. */
+/** A transaction that passed all checks. */
 interface Accepted {
   readonly inputData: InputData;
   readonly publicKey: string;
   readonly block: Block;
   readonly zeroBits: number;
-  /** The names of what it uses up. */
+  /** The names of the transaction identifier and the nonce that it uses. */
   readonly uses: readonly string[];
 }
 
-/** Make a chain that goes on from a height. */
+/**
+ * Create a chain that continues from a height.
+ *
+ * @param options the chain, its last height, the rules for proofs of work, and the function that carries out commands
+ * @returns the chain; it makes blocks only when `makeBlock()` is called
+ */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { rules } = options;
   const blocks = createBlocks(options.height, rules.pastBlocks);
@@ -103,7 +108,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
     return { inputData, publicKey, block, zeroBits: zeroBits(tx, hash, difficulty), uses };
   }
 
-  /** The zero bits of a proof of work, which are `difficulty` at least. */
+  /** The zero bits of a proof of work that has at least `difficulty` of them. */
   function zeroBits({ pow }: Transaction, blockHash: string, difficulty: number): number {
     const { tid = "", nonce = 0n } = pow ?? {};
     let bits = difficulty;
@@ -131,7 +136,8 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
     const block = blocks.add();
     const timestamp = BigInt(Date.now()) * 1_000_000n;
     for (const command of commands) {
-      await options.execute({ ...command, timestamp }).catch(() => undefined); // One that cannot be carried out fails alone.
+      // A command that cannot be carried out does not stop the others.
+      await options.execute({ ...command, timestamp }).catch(() => undefined);
     }
     for (const resolve of waiters) {
       resolve(block);
@@ -161,7 +167,13 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
   };
 }
 
-/** The hash that names a transaction in the event stream: of its bytes, as the consensus layer has it. */
+/**
+ * Compute the hash that identifies a transaction in the event stream (specification, 2.6). Like the consensus layer, it
+ * hashes the transaction's bytes.
+ *
+ * @param tx the signed transaction
+ * @returns 64 hex digits in upper case
+ */
 export function transactionHash(tx: Transaction): string {
   return createHash("sha256").update(toBinary(TransactionSchema, tx)).digest("hex").toUpperCase();
 }

@@ -4,7 +4,14 @@ import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.j
 import { expectedDifficulty, type SpamRules } from "./blocks.js";
 import { type LocalChain, type Refusal, transactionHash } from "./chain.js";
 
-/** Transactions, and what is needed to make them (specification, 4.2). */
+/**
+ * Implement the methods that check and submit transactions and describe the last blocks (specification, 4.2).
+ *
+ * @param chain the chain that takes the transactions
+ * @param chainId identifier of the chain
+ * @param rules the network's rules for proofs of work
+ * @returns the methods of the core service
+ */
 export function coreService(chain: LocalChain, chainId: string, rules: SpamRules): ServiceImpl<typeof CoreService> {
   return {
     async submitTransaction({ tx, type }) {
@@ -13,7 +20,7 @@ export function coreService(chain: LocalChain, chainId: string, rules: SpamRules
       switch (type) {
         case SubmitTransactionRequest_Type.UNSPECIFIED:
         case SubmitTransactionRequest_Type.ASYNC:
-          chain.submit(transaction); // Whether it is refused, the sender does not ask.
+          chain.submit(transaction); // An asynchronous submission does not report a refusal.
           return { success: true, txHash };
         case SubmitTransactionRequest_Type.SYNC:
           return { txHash, ...outcome(chain.submit(transaction)) };
@@ -77,7 +84,9 @@ function required(tx: Transaction | undefined): Transaction {
   return tx;
 }
 
-/** A refusal as a result has it: `data` is JSON, each field by its path and what is wrong with it. */
+/**
+ * A refusal as a submission result (specification, 2.6). `data` is a JSON object: problems by the path of the field.
+ */
 function outcome(refusal: Refusal | undefined): { success: boolean; code: number; data: string; log: string } {
   if (refusal === undefined) {
     return { success: true, code: 0, data: "", log: "" };

@@ -3,30 +3,30 @@ import type { PGlite } from "@electric-sql/pglite";
 import type { PageInfoSchema, Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { invalid } from "../invalid.js";
 
-/** Records on a page where the request does not say how many, and at most. */
+/** The default and the maximum number of records on a page. */
 const DEFAULT_SIZE = 1000;
 const MAX_SIZE = 5000;
 
-/** A column that a listing is ordered by. All of them together tell rows apart. */
+/** A column that a listing is ordered by. The key columns of a listing together identify a row. */
 export interface KeyColumn {
   readonly name: string;
-  /** The PostgreSQL type, for values that come as text. */
+  /** The PostgreSQL type, to cast values that are given as text. */
   readonly type: string;
-  /** What its values look like as text. */
+  /** Matches the column's values as text. */
   readonly pattern: RegExp;
 }
 
-/** Where a listing's rows come from. */
+/** The source of a listing's rows. */
 export interface Listing {
   /** The table. */
   readonly from: string;
-  /** The columns that it is ordered by, ascending; newest first is the other way round. */
+  /** The columns that it is ordered by. Oldest first is ascending, newest first is descending. */
   readonly key: readonly KeyColumn[];
-  /** Whether it can only be read from the newest on, as deployed nodes do with stop orders. */
+  /** Whether it can only be read newest first, as deployed nodes do with stop orders. */
   readonly newestFirstOnly?: boolean;
 }
 
-/** Conditions that rows must meet, all of them. `$1` and so on are the parameters. */
+/** Conditions that rows must all meet. `$1` and so on stand for the parameters. */
 export interface Conditions {
   readonly sql: readonly string[];
   readonly parameters: readonly unknown[];
@@ -35,17 +35,22 @@ export interface Conditions {
 /** A row of a table, in PGlite's types. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Rows of a page, each with its cursor, and where it lies. */
+/** The rows of a page, each with its cursor, and the page information. */
 export interface Page {
   readonly rows: readonly { readonly row: Row; readonly cursor: string }[];
   readonly pageInfo: MessageInitShape<typeof PageInfoSchema>;
 }
 
 /**
- * Reads one page of a listing (specification, 2.1 and 2.2), found by the key of its neighbour rather than by counting: rows
- * that come or go do not shift it.
+ * Read one page of a listing (specification, 2.1 and 2.2). The key of the neighbouring row finds the page, so rows that
+ * are added or removed do not shift it.
  *
- * @throws ConnectError with `InvalidArgument` where the page cannot be right
+ * @param pg the database
+ * @param listing the table and its key
+ * @param pagination the pagination of the request; the first page, newest first, if it is `undefined`
+ * @param conditions conditions that rows must meet; none by default
+ * @returns the rows of the page and its page information
+ * @throws ConnectError with `InvalidArgument` if the pagination is invalid
  */
 export async function readPage(
   pg: PGlite,
@@ -64,7 +69,7 @@ export async function readPage(
   const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
   const order = listing.key.map(({ name }) => `${name} ${descending ? "DESC" : "ASC"}`).join(", ");
   const { rows: found } = await pg.query<Row>(
-    `SELECT * FROM ${listing.from} ${where} ORDER BY ${order} LIMIT ${size + 1}`, // One more tells whether there is more.
+    `SELECT * FROM ${listing.from} ${where} ORDER BY ${order} LIMIT ${size + 1}`, // One more row shows a next page.
     [...parameters, ...(cursor ?? [])],
   );
   const rows = found.slice(0, size).map((row) => ({ row, cursor: writeCursor(listing, row) }));

@@ -25,7 +25,12 @@ const stopOrders: Listing = {
   newestFirstOnly: true,
 };
 
-/** Network parameters and stop orders, out of a database (specification, 4.3 and 4.4). */
+/**
+ * Implement the methods for network parameters and stop orders on a database (specification, 4.3 and 4.4).
+ *
+ * @param database the database that holds the tables
+ * @returns the listing methods of the data service, and those that get one record
+ */
 export function listingService({ pg }: Database): ListingService {
   return {
     async listNetworkParameters({ pagination }) {
@@ -61,7 +66,7 @@ function parameter(row: Row) {
   return { key: String(row["key"]), value: String(row["value"]) };
 }
 
-/** PostgreSQL's text cannot hold NUL: what has one is nowhere. */
+/** PostgreSQL's text cannot hold NUL, so a key with NUL matches no row. NULL does the same. */
 function withoutNul(text: string): string | null {
   return text.includes("\0") ? null : text;
 }

@@ -4,11 +4,14 @@ import { invalid } from "../invalid.js";
 import type { Conditions } from "./page.js";
 
 /**
- * The conditions that a filter stands for. The specification does not show how filters combine: as on deployed nodes, those of
- * different kinds are joined by "and", those of one kind by "or". The range of dates is about the last change, the start
- * included and the end not; live is what is pending.
+ * Translate a filter of stop orders into conditions (specification, 4.4). The specification does not show how filters
+ * combine. As on deployed nodes, filters of different kinds are joined by "and" and values of one kind by "or". The
+ * date range applies to the last change, with its start included and its end excluded. Live stop orders are the pending
+ * ones.
  *
- * @throws ConnectError with `InvalidArgument` where the filter cannot be right
+ * @param filter the filter of the request; timestamps are Unix nanoseconds, identifiers 64 hex digits
+ * @returns SQL conditions and their parameters
+ * @throws ConnectError with `InvalidArgument` if the date range is empty or an identifier is malformed
  */
 export function filterConditions(filter: StopOrderFilter | undefined): Conditions {
   const sql: string[] = [];

@@ -2,12 +2,17 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Row } from "./page.js";
 
-/** A row of the table of stop orders as the message that stands for it (specification, 2.4). */
+/**
+ * Convert a row of the table of stop orders to its message (specification, 2.4).
+ *
+ * @param row the row; times are Unix nanoseconds, enum values are numbers
+ * @returns the stop order and its order submission
+ */
 export function stopOrderEvent(row: Row): MessageInitShape<typeof StopOrderEventSchema> {
   const text = (name: string) => String(row[name]);
   const number = (name: string) => Number(row[name]);
   const integer = (name: string) => BigInt(text(name));
-  /** Members that are there only where a column is not NULL. */
+  /** The members that are set only if a column is not NULL. */
   const given = <T>(name: string, members: () => T) => (row[name] === null ? {} : members());
 
   return {

@@ -1,20 +1,24 @@
 import { between, freeText, hash, oneOf } from "../tables/column.js";
 import { networkParameters } from "./network-parameters.js";
 
-/** How many stop orders there are. */
+/** The number of stop orders. */
 const STOP_ORDERS = 10_000;
-/** The first is made at this time, in Unix nanoseconds. */
+/** Creation time of the first stop order, in Unix nanoseconds. */
 const START = 1_697_702_400_000_000_000n;
-/** Nanoseconds between two of them. */
+/** Time from one stop order to the next, in nanoseconds. */
 const INTERVAL = 20_000_000_000n;
 
 const hex = (bytes: string) => `encode(${bytes}, 'hex')`;
 
 /**
- * The tables behind the listings. Unlike the export tables they are stored: their rows are few, and filters need indexes.
+ * The SQL that creates and fills the tables behind the listings. Unlike the export tables they are stored, because
+ * their rows are few and filters need indexes.
  *
- * Numbers of enum values are those of the definitions; times are Unix nanoseconds. Of ten stop orders the first two are a pair of
- * which one cancels the other.
+ * Enum values are numbers of the Protobuf definitions, and times are Unix nanoseconds. The first two of every ten stop
+ * orders are a pair in which one cancels the other.
+ *
+ * @param blocksPerSegment the value of the network parameter `snapshot.interval.length`
+ * @returns SQL statements
  */
 export const listingSchema = (blocksPerSegment: number): string => `
   CREATE TABLE network_parameter (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);

@@ -8,8 +8,8 @@ import { orders, trades } from "./trading.js";
 export type { Column, TableDefinition } from "./column.js";
 
 /**
- * The export tables of the local node (specification, 2.8). The specification does not show their columns: these follow the
- * ones of a trading network's data node, with a text somebody typed wherever one would be.
+ * The export tables of the local node (specification, 2.8). The specification does not show their columns. These
+ * columns follow a trading network's data node, with free text wherever a user could type it.
  */
 export const tables: { readonly [name in TableName]: TableDefinition } = {
   balances,

@@ -9,9 +9,16 @@ export type { Command } from "./command.js";
 export type { Problem } from "./problem.js";
 
 /**
- * What is wrong with a command, by what can be told without the network's state; empty where nothing is.
+ * Check a command, as far as that can be done without the network's state (specification, 2.4).
  *
- * A command without a problem here may still be refused by the network, or fail when it is carried out.
+ * The network may still refuse a command without a problem here, or fail to execute it.
+ *
+ * @param command the command by its name, and its complete message
+ * @returns the problems by the path of the field; empty where there are none
+ *
+ * @example
+ * const value = create(OrderCancellationSchema, { orderId });
+ * for (const { path, message } of commandProblems({ case: "orderCancellation", value })) console.log(path, message);
  */
 export function commandProblems(command: Command): readonly Problem[] {
   return [...problems(command)];

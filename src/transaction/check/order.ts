@@ -14,13 +14,25 @@ import {
 /** Orders of these kinds never rest on the book. */
 const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Order_TimeInForce.FOK];
 
-/** What is wrong with an order, by what the specification says of its fields (2.4, `submission`). */
+/**
+ * Check an order (specification, 2.4, `submission`).
+ *
+ * @param order the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function* orderProblems(order: OrderSubmission, at: string): Generator<Problem> {
   yield* orderProblemsButSize(order, at);
   yield* fieldProblems(order, { size: positive }, at);
 }
 
-/** The same for an order whose size comes from elsewhere. */
+/**
+ * Check an order without its size, for a stop order whose size is a share of the position.
+ *
+ * @param order the order
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function* orderProblemsButSize(order: OrderSubmission, at: string): Generator<Problem> {
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
   const { type, timeInForce, price, expiresAt, peggedOrder, icebergOpts } = order;
@@ -79,12 +91,24 @@ export function* orderProblemsButSize(order: OrderSubmission, at: string): Gener
   }
 }
 
-/** What is wrong with the cancellation of orders. */
+/**
+ * Check the cancellation of orders.
+ *
+ * @param cancellation the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function orderCancellationProblems(cancellation: OrderCancellation, at: string): Iterable<Problem> {
   return fieldProblems(cancellation, { orderId: optional(identifier), marketId: optional(identifier) }, at);
 }
 
-/** What is wrong with the change of an order. */
+/**
+ * Check the amendment of an order.
+ *
+ * @param amendment the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): Generator<Problem> {
   const wrong = (field: string, message: string): Problem => ({ path: `${at}.${field}`, message });
   const { timeInForce, expiresAt, sizeDelta, size } = amendment;
@@ -117,7 +141,12 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
   }
 }
 
-/** Whether a number is a value of an enumeration: over the wire any may come. */
+/**
+ * Make a rule for the numbers of an enumeration, because any number may come over the wire.
+ *
+ * @param values the generated enum
+ * @returns the rule
+ */
 export function known(values: object): (value: number | undefined) => string | undefined {
   return (value) =>
     value === undefined || Object.values(values).includes(value)

@@ -26,7 +26,12 @@ import {
 const NAME = atMost(100);
 const URL = atMost(200);
 
-/** What is wrong with a command that is about no order: what each field has to be by itself, and little more. */
+/**
+ * Check a command that is not about orders. Mostly, each field is checked by itself.
+ *
+ * @param command the command by its name and its message; one without rules here has no problems
+ * @returns the problems
+ */
 export function* otherProblems(command: Command): Generator<Problem> {
   const at = command.case;
   switch (command.case) {
@@ -137,7 +142,13 @@ export function* otherProblems(command: Command): Generator<Problem> {
   }
 }
 
-/** What is wrong with the choice of how margin is held. */
+/**
+ * Check a change of the margin mode.
+ *
+ * @param command the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function* marginModeProblems(command: UpdateMarginMode, at: string): Generator<Problem> {
   const mode = both(specified, known(UpdateMarginMode_Mode));
   const factor: (value: string | undefined) => string | undefined =
@@ -181,7 +192,7 @@ function* transferProblems(transfer: Transfer, at: string): Generator<Problem> {
   }
 }
 
-/** The curve of an automated market maker: lower bound, base and upper bound, in ascending order. */
+/** Check the curve of an automated market maker: lower bound, base and upper bound must ascend. */
 function* curveProblems(
   curve: Omit<SubmitAMM_ConcentratedLiquidityParameters, "$typeName">,
   at: string,
@@ -209,7 +220,7 @@ function nonEmpty(value: string): string | undefined {
   return value === "" ? "is required" : undefined;
 }
 
-/** Two rules, the first that is broken first. */
+/** Join two rules. Where both are broken, the first one counts. */
 function both<T>(first: (value: T) => string | undefined, second: (value: T) => string | undefined) {
   return (value: T) => first(value) ?? second(value);
 }

@@ -1,20 +1,32 @@
 import { quoted } from "../../errors/quoted.js";
 
-/** What is wrong with a field. */
+/** A problem with a field. */
 export interface Problem {
   /** The field's path in Protobuf's JSON, such as `stopOrdersSubmission.risesAbove.orderSubmission.price`. */
   readonly path: string;
-  /** What is wrong, to be read after the path: `is required for a limit order`. */
+  /** A clause that continues the path: `is required for a limit order`. */
   readonly message: string;
 }
 
-/** What a field has to be: says what is wrong with its value, if anything is. */
+/**
+ * A rule for a field.
+ *
+ * @param value of the field
+ * @returns what is wrong with it, a clause that continues the field's path; `undefined` where nothing is
+ */
 export type Rule<T> = (value: T) => string | undefined;
 
 /** Rules for some of a message's fields. */
 export type Rules<T> = { readonly [F in keyof T]?: Rule<T[F]> };
 
-/** The problems of a message's fields, each by itself. */
+/**
+ * Check the fields of a message, each by itself.
+ *
+ * @param message the message
+ * @param rules the rules of its fields; a field without one is not checked
+ * @param at the message's path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at: string): Generator<Problem> {
   for (const name in rules) {
     const wrong = rules[name]?.(message[name]);
@@ -24,7 +36,14 @@ export function* fieldProblems<T extends object>(message: T, rules: Rules<T>, at
   }
 }
 
-/** The problems of some messages of a list, each by its place in it. */
+/**
+ * Check the messages of a list.
+ *
+ * @param messages the list
+ * @param at the list's path; each message's path adds its index
+ * @param problems checks one message
+ * @returns the problems
+ */
 export function* listProblems<T>(
   messages: readonly T[],
   at: string,
@@ -43,11 +62,11 @@ export const identifier: Rule<string> = (value) => {
   return /^[0-9a-f]{64}$/i.test(value) ? undefined : `is ${quoted(value)}, not 64 hex digits`;
 };
 
-/** A price or an amount, scaled to decimal places that are the market's or asset's: digits, not all of them 0. */
+/** A price or an amount above 0, scaled to the decimal places of its market or asset: digits only. */
 export const positiveWhole: Rule<string> = (value) =>
   value === "" ? "is required" : (whole(value) ?? (/^0+$/.test(value) ? "is 0" : undefined));
 
-/** The same, where 0 will do. */
+/** A price, an amount or an offset from 0 on, scaled in the same way: digits only. */
 export const whole: Rule<string> = (value) =>
   /^\d+$/.test(value) ? undefined : `is ${quoted(value)}, not an unsigned whole number`;
 
@@ -59,7 +78,7 @@ export const decimal: Rule<string> = (value) => {
   return isDecimal(value) ? undefined : `is ${quoted(value)}, not a decimal number from 0 on`;
 };
 
-/** A decimal number between 0 and 1, neither of them. */
+/** A decimal number above 0 and below 1. */
 export const betweenZeroAndOne: Rule<string> = (value) =>
   value === ""
     ? "is required"
@@ -73,24 +92,34 @@ export const upToOne: Rule<string> = (value) =>
     ? undefined
     : `is ${quoted(value)}, not a decimal number above 0 and at most 1`;
 
-/** A value of an enumeration, other than its unspecified one. */
+/** A value of an enumeration other than its unspecified one. */
 export const specified: Rule<number> = (value) => (value === 0 ? "is required" : undefined);
 
-/** A number of units, such as a size. */
+/** A number of units above 0, such as a size. */
 export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `is ${value}, and has to be above 0`);
 
-/** A rule for a field that may be left out, or empty where it cannot be left out. */
+/**
+ * Make a rule for a field that may be left out, or be empty where its type has no way to leave it out.
+ *
+ * @param rule for the field where it is set
+ * @returns the rule
+ */
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
   return (value) => (value === undefined || value === "" ? undefined : rule(value));
 }
 
-/** A text of at most so many characters. */
+/**
+ * Make a rule for a text of limited length.
+ *
+ * @param characters the most characters, by Unicode code points
+ * @returns the rule
+ */
 export function atMost(characters: number): Rule<string> {
   return (value) =>
     [...value].length > characters ? `has ${[...value].length} characters, and may have ${characters}` : undefined;
 }
 
-/** A part of a message that has to be there. */
+/** A part of a message that must be present. */
 export const present: Rule<object | undefined> = (value) => (value === undefined ? "is required" : undefined);
 
 function isDecimal(value: string): boolean {

@@ -15,7 +15,13 @@ import {
   positiveWhole,
 } from "./problem.js";
 
-/** What is wrong with stop orders that are submitted. */
+/**
+ * Check the submission of stop orders (specification, 2.4).
+ *
+ * @param submission the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string): Generator<Problem> {
   const { risesAbove, fallsBelow } = submission;
   if (risesAbove === undefined && fallsBelow === undefined) {
@@ -34,7 +40,13 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
   }
 }
 
-/** What is wrong with the cancellation of stop orders. */
+/**
+ * Check the cancellation of stop orders.
+ *
+ * @param cancellation the command
+ * @param at its path, with which the paths of the problems begin
+ * @returns the problems
+ */
 export function stopOrdersCancellationProblems(cancellation: StopOrdersCancellation, at: string): Iterable<Problem> {
   return fieldProblems(cancellation, { marketId: optional(identifier), stopOrderId: optional(identifier) }, at);
 }

@@ -3,23 +3,30 @@ import { type Channel, type Metadata, type StatusObject, status as statusCode } 
 import { toHeaders } from "./metadata.js";
 import { statusError } from "./status.js";
 
-/** A call on a grpc-js channel, whatever streams in it; messages are bytes. */
+/** A call on a grpc-js channel, unary or streaming; messages are bytes. */
 export interface GrpcJsCall {
-  /** The response's header, once it is there. */
+  /** Wait for the response's header. */
   header(): Promise<Headers>;
-  /** The next message, once it is there; `undefined` after the last. Only then the next is taken from the connection. */
+  /** Wait for the next message; undefined after the last. grpc-js reads one only when the one before it was taken. */
   read(): Promise<Uint8Array | undefined>;
   /** The response's trailer; empty before the end. */
   readonly trailer: Headers;
-  /** Send a message; resolves when there is room for another, to `false` when the call is over. */
+  /** Send a message; resolves when there is room for another, or to `false` when the call is over. */
   write(message: Uint8Array): Promise<boolean>;
   /** Say that no message follows. */
   end(): void;
-  /** End the call here: what waits for it is given the error, and the node is told. Nothing happens where it is over. */
+  /** End the call: pending reads get the error, and the node is told. Does nothing when the call is over. */
   fail(error: ConnectError): void;
 }
 
-/** Start a call of a channel; `onEnd` is called when it is over. */
+/**
+ * Start a call of a channel.
+ *
+ * @param raw the call, as the channel created it
+ * @param metadata the request's metadata
+ * @param onEnd called once, when the call is over
+ * @returns the call, whose first message may be read
+ */
 export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Metadata, onEnd: () => void): GrpcJsCall {
   let change = nextChange();
   let header: Headers | undefined;
@@ -64,7 +71,7 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
     },
     onReceiveMessage(bytes: Buffer) {
       if (foreignType !== undefined) {
-        raw.startRead(); // The end tells more: there may be an HTTP status to it.
+        raw.startRead(); // The end of the call may tell an HTTP status.
       } else if (outcome === undefined) {
         message = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
         changed();
@@ -76,7 +83,7 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
       }
     },
   });
-  raw.startRead(); // At once: before the first read grpc-js takes in whatever comes.
+  raw.startRead(); // Before the first read, grpc-js buffers all messages that come.
 
   return {
     trailer,

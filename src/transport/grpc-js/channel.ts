@@ -5,9 +5,14 @@ import { readTls } from "../tls.js";
 const SERVICE_CONFIG = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
 
 /**
- * What opens a channel; the files of the configuration's TLS are read once, here.
+ * Make a function that opens channels. The files of the TLS configuration are read once, here.
  *
- * With several addresses calls take them in turn, and there is no proxy: grpc-js could not name them to one.
+ * Calls take several addresses in turn. There is no proxy then: grpc-js has no host name to give to it.
+ *
+ * @param config where the node is, and how its connections are
+ * @param options the largest message that is read, in bytes
+ * @returns a function that opens a new channel with each call
+ * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
 export function channelOpener(config: GrpcConfig, { maxMessageBytes }: { readonly maxMessageBytes: number }) {
   const { protocol, hostname, port, host } = new URL(config.url);
@@ -25,8 +30,8 @@ export function channelOpener(config: GrpcConfig, { maxMessageBytes }: { readonl
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.keepalive_time_ms": config.keepaliveMs,
-    "grpc.service_config_disable_resolution": 1, // How calls are made is the configuration's to say, not the DNS's.
-    "grpc.use_local_subchannel_pool": 1, // Closing is then closing.
+    "grpc.service_config_disable_resolution": 1, // The DNS must not decide how calls are made.
+    "grpc.use_local_subchannel_pool": 1, // Closing the channel then closes its connections.
     "grpc.enable_channelz": 0,
     ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
     ...(secure && serverName !== undefined && { "grpc.ssl_target_name_override": serverName }),
@@ -34,7 +39,7 @@ export function channelOpener(config: GrpcConfig, { maxMessageBytes }: { readonl
   return () => new Channel(target, security, options);
 }
 
-/** One target takes addresses of one kind only: among others, an IPv4 address is written as an IPv6 one. */
+/** A target takes addresses of one family only, so IPv4 addresses beside IPv6 ones are written as IPv6. */
 function addressTarget(addresses: readonly string[]): string {
   if (!addresses.some((address) => address.startsWith("["))) {
     return `ipv4:${addresses.join(",")}`;
@@ -46,9 +51,12 @@ function addressTarget(addresses: readonly string[]): string {
 }
 
 /**
- * Call `onTimeout` unless a channel that is told to connect has done so, or failed to, in time.
+ * Call `onTimeout` unless a connecting channel connects, or fails to connect, in time.
  *
- * @returns what ends the watch
+ * @param channel the channel, which was told to connect
+ * @param connectMs the longest time until a connection is made, in milliseconds
+ * @param onTimeout called when the time is up
+ * @returns a function that ends the watch
  */
 export function limitConnecting(channel: Channel, connectMs: number, onTimeout: () => void): () => void {
   const timer = setTimeout(onTimeout, connectMs);

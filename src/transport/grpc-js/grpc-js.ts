@@ -19,14 +19,16 @@ import { channelOpener, limitConnecting } from "./channel.js";
 import { toMetadata } from "./metadata.js";
 
 /**
- * A Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and balancing.
+ * Make a Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and
+ * balancing.
  *
- * A message is taken from the connection when the one before it was; the node can be ahead by a flow-control window.
- * A stream whose reader stops is cancelled. Where the node ends a stream with an error, grpc-js drops the messages that were
- * not read yet. Nothing is sent before the first call.
+ * A message is read from the connection when the caller takes the one before it; the node can be ahead by a
+ * flow-control window. A stream is cancelled when its reader stops. When the node ends a stream with an error, grpc-js
+ * drops the messages that were not read yet. Nothing is sent before the first call.
  *
  * @param config where the node is, and how its connections are
- * @param options the largest message that is read, in bytes, and how long a connection may take, in milliseconds
+ * @param options the largest message that is read, in bytes, and the longest time to connect, in milliseconds
+ * @returns the transport; its failures are Connect errors
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
 export function createGrpcJsTransport(
@@ -45,7 +47,7 @@ export function createGrpcJsTransport(
     signal.throwIfAborted();
     const metadata = toMetadata(header);
     if (channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) {
-      channel.close(); // It would answer with its last failure for up to two minutes; a new one tries.
+      channel.close(); // It would repeat its last failure for up to two minutes; a new channel tries at once.
       channel = openChannel();
     }
     const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
@@ -174,13 +176,13 @@ function parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<
   }
 }
 
-/** Give messages on; `stop` is called when no more are asked for. */
+/** Pass messages on, and call `stop` at the end or when the reader stops. */
 async function* stoppable<T>(messages: AsyncIterable<T>, stop: () => void): AsyncGenerator<T> {
   try {
     yield* messages;
   } finally {
     stop();
-    // Connect puts its timer and signal away when the stream's end is read.
+    // Connect releases its timer and signal when the end of the stream is read.
     await messages[Symbol.asyncIterator]()
       .next()
       .catch(() => undefined);

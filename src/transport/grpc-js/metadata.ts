@@ -2,7 +2,7 @@ import { encodeBinaryHeader } from "@connectrpc/connect";
 import { Metadata } from "@grpc/grpc-js";
 import { RequestError } from "../../errors/index.js";
 
-/** Headers of one HTTP/1 connection: HTTP/2 knows none, and refuses a request that has one. */
+/** Headers of an HTTP/1 connection. HTTP/2 refuses requests that have them. */
 const OF_A_CONNECTION = new Set([
   "connection",
   "host",
@@ -13,8 +13,10 @@ const OF_A_CONNECTION = new Set([
 ]);
 
 /**
- * Headers as gRPC metadata: the values of `-bin` keys, base64 in headers, are bytes.
+ * Turn headers into gRPC metadata. The values of `-bin` keys, base64 in headers, become bytes.
  *
+ * @param headers the request's headers; those of an HTTP/1 connection are left out
+ * @returns the metadata
  * @throws {@link RequestError} where a value holds more than printable ASCII
  */
 export function toMetadata(headers: Headers): Metadata {
@@ -41,7 +43,12 @@ export function toMetadata(headers: Headers): Metadata {
   return metadata;
 }
 
-/** gRPC metadata as headers: bytes are base64. */
+/**
+ * Turn gRPC metadata into headers.
+ *
+ * @param metadata the metadata
+ * @returns the headers, with bytes as base64
+ */
 export function toHeaders(metadata: Metadata): Headers {
   const headers = new Headers();
   for (const [key, values] of Object.entries(metadata.toJSON())) {

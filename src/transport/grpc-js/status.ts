@@ -5,8 +5,8 @@ import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js"
 import { toHeaders } from "./metadata.js";
 
 /**
- * What grpc-js says of a call that failed on this side after the response had begun. It gives such a status in the same
- * form as one that came in trailers, so the text is all that tells them apart; test/transport/grpc-js.test.ts watches it.
+ * The messages of grpc-js for calls that failed on this side after the response had begun. Such a status has the same
+ * form as one from trailers, so only the text tells them apart; test/transport/grpc-js.test.ts checks these texts.
  */
 const LOCAL = new RegExp(
   `^(?:${[
@@ -28,7 +28,7 @@ const LOCAL = new RegExp(
   "s",
 );
 
-/** The codes of Node's errors, where grpc-js has kept the message only. */
+/** The codes of Node's errors, by the message, which is all that grpc-js keeps. */
 const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
   [/^Name resolution failed/, "ENOTFOUND"],
   [/^Received RST_STREAM|^Stream refused|^Call cancelled/, "ERR_HTTP2_STREAM_ERROR"],
@@ -43,18 +43,20 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
 ];
 
 /**
- * The error of a call that grpc-js ended with a status other than OK.
+ * Make the error of a call that grpc-js ended with a status other than OK.
  *
- * A status of the node's own leaves with `grpc-status` in its metadata, as from Connect's transports; a failure on this side
- * leaves without. Trailers with anything in them came from the node. Where they are empty and there was no header either,
- * nothing came from it: a response of trailers only has at least a content type. What is between the two is told by {@link LOCAL}.
+ * The error of the node's own status has `grpc-status` in its metadata, as with Connect's transports; the error of a
+ * failure on this side has not. Trailers that are not empty came from the node. With empty trailers and no header
+ * nothing came from it, since a response of trailers only has at least a content type. With a header, {@link LOCAL}
+ * tells.
  *
- * @param status what grpc-js ended the call with
- * @param header the response's header, where there was one
+ * @param status the status that grpc-js ended the call with
+ * @param header the response's header, if it came
+ * @returns the error; the cause of a failure of the network has the code of Node's error
  */
 export function statusError(status: StatusObject, header: Headers | undefined): ConnectError {
   if (typeof status.details !== "string") {
-    // grpc-js has no words for a message that it cannot decompress.
+    // For a message that it cannot decompress, grpc-js gives no text.
     return new ConnectError("the response is compressed in a way that was not asked for", Code.Internal);
   }
   const trailer = toHeaders(status.metadata);
@@ -98,11 +100,11 @@ function statusWithDetails({ metadata }: StatusObject): Status | undefined {
   try {
     return fromBinary(StatusSchema, bytes);
   } catch {
-    return undefined; // The status itself is good all the same.
+    return undefined; // The status is usable without its details.
   }
 }
 
-/** grpc-js leaves the escapes of `; / ? : @ & = + $ , #` in a message, which some servers make; undo these too. */
+/** Undo the escapes of `; / ? : @ & = + $ , #` in a message: some servers make them, and grpc-js leaves them. */
 function decodeReserved(message: string): string {
   return message.replace(/%(?:2[346BCF]|3[ABDF]|40)/gi, decodeURIComponent);
 }
@@ -115,7 +117,7 @@ function localError(status: StatusObject): ConnectError {
   const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
     details,
   )?.[1];
-  const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // It fails without a word.
+  const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // grpc-js has no text.
   const nodeCode = nodeCodeOf(message);
   const cause = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);

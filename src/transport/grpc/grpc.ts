@@ -9,10 +9,15 @@ import { readTls } from "../tls.js";
 import { readingJson } from "./json-codec.js";
 
 /**
- * A Connect transport over gRPC, on HTTP/2.
+ * Make a Connect transport over gRPC, on HTTP/2.
  *
- * Node starts HTTP/2 with flow-control windows of 64 KiB, in which a stream spends most of its time waiting for leave to
- * go on; `windowBytes` sets both the streams' windows and the connection's.
+ * Node's default flow-control windows are 64 KiB, so a stream would mostly wait for window updates; `windowBytes` sets
+ * the windows of the streams and of the connection.
+ *
+ * @param config where the node is, and how its connections are
+ * @param options the largest message that is read, in bytes, and the longest time to connect, in milliseconds
+ * @returns the transport; its failures are Connect errors, and with the JSON codec also {@link ProtocolError}
+ * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
 export function createGrpcTransport(
   config: GrpcConfig,
@@ -28,7 +33,7 @@ export function createGrpcTransport(
     baseUrl: config.url,
     useBinaryFormat: config.codec === "proto",
     readMaxBytes: options.maxMessageBytes,
-    acceptCompression: [], // An archive gains nothing from it.
+    acceptCompression: [], // An archive gains nothing from compression.
     jsonOptions: { registry: knownTypes },
     sessionManager: {
       authority: manager.authority,
@@ -39,7 +44,7 @@ export function createGrpcTransport(
         const { session } = stream;
         if (session !== undefined && !prepared.has(session)) {
           prepared.add(session);
-          // Once it has let go of a session, Connect does not listen for its late errors, which would end the process.
+          // Connect stops listening to a session that it has dropped; a late error would then end the process.
           session.on("error", () => undefined);
           session.setLocalWindowSize(config.windowBytes);
         }
@@ -56,7 +61,7 @@ export function createGrpcTransport(
   };
 }
 
-/** Wait for a connection, but not for ever. */
+/** Wait for a connection, for `connectMs` at most. */
 async function connected(manager: Http2SessionManager, connectMs: number): Promise<void> {
   const state = manager.state();
   if (state === "open" || state === "idle") {
@@ -72,7 +77,7 @@ async function connected(manager: Http2SessionManager, connectMs: number): Promi
   }
 }
 
-/** Details that cannot be read would make Connect forget the error that they belong to. */
+/** Drop details that cannot be read: Connect would lose the error that they belong to. */
 function dropBrokenDetails(headers: IncomingHttpHeaders): void {
   const details = headers["grpc-status-details-bin"];
   try {

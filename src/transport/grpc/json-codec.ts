@@ -12,8 +12,11 @@ import { messageFromJson } from "../../json/message.js";
 import type { HeaderInit } from "../bare-call.js";
 
 /**
- * A transport whose responses are JSON, read as everywhere in this library rather than by Connect: unknown names of enum
- * values and extensions of unknown types are kept, and base64 is strict. Connect is given a type that all JSON fits.
+ * Make a transport that reads JSON responses as the rest of this library does: it keeps unknown names of enum values
+ * and extensions of unknown types, and base64 is strict. Connect gets an output type that all JSON fits.
+ *
+ * @param transport a Connect transport with the JSON codec
+ * @returns the transport; a response that does not fit its definitions fails with a {@link ProtocolError}
  */
 export function readingJson(transport: Transport): Transport {
   return {

@@ -34,9 +34,11 @@ export interface CallContext {
 }
 
 /**
- * Turn whatever a transport threw into one of the library's errors, the same for every transport.
+ * Turn any error of a transport into one of the library's errors: the same for the same failure, over every transport.
  *
- * An error of the library's own is given back as it is; in either case it learns which call it comes from.
+ * @param reason the error that was thrown; the library's own, or one that is its cause, is kept
+ * @param context the call that the error comes from; an aborted signal decides which error it is
+ * @returns the error, with `transport` and `method` filled in where they were not
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
   const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context.url);
@@ -45,7 +47,7 @@ export function callError(reason: unknown, context: CallContext): TradewireError
   return error;
 }
 
-/** The error of a call whose signal was aborted: for what reason, the signal tells. */
+/** The error of a call whose signal was aborted, by the signal's reason. */
 function abortedError(reason: unknown): TradewireError {
   const own = ownError(reason);
   if (own !== undefined) {
@@ -58,7 +60,12 @@ function abortedError(reason: unknown): TradewireError {
   return new CanceledError({ cause: reason });
 }
 
-/** The library's own error that a reason is, or is caused by. */
+/**
+ * Find the library's own error in an error.
+ *
+ * @param reason the error that was thrown
+ * @returns `reason` itself, or the cause of a Connect error; undefined where neither is the library's
+ */
 export function ownError(reason: unknown): TradewireError | undefined {
   if (reason instanceof TradewireError) {
     return reason;
@@ -72,7 +79,7 @@ function classify(reason: unknown, url: string): TradewireError {
     return own;
   }
   const error = ConnectError.from(reason);
-  // Only what came over the wire has a status; Connect names an HTTP status in the message alone.
+  // Only an answer of the server has a status; Connect names an HTTP status in the message alone.
   if (error.metadata.has("grpc-status") || /^HTTP \d{3}$/.test(error.rawMessage)) {
     return new NodeError(withRedirect(errorObject(error), error.metadata), reason);
   }
@@ -97,7 +104,7 @@ function classify(reason: unknown, url: string): TradewireError {
   return protocolError(protocolCode(error.code), rawMessage, url, error);
 }
 
-/** What is wrong with an answer, by the words of those who noticed: they give it no code of its own. */
+/** Find the fault of an answer by the message: Connect and grpc-js give it no code of its own. */
 function brokenBy(message: string): BrokenAnswer | undefined {
   const contentType = /^unsupported content type (.*)$/.exec(message)?.[1];
   if (contentType !== undefined) {
@@ -114,13 +121,13 @@ const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
 ];
 
-/** The code of what is wrong with an answer: not the caller's argument, and not unknown. */
+/** The code for the fault of an answer: neither the caller's argument nor unknown. */
 function protocolCode(code: Code): Code {
   switch (code) {
     case Code.InvalidArgument:
-      return Code.DataLoss; // Connect's for a stream that ends inside a message.
+      return Code.DataLoss; // Connect gives this code to a stream that ends inside a message.
     case Code.Unknown:
-      return Code.Internal; // Connect's for a content type that is not gRPC's.
+      return Code.Internal; // Connect gives this code to a content type that is not gRPC's.
     default:
       return code;
   }
@@ -147,13 +154,18 @@ function timeUp(cause: unknown): ConnectionError {
   });
 }
 
-/** An HTTP status in an error object's place says where it redirects to: nothing follows it. */
+/** Where the message is an HTTP status, add the target of its redirect, which no transport follows. */
 function withRedirect(object: ErrorObject, header: Headers): ErrorObject {
   const isStatus = /^HTTP \d{3}$/.test(object.message);
   return isStatus ? { ...object, message: `${object.message}${redirect(header)}` } : object;
 }
 
-/** Where a response redirects to, as a message says it. */
+/**
+ * Describe the redirect of a response, for a message.
+ *
+ * @param header the response's header
+ * @returns the text, to put behind the status; empty where there is no redirect
+ */
 export function redirect(header: Headers): string {
   const location = header.get("location");
   return location === null ? "" : `, a redirect to ${JSON.stringify(location.slice(0, 200))}, which is not followed`;

@@ -18,27 +18,28 @@ import { onlyReads } from "./read-method.js";
 
 /** A transport among others. */
 export interface FallbackMember {
-  /** What hooks and errors call it. */
+  /** Its name in hooks and errors. */
   readonly name: string;
   readonly transport: Transport & Partial<ClosableTransport>;
 }
 
-/** How transports are composed. What is left out has the configuration's default. */
+/** How transports are composed. Options that are left out have the configuration's defaults. */
 export interface FallbackOptions extends Partial<FallbackConfig> {
-  /** Told when a call goes on over another transport. */
+  /** Called when a call is made again over another transport. */
   readonly hooks?: Pick<Hooks, "onFallback"> | undefined;
 }
 
 /**
- * A transport composed of transports, in order of preference.
+ * Compose a transport of transports, in order of preference.
  *
- * A call goes on to the next where one could not be reached or does not offer the method, as long as no message has come. A
- * call that does more than read does so only where there was no connection: else it might be done twice. A transport that
- * could not be reached is left alone for a while, so that a node without it costs one failed connection, not one a call.
+ * A call goes on to the next transport where one cannot be reached, does not offer the method or is answered by
+ * something else than a node, as long as no message has come. A call that does more than read goes on only where there
+ * was no connection: else the node might do it twice. A transport that could not be reached pauses, so that a node
+ * without it costs one failed connection, and not one for each call.
  *
  * @param members at least one transport, the preferred one first
- * @param options `pauseMs` is how long a transport that could not connect is left alone, in milliseconds (30 000 by default),
- *   which doubles with each failure up to `maxPauseMs` (300 000)
+ * @param options `pauseMs` is the pause of a transport that could not be reached, in milliseconds (30 000 by default);
+ *   it doubles with each failure up to `maxPauseMs` (300 000)
  * @returns the transport; closing it closes all members
  *
  * @example
@@ -53,7 +54,7 @@ export function fallback(
 ): ClosableTransport {
   const pausing = new Map<string, { readonly until: number; readonly pauseMs: number }>();
 
-  /** The members to try: those that pause come last, for a call has to go somewhere. */
+  /** The members to try. Those that pause come last, for when all others fail. */
   function order(contextValues: ContextValues): FallbackMember[] {
     const brokenOff = contextValues.get(brokenOffOver);
     const allowed = members.filter(({ name }) => brokenOff?.has(name) !== true);
@@ -64,13 +65,13 @@ export function fallback(
   function failed({ name }: FallbackMember): void {
     const known = pausing.get(name);
     if (known !== undefined && performance.now() < known.until) {
-      return; // Calls at the same time fail together.
+      return; // Calls that fail at the same time count as one failure.
     }
     const next = known === undefined ? pauseMs : Math.min(known.pauseMs * 2, maxPauseMs);
     pausing.set(name, { until: performance.now() + next, pauseMs: next });
   }
 
-  /** Make a call over the first candidate that does, and tell over which one that was and which are left. */
+  /** Make a call over one candidate after the other, until one succeeds; `call` gets the candidates that are left. */
   async function over<T>(
     method: DescMethod,
     contextValues: ContextValues,
@@ -101,7 +102,7 @@ export function fallback(
     }
   }
 
-  /** Where the caller can start over, a stream that breaks off is called again, over the next of those that are left. */
+  /** Pass messages on, and note where they break off: {@link startingOver} then calls another member. */
   async function* remembering<T>(
     messages: AsyncIterable<T>,
     method: DescMethod,
@@ -129,7 +130,7 @@ export function fallback(
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
       if (method.methodKind !== "server_streaming") {
-        // Requests that stream cannot be sent again: they go where calls are most likely to get through.
+        // Requests that stream cannot be sent again, so they go to the first choice only.
         const { transport } = order(contextValues)[0] ?? none();
         return transport.stream(method, signal, timeoutMs, header, input, contextValues);
       }
@@ -151,16 +152,18 @@ export function fallback(
   };
 }
 
-/** The transports over which a stream has broken off, where its caller can start over. */
+/** The names of the transports over which a stream has broken off; set where its caller can start over. */
 const brokenOffOver = createContextKey<Set<string> | undefined>(undefined, {
   description: "transports over which the stream has broken off",
 });
 
 /**
- * Consume a stream of which nothing counts until all of it is there, such as a file that is being written: where it breaks off
- * and there is another transport, it is consumed once more from its start, over that one.
+ * Consume a stream whose messages count only when it is complete, such as a file that is being written. Where it breaks
+ * off and there is another transport, it is consumed from its start over that one.
  *
- * @param consume makes the call with the context values that it is given, and consumes what comes
+ * @param consume makes the call with the context values that it gets, and consumes the stream
+ * @returns the result of `consume`
+ * @throws the error of `consume`, where no transport is left to start over with
  */
 export async function startingOver<T>(consume: (contextValues: ContextValues) => Promise<T>): Promise<T> {
   const brokenOff = new Set<string>();
@@ -180,12 +183,12 @@ function none(): never {
   throw new ConnectError("no transport is left for the call", Code.Unavailable);
 }
 
-/** What a member's failure is, for members that throw nothing of the library's own too. */
+/** The library's error for a member's failure, whose transport may throw other errors. */
 function errorOf(reason: unknown, { name }: FallbackMember, method: DescMethod): TradewireError {
   return callError(reason, { transport: name, method: methodName(method), url: name });
 }
 
-/** Whether another transport may do better: the node was not reached, does not offer the method, or something else answered. */
+/** Whether another transport may succeed: the node was not reached, lacks the method, or something else answered. */
 function isElsewhere(error: TradewireError): boolean {
   switch (error.code) {
     case Code.Unavailable:

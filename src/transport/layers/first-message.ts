@@ -2,8 +2,12 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { StreamResponse } from "@connectrpc/connect";
 
 /**
- * Wait for the first message of a response that streams, so that a failure before it is still a failure of the call: nothing
- * has been handed out by then.
+ * Wait for the first message of a streaming response, so that a failure before it is a failure of the call, which may
+ * then be made again.
+ *
+ * @param response the response, of which no message has been read
+ * @returns the same response, with all its messages; they can be iterated once
+ * @throws the error of the stream, where it fails before its first message
  */
 export async function withFirstMessage<I extends DescMessage, O extends DescMessage>(
   response: StreamResponse<I, O>,
@@ -19,7 +23,7 @@ export async function withFirstMessage<I extends DescMessage, O extends DescMess
           first = undefined;
           return next;
         },
-        // Whoever stops early stops the source.
+        // A reader that stops early stops the source.
         async return(value?: unknown) {
           await iterator.return?.(value);
           return { done: true, value };
@@ -29,7 +33,13 @@ export async function withFirstMessage<I extends DescMessage, O extends DescMess
   };
 }
 
-/** The messages of a request, kept so that they can be sent again. There is one where a method's requests do not stream. */
+/**
+ * Keep the messages of a request, so that they can be sent again.
+ *
+ * @param messages the messages; a method whose requests do not stream has one
+ * @returns a function that gives the messages from the start, each time that it is called
+ * @throws the error of `messages`, where it fails
+ */
 export async function replayable<T>(messages: AsyncIterable<T>): Promise<() => AsyncIterable<T>> {
   const kept: T[] = [];
   for await (const message of messages) {

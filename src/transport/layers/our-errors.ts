@@ -7,7 +7,7 @@ import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import { onlyReads } from "./read-method.js";
 
-/** A transport as the configuration names it. */
+/** The settings of a transport that its errors and requests need. */
 export interface Endpoint {
   /** The transport's name in the configuration. */
   readonly name: string;
@@ -18,8 +18,12 @@ export interface Endpoint {
 }
 
 /**
- * A transport whose failures are Connect errors, for interceptors, that are caused by one of the library's errors: the same
- * for the same failure, whichever transport it comes from. Requests carry the endpoint's headers.
+ * Make a transport whose failures are Connect errors, for interceptors, caused by one of the library's errors. The same
+ * failure has the same error over every transport. Requests carry the endpoint's headers.
+ *
+ * @param transport the transport that makes the calls
+ * @param endpoint the transport's name and URL, for errors, and its headers; a call's own headers override them
+ * @returns the transport; closing it closes `transport`
  */
 export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
   const failing: FailingCall = (method, signal) => (reason) => {
@@ -38,8 +42,11 @@ export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint):
 }
 
 /**
- * A transport whose failures are the library's errors themselves, for those who call it; what a caller's own function threw
- * is the caller's and passes unchanged.
+ * Make a transport whose failures are the library's errors themselves, for its callers.
+ *
+ * @param transport a transport, such as {@link withOurErrors} makes
+ * @param failing makes, for a call, the function that throws its failure
+ * @returns the transport; its failures are those that `failing` throws
  */
 export function throwingOurErrors(transport: Transport, failing: FailingCall): Transport {
   return failingBy(transport, failing);
@@ -65,7 +72,7 @@ function failingBy(
   };
 }
 
-/** The failure of a call that does more than read: where it may have arrived, nobody knows whether it was taken. */
+/** The failure of a call that does more than read. With a connection it may have arrived, so its outcome is unknown. */
 function perhapsTaken(failure: TradewireError): TradewireError {
   if (!(failure instanceof ConnectionError && failure.connected)) {
     return failure;

@@ -8,9 +8,14 @@ import { replayable, withFirstMessage } from "./first-message.js";
 import { onlyReads } from "./read-method.js";
 
 /**
- * An interceptor that tries calls again which only read, where the node could not serve them or the connection was lost, as
- * long as no message has come. The wait is a random part of a time that doubles; `retry-after` of the node is honoured. The
- * call's own deadline ends it all.
+ * Make an interceptor that retries calls that only read. It does so where the node could not serve a call or the
+ * connection was lost, as long as no message has come. The wait is a random part of a time that doubles with each try;
+ * the node's `retry-after` overrides it. The call's own deadline ends all tries.
+ *
+ * @param config `tries` is the most tries of a call; `baseMs` and `maxMs` are the first and the longest wait, in
+ *   milliseconds
+ * @param hooks `onRetry` is called before each wait
+ * @returns the interceptor; the last failure of a call passes unchanged
  */
 export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetry }: Hooks = {}): Interceptor {
   async function trying<T>(req: UnaryRequest | StreamRequest, call: () => Promise<T>): Promise<T> {
@@ -26,7 +31,7 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
         if (error.cause instanceof TradewireError) {
           onRetry?.({ method: methodName(req.method), attempt, delayMs, error: error.cause });
         }
-        // An abort while waiting is told by the signal, not by the sleep.
+        // The check below handles an abort during the wait.
         await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
         if (req.signal.aborted) {
           throw reason;
@@ -54,7 +59,7 @@ function isPassing(error: ConnectError): boolean {
   return error.code === Code.Unavailable || error.code === Code.ResourceExhausted;
 }
 
-/** What `retry-after` says, in milliseconds: it holds seconds or a date. */
+/** The wait that `retry-after` asks for, in milliseconds; the header holds seconds or a date. */
 function retryAfter(error: ConnectError): number | undefined {
   const value = error.metadata.get("retry-after");
   if (value === null) {

@@ -13,10 +13,17 @@ import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import type { Endpoint } from "./our-errors.js";
 
-/** The calls that this process has made; their number tells each from all others. */
+/** The number of calls that this process has made, which gives each call its own. */
 let calls = 0;
 
-/** A transport that tells hooks what calls do. */
+/**
+ * Make a transport whose calls are told to hooks.
+ *
+ * @param transport the transport that makes the calls
+ * @param endpoint the name and the URL that hooks and errors give
+ * @param hooks the functions to call; an error that one throws ends the call
+ * @returns the transport; closing it closes `transport`
+ */
 export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
   function begin(method: DescMethod, signal: AbortSignal | undefined) {
     const start = performance.now();

@@ -7,8 +7,12 @@ import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 
 /**
- * A transport with interceptors around it, and with time limits: for a whole call that does not stream, and for the time in
- * which nothing comes in a stream. The inner transport is told how much of a call's time is left.
+ * Make a transport with interceptors and time limits: one for a whole call that does not stream, and one for the time
+ * in which no message of a stream comes. The inner transport gets the rest of a call's time.
+ *
+ * @param transport the transport that makes the calls
+ * @param options the URL that interceptors see, the time limits in milliseconds, and Connect's interceptors
+ * @returns the transport; closing it closes `transport`
  */
 export function limited(
   transport: ClosableTransport,
@@ -70,7 +74,7 @@ export function limited(
   };
 }
 
-/** Connect takes a time of 0 or less for none. */
+/** The time limit of a call. As in Connect, a time of 0 or less stands for no limit. */
 function timeLimit(timeoutMs: number | undefined) {
   if (timeoutMs === undefined || timeoutMs <= 0) {
     return { option: {}, left: () => undefined };
@@ -88,7 +92,7 @@ function nothingCame(idleMs: number): ConnectError {
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
 }
 
-/** The values of a source; while one is waited for, and only then, the clock runs. `end` is told when no more is wanted. */
+/** Pass values on, each wait for one through `waiting`; `end` is called when the source ends or the reader stops. */
 function whileWaiting<T>(
   source: AsyncIterable<T>,
   waiting: <V>(promise: Promise<V>) => Promise<V>,

@@ -6,10 +6,17 @@ import { readErrorObject } from "../../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
 import { redirect } from "../layers/failure.js";
 
-/** How much of a failing response is read: an error object is short, a proxy's page is only quoted. */
+/** The most bytes to read of a failing response: an error object is short, and a proxy's page is only quoted. */
 const MAX_ERROR_BYTES = 1024 * 1024;
 
-/** The error of a failing HTTP response: of its error object, bare or under `error`, else of its status. */
+/**
+ * Make the error of a failing HTTP response: from its error object (specification, 7), bare or under `error`, else from
+ * its status.
+ *
+ * @param status the HTTP status
+ * @param response the response, whose body is read up to 1 MiB
+ * @returns the error, with the code in `grpc-status` of its metadata
+ */
 export async function errorFromResponse(
   status: number,
   response: { readonly header: Headers; readonly body: AsyncIterable<Uint8Array> },
@@ -25,7 +32,13 @@ export async function errorFromResponse(
   return errorFromObject({ code: codeFromHttpStatus(status), message, details: [] }, response.header);
 }
 
-/** The Connect error of an error object, as if it had come in gRPC's trailers. */
+/**
+ * Make the Connect error of an error object, as if the object had come in gRPC's trailers.
+ *
+ * @param object the error object (specification, 7)
+ * @param header the response's header, for the error's metadata
+ * @returns the error
+ */
 export function errorFromObject(object: ErrorObject, header: Headers): ConnectError {
   const metadata = new Headers(header);
   metadata.set("grpc-status", String(object.code));
@@ -60,6 +73,6 @@ function parse(bytes: Uint8Array) {
   try {
     return JSON.parse(decodeUtf8(bytes));
   } catch {
-    return undefined; // A proxy's page, perhaps.
+    return undefined; // Not JSON: it may be a proxy's page.
   }
 }

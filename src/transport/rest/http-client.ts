@@ -14,18 +14,20 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
 }
 
-/** Sends requests to one server, on connections that are kept for the next ones. */
+/** Sends requests to one server, on connections that are reused. */
 export interface HttpClient {
-  /** Send a request; what comes back is the beginning of the response, whose body is then read from it. */
+  /** Send a request; resolves when the response's header has come, before its body. */
   send(request: HttpRequest): Promise<IncomingMessage>;
   /** Close all connections. */
   close(): void;
 }
 
 /**
- * A client of an HTTP/1.1 server, on Node's own HTTP: it ends at once where a call is aborted while it connects.
+ * Make a client of an HTTP/1.1 server, on Node's own HTTP. A call that is aborted while it connects ends at once.
  *
- * @param connectMs the longest time until a connection is made, TLS included, in milliseconds
+ * @param config where the server is, and how its connections are
+ * @param options `connectMs` is the longest time until a connection is made, TLS included, in milliseconds
+ * @returns the client
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
 export function createHttpClient(config: RestConfig, { connectMs }: { readonly connectMs: number }): HttpClient {
@@ -57,12 +59,12 @@ export function createHttpClient(config: RestConfig, { connectMs }: { readonly c
           limitConnecting(socket, isSecure, connectMs, () => request.destroy(late));
         });
         request.on("response", (response) => {
-          // A request that is destroyed takes a connection with it that may serve the next one by now; a response does not.
+          // Destroying the request now could destroy a connection that serves another one; the response cannot do that.
           signal.removeEventListener("abort", abortRequest);
           const abortResponse = () => response.destroy();
           signal.addEventListener("abort", abortResponse, { once: true });
           response.on("close", () => signal.removeEventListener("abort", abortResponse));
-          response.on("error", () => undefined); // Who reads the body is told; where nobody does, nothing may fail.
+          response.on("error", () => undefined); // The body's reader gets it; without one, it must not end the process.
           resolve(response);
         });
         request.end(body);
@@ -74,7 +76,7 @@ export function createHttpClient(config: RestConfig, { connectMs }: { readonly c
   };
 }
 
-/** Call `onTimeout` unless a socket that is connecting has connected, or failed to, in time. */
+/** Call `onTimeout` unless a connecting socket connects, or fails to connect, in time. */
 function limitConnecting(socket: Socket, isSecure: boolean, connectMs: number, onTimeout: () => void): void {
   if (!socket.connecting) {
     return;

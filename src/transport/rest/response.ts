@@ -26,7 +26,13 @@ export interface RestResponse {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Take a response as it came. */
+/**
+ * Open a response of the gateway.
+ *
+ * @param response the response, as Node gives it
+ * @returns its header, its media type and its body, which is decompressed
+ * @throws {@link ProtocolError} where the body is compressed in another way than gzip
+ */
 export function openResponse(response: IncomingMessage): RestResponse {
   const header = webHeaders(response);
   const mediaType = (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
@@ -43,7 +49,7 @@ function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return header;
 }
 
-/** The body without the compression that a proxy may have put on it all the same. */
+/** The body without compression, which a proxy may add although the request does not accept it. */
 function decoded(body: IncomingMessage, header: Headers): AsyncIterable<Uint8Array> {
   const encoding = header.get("content-encoding")?.toLowerCase() ?? "identity";
   if (encoding === "identity") {
@@ -58,7 +64,7 @@ function decoded(body: IncomingMessage, header: Headers): AsyncIterable<Uint8Arr
 
 async function* gunzipped(body: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
-    yield* pipeline(body, createGunzip(), () => undefined); // A failure comes out of the iteration.
+    yield* pipeline(body, createGunzip(), () => undefined); // The iteration throws a failure.
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && String(cause.code).startsWith("Z_")) {
       throw new ProtocolError(`the response's gzip is broken: ${cause.message}`, {
@@ -70,7 +76,16 @@ async function* gunzipped(body: IncomingMessage): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** The message of a response that does not stream. */
+/**
+ * Read the message of a response that does not stream.
+ *
+ * @param desc the message's descriptor
+ * @param responseBody the message's field that the body holds; empty for the whole message
+ * @param response the response
+ * @param maxBytes the largest body that is read, in bytes
+ * @returns the message
+ * @throws {@link ProtocolError} where the body is empty, too large, not JSON or does not fit the definitions
+ */
 export async function responseMessage<O extends DescMessage>(
   desc: O,
   responseBody: string,
@@ -119,7 +134,16 @@ async function quoted(response: RestResponse): Promise<string> {
   return "";
 }
 
-/** The messages of a response that streams: JSON objects, or the pieces of a raw body. */
+/**
+ * Read the messages of a response that streams: JSON objects, or the pieces of a raw body (specification, 2.7 and 4.1).
+ *
+ * @param desc the messages' descriptor
+ * @param response the response
+ * @param maxBytes the largest JSON object that is read, in bytes
+ * @returns the messages, each as soon as it is complete
+ * @throws ConnectError for the node's error object; for an answer that breaks the rules, its cause is a
+ *   {@link ProtocolError}
+ */
 export async function* responseMessages<O extends DescMessage>(
   desc: O,
   response: RestResponse,

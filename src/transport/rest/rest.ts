@@ -18,11 +18,16 @@ import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
 
 /**
- * A Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
+ * Make a Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
  *
- * How a method is called is read from its `google.api.http` option. A method that streams is answered by JSON objects
- * `{"result": ...}` or `{"error": ...}`; one that streams `google.api.HttpBody` may also be answered by the body itself,
- * whose pieces are then messages with the body's content type and no extensions.
+ * The `google.api.http` option of a method says how it is called. The gateway answers a method that streams with JSON
+ * objects `{"result": ...}` or `{"error": ...}`. It may answer one that streams `google.api.HttpBody` with the body
+ * itself, whose pieces are then messages with the body's content type and no extensions.
+ *
+ * @param config where the gateway is, and how its connections are
+ * @param options the largest JSON object that is read, in bytes, and the longest time to connect, in milliseconds
+ * @returns the transport; its failures are Connect errors
+ * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
 export function createRestTransport(
   config: RestConfig,
@@ -31,7 +36,7 @@ export function createRestTransport(
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
 
-  /** Send a call; what comes back is the response of a success, or it throws. */
+  /** Send a call, and throw the error of a response whose status is not 200. */
   async function send(
     req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal">,
     rule: HttpBinding,
