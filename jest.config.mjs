@@ -6,5 +6,5 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"] },
   setupFiles: ["<rootDir>/test/support/errors-of-node.ts"],
   maxWorkers: 2,
-  testTimeout: 30_000,
+  testTimeout: 120_000,
 };
