@@ -2,8 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { brokenAnswer, notOfTheInterface } from "../errors/broken-answer.js";
 import { NodeError, ProtocolError } from "../errors/index.js";
 import { isTypeUrl } from "../json/any.js";
-import { errorBehind } from "../json/envelope.js";
-
+import { createErrorTail } from "../json/error-tail.js";
 import { checkEnd, createArchiveEnd } from "../zip/end.js";
 import type { ExportChunk, ExportResult } from "./chunks.js";
 
@@ -39,6 +38,8 @@ export async function* assemble(
   { extensions }: AssembleOptions,
 ): AsyncGenerator<ExportResult> {
   const end = createArchiveEnd();
+  const tail = createErrorTail();
+  let last: ExportResult | undefined;
   let number = 0;
   let begun = false;
   for await (const chunk of chunks) {
@@ -49,22 +50,32 @@ export async function* assemble(
     const { result } = chunk;
     checkContentType(result, number);
     checkExtensions(result, number, extensions);
-    if (!begun && result.data.length > 0) {
-      checkBeginning(result.data);
+    last = result;
+    const free = tail.push(result.data);
+    if (!begun && free.length > 0) {
+      checkBeginning(free);
       begun = true;
     }
-    const data = end.push(result.data);
+    const data = end.push(free);
     if (data.length > 0 || number === 1) {
       yield { ...result, data };
     }
   }
-  if (number === 0) {
+  if (last === undefined) {
     throw broken(
       "the stream of the export is empty: it held no chunk",
       "Check the node; it ended the export with no data.",
     );
   }
-  checkEnd(end, errorBehind);
+  const { rest, error } = tail.finish();
+  const data = end.push(rest);
+  if (data.length > 0) {
+    yield { ...last, data };
+  }
+  if (error !== undefined) {
+    throw error;
+  }
+  checkEnd(end);
 }
 
 function checkContentType({ contentType, data }: ExportResult, number: number): void {

@@ -1,4 +1,4 @@
-import { ProtocolError, type TradewireError } from "../errors/index.js";
+import { ProtocolError } from "../errors/index.js";
 import { truncated } from "./archive-error.js";
 import {
   END_RECORD,
@@ -10,9 +10,9 @@ import {
   ZIP64_LOCATOR_SIZE,
 } from "./records.js";
 
-/** How many of the last bytes are kept: ZIP64's records and an error object at the end of the stream fit into them. */
+/** How many of the last bytes are kept: ZIP64's records fit into them. */
 const LOOK_BACK = 16 * 1024;
-/** How many bytes behind an archive are kept: no error object is longer. */
+/** How many bytes behind an archive are kept. */
 const MAX_TRAILING = 1024 * 1024;
 /** The longest line end that a gateway may add behind the end record. */
 const LINE_END_SIZE = 2;
@@ -35,8 +35,6 @@ export interface ArchiveEnd {
   readonly trailingSize: number;
   /** @returns the bytes that followed the archive, up to 1 MiB of them */
   trailing(): Uint8Array;
-  /** @returns the last bytes of an archive that has not ended, up to 16 KiB of them */
-  recent(): Uint8Array;
   /**
    * Take the end of the stream.
    *
@@ -112,7 +110,6 @@ export function createArchiveEnd(): ArchiveEnd {
       return trailingSize;
     },
     trailing: () => Buffer.concat(pieces),
-    recent: () => recent,
     finish() {
       if (end !== undefined && position >= end) {
         return;
@@ -161,28 +158,15 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
 }
 
 /**
- * Reads the error that a server wrote behind an archive, or at the place where the archive broke off.
- *
- * @param bytes the last bytes of the stream
- * @returns the error; `undefined` where there is none
- */
-export type ErrorBehind = (bytes: Uint8Array) => TradewireError | undefined;
-
-/**
  * Check that a stream ended with its archive.
  *
  * @param end the watch over the stream, which has ended
- * @param errorBehind finds a server's error in the last bytes; that error is then thrown
  * @throws {@link ProtocolError} where the archive has not ended, or other bytes follow it
  */
-export function checkEnd(end: ArchiveEnd, errorBehind?: ErrorBehind): void {
-  try {
-    end.finish();
-  } catch (reason) {
-    throw errorBehind?.(end.recent()) ?? reason;
-  }
+export function checkEnd(end: ArchiveEnd): void {
+  end.finish();
   if (end.trailingSize > 0) {
-    throw errorBehind?.(end.trailing()) ?? followed(end.trailing(), end.trailingSize);
+    throw followed(end.trailing(), end.trailingSize);
   }
 }
 
