@@ -1,4 +1,5 @@
 import { withoutErrorObject } from "../json/error-tail.js";
+import { abortable } from "../zip/abortable.js";
 import type { Entry, Reading } from "../zip/entry.js";
 import { seekableEntries } from "../zip/file.js";
 import type { Seekable } from "../zip/seekable.js";
@@ -30,5 +31,5 @@ export function arrivingEntries(
   source: AsyncIterable<Uint8Array>,
   reading: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
-  return streamedEntries(withoutErrorObject(source), reading);
+  return streamedEntries(withoutErrorObject(abortable(source, reading.signal)), reading);
 }
