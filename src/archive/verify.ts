@@ -1,4 +1,6 @@
+import { readDirectory } from "../zip/directory.js";
 import { type ArchiveEntry, listEntries } from "../zip/file.js";
+import { createTail } from "../zip/tail.js";
 import { arrivingEntries } from "./entries.js";
 import { checkFolder, createExportRules, type Exported, exportEntries, isFolder } from "./rules.js";
 
@@ -45,6 +47,11 @@ export async function verifyContent(
  */
 export async function verifyStructure(path: string, exported: Exported): Promise<ArchiveEntry[]> {
   const entries = await listEntries(path);
+  await checkEntries(entries, exported);
+  return entries.filter(({ name }) => !isFolder(name));
+}
+
+async function checkEntries(entries: readonly Pick<ArchiveEntry, "name" | "size">[], exported: Exported) {
   const rules = createExportRules(typeof exported === "function" ? await exported() : exported);
   for (const { name, size } of entries) {
     if (isFolder(name)) {
@@ -54,5 +61,24 @@ export async function verifyStructure(path: string, exported: Exported): Promise
     }
   }
   rules.end();
-  return entries.filter(({ name }) => !isFolder(name));
+}
+
+/**
+ * Pass an archive on, and check the names in its directory once it has ended.
+ *
+ * @param bytes the archive, split anywhere; its errors are thrown unchanged
+ * @param exported the table and range that were asked for
+ * @returns the same bytes
+ * @throws {@link ProtocolError} behind them, where the archive is not what was asked for
+ */
+export async function* verifyNames(
+  bytes: AsyncIterable<Uint8Array>,
+  exported: Exported,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const tail = createTail();
+  for await (const piece of bytes) {
+    tail.push(piece);
+    yield piece;
+  }
+  await checkEntries((await readDirectory(tail.bytes())).entries, exported);
 }

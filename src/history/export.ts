@@ -5,6 +5,7 @@ import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
 import { type Archive, openArchive } from "../archive/open.js";
 import { saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
+import { verifyNames } from "../archive/verify.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
@@ -162,7 +163,10 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       return { fromBlock, toBlock };
     },
     chunks: () => failingWith(chunks(), fail),
-    bytes: () => bytes(),
+    bytes() {
+      const { onHeader, asked } = expecting();
+      return failingWith(verifyNames(archive({ onHeader }), asked), fail);
+    },
     saveTo: (target, options = {}) => startingOver((contextValues) => save(target, options, contextValues)).catch(fail),
     files: () => opened().files(),
     rows: (options) => opened().rows(options),
