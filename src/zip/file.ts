@@ -52,6 +52,9 @@ async function directoryOf(archive: Seekable, withoutError: WithoutError = (sour
   }
 }
 
+/** What stands behind an entry tells how its data descriptor is written. */
+const LOOK_AHEAD = 64;
+
 /** One file of a seekable archive. It must end at byte `end`. */
 function seekableEntry(
   archive: Seekable,
@@ -63,7 +66,8 @@ function seekableEntry(
     name: listed.name,
     measures: listed,
     async *content() {
-      const reader = createByteReader(archive.stream(listed.offset), { signal, position: listed.offset });
+      const wanted = Math.max(end - listed.offset, 0) + LOOK_AHEAD;
+      const reader = createByteReader(archive.stream(listed.offset, wanted), { signal, position: listed.offset });
       try {
         const header = await readLocalHeader(reader);
         checkHeader(header, listed);
