@@ -9,6 +9,9 @@ import type { ExportChunk, ExportResult } from "./chunks.js";
 /** The media type of an export's body (specification, 4.1). */
 export const ARCHIVE_TYPE = "application/zip";
 
+/** How many chunks without data may follow one another. Each could otherwise be followed by one more. */
+const MAX_EMPTY_CHUNKS = 1000;
+
 /** The rules that a stream of chunks must keep. */
 export interface AssembleOptions {
   /**
@@ -42,6 +45,7 @@ export async function* assemble(
   let last: ExportResult | undefined;
   let number = 0;
   let begun = false;
+  let empty = 0;
   for await (const chunk of chunks) {
     number += 1;
     if (chunk.error !== undefined) {
@@ -51,6 +55,14 @@ export async function* assemble(
     checkContentType(result, number);
     checkExtensions(result, number, extensions);
     last = result;
+    empty = result.data.length === 0 ? empty + 1 : 0;
+    if (empty > MAX_EMPTY_CHUNKS) {
+      throw broken(
+        `the export has more than ${MAX_EMPTY_CHUNKS} empty chunks in a row, the limit`,
+        "Nothing comes any more; try again, then another node.",
+        Code.ResourceExhausted,
+      );
+    }
     const free = tail.push(result.data);
     if (!begun && free.length > 0) {
       checkBeginning(free);

@@ -5,7 +5,7 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
 import { anyFromObject } from "./any.js";
 import { decodeBase64 } from "./base64.js";
-import { isJsonObject } from "./values.js";
+import { isJsonObject, MAX_DEPTH } from "./values.js";
 
 /** One JSON object of a stream: either a result or an error (specification, 2.7). */
 export type Envelope =
@@ -46,6 +46,7 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
 
 /**
  * Read an error object (specification, 7). Fields that do not fit get the code `Unknown`, no message or no details.
+ * Details that are nested too deep are left out: to write them out would overflow the stack.
  *
  * @param json the JSON in the place of an error object
  * @returns the error object; JSON that is not an object becomes its message
@@ -58,8 +59,14 @@ export function readErrorObject(json: JsonValue): ErrorObject {
   return {
     code: typeof code === "number" && code in Code ? code : Code.Unknown,
     message: typeof message === "string" ? message : "",
-    details: Array.isArray(details) ? details.map(typedObject) : [],
+    details: Array.isArray(details) && !isDeeper(details, MAX_DEPTH) ? details.map(typedObject) : [],
   };
+}
+
+function isDeeper(json: JsonValue, limit: number): boolean {
+  return typeof json === "object" && json !== null
+    ? limit === 0 || Object.values(json).some((value) => isDeeper(value, limit - 1))
+    : false;
 }
 
 function typedObject(json: JsonValue): TypedObject {

@@ -1,7 +1,7 @@
-import { corrupt, nameText, tooLarge, truncated } from "./archive-error.js";
+import { corrupt, nameText, truncated } from "./archive-error.js";
 import { type ByteReader, createByteReader } from "./byte-reader.js";
 import { checkMeasures, type Growth, readContent } from "./content.js";
-import { readDirectory } from "./directory.js";
+import { checkListing, readDirectory } from "./directory.js";
 import { checkEnd, createArchiveEnd } from "./end.js";
 import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.js";
 import {
@@ -12,9 +12,6 @@ import {
   type Measures,
   readLocalHeader,
 } from "./records.js";
-
-/** The most bytes of a streamed archive's directory and end, which are held in memory. */
-const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
 
 /** How many bytes of a stream are read on after a mistake in it. */
 const MAX_DRAINED = 1024 * 1024;
@@ -37,6 +34,7 @@ export async function* streamedEntries(
   const growth: Growth = { size: 0 };
   const seen: { header: LocalHeader; measured: Measures }[] = [];
   const names = new Set<string>();
+  let nameSize = 0;
   try {
     while (await isSignature(reader, LOCAL_HEADER)) {
       const header = await readLocalHeader(reader);
@@ -44,6 +42,8 @@ export async function* streamedEntries(
         throw corrupt(`it holds ${nameText(header.name)} twice`);
       }
       names.add(header.name);
+      nameSize += header.rawName.length;
+      checkListing(names.size, nameSize);
       let measured: Measures | undefined;
       yield {
         name: header.name,
@@ -114,12 +114,7 @@ async function readRest(reader: ByteReader): Promise<Buffer> {
   for (let bytes = await reader.next(); bytes !== undefined; bytes = await reader.next()) {
     pieces.push(Buffer.from(bytes));
     size += bytes.length;
-    if (size > MAX_DIRECTORY_SIZE) {
-      throw tooLarge(
-        `its directory has more than ${MAX_DIRECTORY_SIZE} bytes`,
-        "No export has so many files; check where the archive comes from.",
-      );
-    }
+    checkListing(0, size);
   }
   return Buffer.concat(pieces);
 }
