@@ -18,6 +18,7 @@ export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName }
 export type { ArchiveOptions, RowOptions } from "./archive/open.js";
 export { type Archive, openArchive } from "./archive/open.js";
 export type { SavedArchive } from "./archive/save.js";
+export type { Verification } from "./archive/verify.js";
 export { type Client, createClient } from "./client.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
 export { type ClientConfig, type Config, readConfig } from "./config/schema.js";

@@ -1,4 +1,5 @@
-import { errorBehind } from "../json/envelope.js";
+import { withoutErrorObject } from "../json/error-tail.js";
+import { abortable } from "../zip/abortable.js";
 import type { Entry, Reading } from "../zip/entry.js";
 import { seekableEntries } from "../zip/file.js";
 import type { Seekable } from "../zip/seekable.js";
@@ -14,7 +15,7 @@ import { streamedEntries } from "../zip/stream.js";
  * @throws {@link ProtocolError}, {@link FileError} and {@link CanceledError} as {@link seekableEntries} does
  */
 export function archiveEntries(archive: Seekable, reading: Reading): AsyncGenerator<Entry, void, undefined> {
-  return seekableEntries(archive, { ...reading, errorBehind });
+  return seekableEntries(archive, { ...reading, withoutError: withoutErrorObject });
 }
 
 /**
@@ -30,5 +31,5 @@ export function arrivingEntries(
   source: AsyncIterable<Uint8Array>,
   reading: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
-  return streamedEntries(source, { ...reading, errorBehind });
+  return streamedEntries(withoutErrorObject(abortable(source, reading.signal)), reading);
 }

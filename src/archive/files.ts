@@ -1,10 +1,9 @@
 import { batchRecords, type CsvBatch, type CsvDecodeOptions, type CsvRecord, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
-import { corrupt, nameText, refused } from "../zip/archive-error.js";
+import { corrupt, nameText } from "../zip/archive-error.js";
 import type { Entry } from "../zip/entry.js";
-import type { ExportedRange } from "./names.js";
-import { type ExportName, parseCsvName } from "./names.js";
+import { type ExportEntry, type Exported, exportEntries } from "./rules.js";
 
 /**
  * One CSV file of an archive. The parts of its name are missing where the name has another form (specification, 4.1).
@@ -50,7 +49,7 @@ export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
    * The table and range that were asked for, or a function that gives them. The files whose names have the specified
    * form must be of this table and cover this range.
    */
-  readonly exported?: ExportedRange | (() => Promise<ExportedRange>) | undefined;
+  readonly exported?: Exported;
 }
 
 /**
@@ -65,23 +64,10 @@ export interface FileOptions extends Omit<CsvDecodeOptions, "name"> {
  */
 export async function* csvFiles(
   entries: AsyncIterable<Entry>,
-  { exported: given, ...options }: FileOptions,
+  { exported, ...options }: FileOptions,
 ): AsyncGenerator<ArchiveFile, void, undefined> {
-  const exported = typeof given === "function" ? await given() : given;
-  let first: ExportName | undefined;
-  let last: ExportName | undefined;
-  for await (const entry of entries) {
-    if (entry.name.endsWith("/")) {
-      await readFolder(entry);
-      continue;
-    }
+  for await (const { entry, name } of exportEntries(entries, exported)) {
     const batches = decode(entry, options);
-    const name = parseCsvName(entry.name);
-    if (name !== undefined) {
-      checkRange(entry.name, name, last, exported);
-      first ??= name;
-      last = name;
-    }
     const header = await batches.next();
     if (header.done === true) {
       throw corrupt(`${nameText(entry.name)} has no header`); // decodeCsv has thrown before.
@@ -109,13 +95,10 @@ export async function* csvFiles(
       await batches.return();
     }
   }
-  checkWhole(first, last, exported);
 }
 
 /** The header row of a CSV file. */
-export interface CsvHead {
-  readonly entry: Entry;
-  readonly name: ExportName | undefined;
+export interface CsvHead extends ExportEntry {
   readonly columns: readonly string[];
 }
 
@@ -125,13 +108,16 @@ export interface CsvHead {
  * @param entries the archive's entries; their errors pass unchanged
  * @param options how CSV is decoded
  * @returns the header row of each file
- * @throws {@link ProtocolError} where a header row is broken
+ * @throws {@link ProtocolError} where a header row is broken, or the entries are not those of an export
  */
-export async function csvHeads(entries: AsyncIterable<Entry>, options: FileOptions): Promise<CsvHead[]> {
+export async function csvHeads(
+  entries: AsyncIterable<Entry>,
+  { exported, ...options }: FileOptions,
+): Promise<CsvHead[]> {
   const heads: CsvHead[] = [];
-  for await (const entry of entries) {
-    for await (const { columns } of entry.name.endsWith("/") ? [] : decode(entry, options)) {
-      heads.push({ entry, name: parseCsvName(entry.name), columns });
+  for await (const { entry, name } of exportEntries(entries, exported)) {
+    for await (const { columns } of decode(entry, options)) {
+      heads.push({ entry, name, columns });
       break;
     }
   }
@@ -140,15 +126,6 @@ export async function csvHeads(entries: AsyncIterable<Entry>, options: FileOptio
 
 function decode(entry: Entry, options: CsvDecodeOptions): AsyncGenerator<CsvBatch, void, undefined> {
   return decodeCsv(entry.content(), { ...options, name: entry.name });
-}
-
-/** A folder has no rows, but content in it would be hidden, so there must be none. */
-async function readFolder(entry: Entry): Promise<void> {
-  for await (const bytes of entry.content()) {
-    if (bytes.length > 0) {
-      throw corrupt(`${nameText(entry.name)} is a folder with content`);
-    }
-  }
 }
 
 /**
@@ -206,43 +183,4 @@ function passed(name: string, what: string): RequestError {
   return new RequestError(`${nameText(name)} cannot be read now: ${what}`, {
     advice: "Read each file once, when it comes; open the archive again to read it again.",
   });
-}
-
-function checkRange(
-  fileName: string,
-  name: ExportName,
-  before: ExportName | undefined,
-  exported: ExportedRange | undefined,
-): void {
-  if (name.fromBlock > name.toBlock) {
-    throw corrupt(`the range in the name ${nameText(fileName)} is reversed`);
-  }
-  if (before !== undefined && (name.chainId !== before.chainId || name.table !== before.table)) {
-    throw refused(`${nameText(fileName)} is of another table or chain than the file before it`);
-  }
-  if (before !== undefined && name.fromBlock !== before.toBlock + 1n) {
-    throw corrupt(
-      `${nameText(fileName)} begins at block ${name.fromBlock}, but the file before it ends at block ${before.toBlock}`,
-    );
-  }
-  if (exported !== undefined && name.table !== exported.table) {
-    throw corrupt(`${nameText(fileName)} is of the table ${name.table}, but ${exported.table} was asked for`);
-  }
-  if (exported !== undefined && before === undefined && name.fromBlock !== exported.fromBlock) {
-    throw corrupt(
-      `its first file begins at block ${name.fromBlock}, but the export was to begin at block ${exported.fromBlock}`,
-    );
-  }
-}
-
-function checkWhole(
-  first: ExportName | undefined,
-  last: ExportName | undefined,
-  exported: ExportedRange | undefined,
-): void {
-  if (exported !== undefined && first !== undefined && last !== undefined && last.toBlock !== exported.toBlock) {
-    throw corrupt(
-      `its last file ends at block ${last.toBlock}, but the export was to end at block ${exported.toBlock}: rows are missing`,
-    );
-  }
 }

@@ -1,7 +1,8 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
 import { corrupt, nameText } from "../zip/archive-error.js";
-import { openFile } from "../zip/seekable.js";
+import type { Entry } from "../zip/entry.js";
+import { inMemory, type OpenFile, openFile } from "../zip/seekable.js";
 import { writeArchiveFiles } from "../zip/write.js";
 import { archiveEntries } from "./entries.js";
 import { csvHeads } from "./files.js";
@@ -60,12 +61,13 @@ export async function mergeArchives(
   checkAdjacent(parts);
   const groups = groupsOf(parts);
   const crossing = groups.length > 1;
+  await using reader = createPartReader(signal);
   const files = groups.map((group) => ({
     name: csvName(joined(group.parts, crossing ? group.schemaVersion : undefined)),
-    content: () => contentOf(group.parts, signal),
+    content: () => contentOf(group.parts, reader),
   }));
   const fileName = () => archiveName(joined(parts, crossing ? groups.at(-1)?.schemaVersion : undefined));
-  return saveArchive(writeArchiveFiles(files), { target, force, fileName });
+  return await saveArchive(writeArchiveFiles(files), { target, force, fileName, signal });
 }
 
 async function partsOf(path: string, signal: AbortSignal | undefined): Promise<Part[]> {
@@ -157,25 +159,47 @@ function joined(parts: readonly Part[], schemaVersion: bigint | undefined): Expo
   return { chainId, table, schemaVersion, fromBlock, toBlock: last.name.toBlock };
 }
 
-async function* contentOf(
-  parts: readonly Part[],
-  signal: AbortSignal | undefined,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  for (const [index, part] of parts.entries()) {
-    await using file = await openFile(part.path);
-    let found = false;
-    for await (const entry of file.archive === undefined
-      ? []
-      : archiveEntries(file.archive, { limits: LIMITS, signal })) {
-      if (entry.name === part.fileName) {
-        found = true;
-        yield* checkedRows(entry.content(), part, index > 0);
-        break;
+/** Opens the content of parts, in their order. */
+interface PartReader extends AsyncDisposable {
+  open(part: Part): Promise<AsyncGenerator<Buffer, void, undefined>>;
+}
+
+/** Keep the archive of the last part open: its directory is read once, and its further parts stand behind that one. */
+function createPartReader(signal: AbortSignal | undefined): PartReader {
+  let current: { readonly path: string; readonly file: OpenFile; readonly entries: AsyncGenerator<Entry> } | undefined;
+
+  async function close(): Promise<void> {
+    await current?.file[Symbol.asyncDispose]();
+    current = undefined;
+  }
+
+  return {
+    async open(part) {
+      if (current?.path !== part.path) {
+        await close();
+        const file = await openFile(part.path);
+        const archive = file.archive ?? inMemory(Buffer.alloc(0));
+        current = { path: part.path, file, entries: archiveEntries(archive, { limits: LIMITS, signal }) };
       }
-    }
-    if (!found) {
+      for await (const entry of unclosed(current.entries)) {
+        if (entry.name === part.fileName) {
+          return entry.content();
+        }
+      }
       throw changed(part);
-    }
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** The values of a generator, which stays open when the caller stops early. */
+function unclosed<T>(values: AsyncGenerator<T>): AsyncIterable<T> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => values.next() }) };
+}
+
+async function* contentOf(parts: readonly Part[], reader: PartReader): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const [index, part] of parts.entries()) {
+    yield* checkedRows(await reader.open(part), part, index > 0);
   }
 }
 

@@ -104,6 +104,8 @@ export interface ExportedRange {
   readonly table: TableName;
   readonly fromBlock: bigint;
   readonly toBlock: bigint;
+  /** Identifier of the chain, where it is known. */
+  readonly chainId?: string | undefined;
 }
 
 /**
@@ -116,11 +118,25 @@ export interface ExportedRange {
  * @returns a safe file name
  */
 export function fileNameFor(header: Headers, exported: ExportedRange): string {
+  return fitting(header, exported)?.given ?? archiveName({ ...exported, chainId: "network" });
+}
+
+/**
+ * Read the chain from the name that the node gives an archive, where that is of this table and range.
+ *
+ * @param header the response header
+ * @param exported the table and range
+ * @returns the identifier of the chain; `undefined` where the node does not name the archive so
+ */
+export function chainOf(header: Headers, exported: ExportedRange): string | undefined {
+  return fitting(header, exported)?.name.chainId;
+}
+
+function fitting(header: Headers, { table, fromBlock, toBlock }: ExportedRange) {
   const given = givenName(header.get("content-disposition"));
   const name = given === undefined ? undefined : parseArchiveName(given);
-  const fits =
-    name?.table === exported.table && name.fromBlock === exported.fromBlock && name.toBlock === exported.toBlock;
-  return given !== undefined && fits ? given : archiveName({ chainId: "network", ...exported });
+  const fits = name?.table === table && name.fromBlock === fromBlock && name.toBlock === toBlock;
+  return given !== undefined && name !== undefined && fits ? { given, name } : undefined;
 }
 
 function givenName(header: string | null): string | undefined {

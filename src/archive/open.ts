@@ -105,7 +105,9 @@ export function openArchive(source: ArchiveSource, options: ArchiveOptions = {})
     files,
     rows: ({ columns = "own" } = {}) =>
       columns === "union"
-        ? readSource(source, united, (stream) => spooled(stream, (path) => readSource(path, united, notASeekable)))
+        ? readSource(source, united, (stream) =>
+            spooled(stream, signal, (path) => readSource(path, united, notASeekable)),
+          )
         : batchRecords(batchesOf(files())),
     toZip: () =>
       zipInMemory(
@@ -132,12 +134,13 @@ async function* notASeekable(): AsyncGenerator<never, void, undefined> {
 /** Keep a stream in a temporary file while that is used. */
 async function* spooled<T>(
   stream: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
   use: (path: string) => AsyncIterable<T>,
 ): AsyncGenerator<T, void, undefined> {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-"));
   try {
     const fileName = () => "archive.zip";
-    const { path } = await saveArchive(stream, { target: folder, fileName, force: false });
+    const { path } = await saveArchive(stream, { target: folder, fileName, force: false, verify: "structure", signal });
     yield* use(path);
   } finally {
     await rm(folder, { recursive: true, force: true });

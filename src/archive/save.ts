@@ -3,7 +3,11 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "nod
 import { basename, dirname, join, resolve } from "node:path";
 import { fileError } from "../errors/file-error.js";
 import type { TradewireError } from "../errors/index.js";
-import { type ArchiveEntry, listEntries } from "../zip/file.js";
+import { withoutErrorObject } from "../json/error-tail.js";
+import { abortable } from "../zip/abortable.js";
+import type { ArchiveEntry } from "../zip/file.js";
+import type { Exported } from "./rules.js";
+import { type Verification, verifyContent, verifyStructure } from "./verify.js";
 
 /** How many bytes are gathered before they are written. */
 const WRITE_SIZE = 1024 * 1024;
@@ -18,6 +22,8 @@ export interface SavedArchive {
   readonly sha256: string;
   /** The files in it. */
   readonly entries: readonly ArchiveEntry[];
+  /** The check that was made: of the content of all files, or of the records between them only. */
+  readonly verified: Verification;
 }
 
 /** Where an archive is saved. */
@@ -32,6 +38,12 @@ export interface SaveTarget {
   readonly fileName: () => string;
   /** Whether a file of that name is replaced. */
   readonly force: boolean;
+  /** How the archive is checked; by its content by default. */
+  readonly verify?: Verification | undefined;
+  /** The table and range that were asked for. The names in the archive must not say otherwise. */
+  readonly exported?: Exported;
+  /** Ends the saving. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -41,28 +53,40 @@ export interface SaveTarget {
  * without an error and the archive was checked. On failure it is removed.
  *
  * @param bytes the archive, split anywhere; its errors are thrown unchanged
- * @param where the folder or file to write to, and whether an existing file is replaced
- * @returns the path, size and checksum of the file, and the files in the archive
+ * @param where the folder or file to write to, whether an existing file is replaced, and how the archive is checked
+ * @returns the path, size and checksum of the file, the files in the archive, and the check that was made
  * @throws {@link FileError} where the file cannot be written, or exists
- * @throws {@link ProtocolError} where the bytes are no sound archive
+ * @throws {@link ProtocolError} where the bytes are no sound archive, or not what was asked for
+ * @throws {@link NodeError} where a gateway wrote an error object behind them
+ * @throws {@link CanceledError} where the signal was aborted
  */
 export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
+  const { verify = "content", exported, signal } = where;
   const { folder, name } = await place(where);
   const temporary = join(folder, `.tradewire-${randomBytes(8).toString("hex")}.part`);
   const file = await onFile(folder, open(temporary, "wx"));
   try {
     let path = join(folder, name ?? "");
-    const content = await writeAll(bytes, file, folder, async () => {
-      path = join(folder, name ?? where.fileName());
-      if (!where.force && (await isThere(path))) {
-        throw exists(path);
+    const writing = startWriting(file, folder);
+    async function* passing(): AsyncGenerator<Uint8Array> {
+      for await (const piece of abortable(bytes, signal)) {
+        if (writing.size === 0) {
+          path = join(folder, name ?? where.fileName());
+          if (!where.force && (await isThere(path))) {
+            throw exists(path);
+          }
+        }
+        await writing.add(piece);
+        yield piece;
       }
-    });
+    }
+    const found = verify === "content" ? await verifyContent(passing(), { exported, signal }) : await drain(passing());
+    const content = await writing.finish();
     await onFile(folder, file.sync());
-    const entries = await listEntries(temporary);
+    const entries = found ?? (await verifyStructure(temporary, exported));
     await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
     await syncFolder(folder);
-    return { path, ...content, entries };
+    return { path, ...content, entries, verified: verify };
   } finally {
     // Failures of the cleaning up must not hide the first one.
     await file.close().catch(() => undefined);
@@ -87,12 +111,14 @@ async function place({ target, force }: SaveTarget): Promise<{ folder: string; n
   return { folder: dirname(path), name: basename(path) };
 }
 
-async function writeAll(
-  bytes: AsyncIterable<Uint8Array>,
-  file: FileHandle,
-  folder: string,
-  onBegin: () => Promise<void>,
-) {
+async function drain(bytes: AsyncIterable<Uint8Array>): Promise<undefined> {
+  for await (const _ of withoutErrorObject(bytes)) {
+    // Only written.
+  }
+}
+
+/** Write pieces to a file while further ones arrive. */
+function startWriting(file: FileHandle, folder: string) {
   const hash = createHash("sha256");
   let size = 0;
   let gathered: Uint8Array[] = [];
@@ -105,21 +131,25 @@ async function writeAll(
     gathered = [];
     gatheredSize = 0;
   };
-  for await (const piece of bytes) {
-    if (size === 0) {
-      await onBegin();
-    }
-    gathered.push(piece);
-    gatheredSize += piece.length;
-    size += piece.length;
-    if (gatheredSize >= WRITE_SIZE) {
+  return {
+    get size() {
+      return size;
+    },
+    async add(piece: Uint8Array): Promise<void> {
+      gathered.push(piece);
+      gatheredSize += piece.length;
+      size += piece.length;
+      hash.update(piece);
+      if (gatheredSize >= WRITE_SIZE) {
+        await flush();
+      }
+    },
+    async finish() {
       await flush();
-    }
-    hash.update(piece);
-  }
-  await flush();
-  await written;
-  return { bytes: size, sha256: hash.digest("hex") };
+      await written;
+      return { bytes: size, sha256: hash.digest("hex") };
+    },
+  };
 }
 
 async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number): Promise<void> {

@@ -20,7 +20,7 @@ export function tellSaved(
   }
   out.write(`${saved.path}\n`);
   const seconds = (performance.now() - start) / 1000;
-  err.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}\n`);
+  err.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
   err.write(
     table(
       ["file", "bytes"],

@@ -89,6 +89,20 @@ export function tooManyFields(width: number): CsvMistake {
 }
 
 /**
+ * The mistake of a header row with more names than a table has columns.
+ *
+ * @param maxColumns the limit
+ * @returns the mistake, `RESOURCE_EXHAUSTED`
+ */
+export function tooManyColumns(maxColumns: number): CsvMistake {
+  return {
+    what: `the header row names more than ${maxColumns} columns, the limit`,
+    expected: "Expected no more than PostgreSQL lets a query have: this is no table of a node.",
+    code: Code.ResourceExhausted,
+  };
+}
+
+/**
  * The mistake of a row over the limit.
  *
  * @param maxRowBytes the limit in bytes

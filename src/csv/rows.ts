@@ -5,9 +5,13 @@ import {
   quoteInPlainField,
   textAfterQuote,
   tooFewFields,
+  tooManyColumns,
   tooManyFields,
 } from "./csv-error.js";
 import type { CsvRow } from "./format.js";
+
+/** The most columns of a query's result in PostgreSQL. */
+const MAX_COLUMNS = 1664;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -107,7 +111,7 @@ function readPlainRow(cursor: Cursor, width: number, nullString: string): CsvRow
  * Read one row of any kind. The cursor does not move where the text ends inside the row.
  *
  * @param cursor stands at the start of the row
- * @param width how many fields the row must have; any number where it is `undefined`
+ * @param width how many fields the row must have; any number up to 1664 where it is `undefined`
  * @param nullString an unquoted field with this text is NULL; none is where it is `undefined`
  * @param rows the row is added to this array
  * @returns why reading stopped early; `undefined` where it did not
@@ -145,6 +149,9 @@ export function readRow(
     if (next === COMMA) {
       if (row.length === width) {
         return { line: cursor.line, field: width + 1, problem: tooManyFields(width) };
+      }
+      if (row.length === MAX_COLUMNS) {
+        return { line: cursor.line, field: row.length + 1, problem: tooManyColumns(MAX_COLUMNS) };
       }
       cursor.pos += 1;
       continue;

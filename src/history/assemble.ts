@@ -2,13 +2,15 @@ import { Code } from "@connectrpc/connect";
 import { brokenAnswer, notOfTheInterface } from "../errors/broken-answer.js";
 import { NodeError, ProtocolError } from "../errors/index.js";
 import { isTypeUrl } from "../json/any.js";
-import { errorBehind } from "../json/envelope.js";
-
+import { createErrorTail } from "../json/error-tail.js";
 import { checkEnd, createArchiveEnd } from "../zip/end.js";
 import type { ExportChunk, ExportResult } from "./chunks.js";
 
 /** The media type of an export's body (specification, 4.1). */
 export const ARCHIVE_TYPE = "application/zip";
+
+/** How many chunks without data may follow one another. Each could otherwise be followed by one more. */
+const MAX_EMPTY_CHUNKS = 1000;
 
 /** The rules that a stream of chunks must keep. */
 export interface AssembleOptions {
@@ -39,8 +41,11 @@ export async function* assemble(
   { extensions }: AssembleOptions,
 ): AsyncGenerator<ExportResult> {
   const end = createArchiveEnd();
+  const tail = createErrorTail();
+  let last: ExportResult | undefined;
   let number = 0;
   let begun = false;
+  let empty = 0;
   for await (const chunk of chunks) {
     number += 1;
     if (chunk.error !== undefined) {
@@ -49,22 +54,40 @@ export async function* assemble(
     const { result } = chunk;
     checkContentType(result, number);
     checkExtensions(result, number, extensions);
-    if (!begun && result.data.length > 0) {
-      checkBeginning(result.data);
+    last = result;
+    empty = result.data.length === 0 ? empty + 1 : 0;
+    if (empty > MAX_EMPTY_CHUNKS) {
+      throw broken(
+        `the export has more than ${MAX_EMPTY_CHUNKS} empty chunks in a row, the limit`,
+        "Nothing comes any more; try again, then another node.",
+        Code.ResourceExhausted,
+      );
+    }
+    const free = tail.push(result.data);
+    if (!begun && free.length > 0) {
+      checkBeginning(free);
       begun = true;
     }
-    const data = end.push(result.data);
+    const data = end.push(free);
     if (data.length > 0 || number === 1) {
       yield { ...result, data };
     }
   }
-  if (number === 0) {
+  if (last === undefined) {
     throw broken(
       "the stream of the export is empty: it held no chunk",
       "Check the node; it ended the export with no data.",
     );
   }
-  checkEnd(end, errorBehind);
+  const { rest, error } = tail.finish();
+  const data = end.push(rest);
+  if (data.length > 0) {
+    yield { ...last, data };
+  }
+  if (error !== undefined) {
+    throw error;
+  }
+  checkEnd(end);
 }
 
 function checkContentType({ contentType, data }: ExportResult, number: number): void {

@@ -1,15 +1,16 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
-import { type ExportedRange, fileNameFor } from "../archive/names.js";
+import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
 import { type Archive, openArchive } from "../archive/open.js";
 import { saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
+import { verifyNames } from "../archive/verify.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
-import type { ExportOptions, NetworkHistoryExport, SavedExport } from "./network-history-export.js";
+import type { ExportOptions, NetworkHistoryExport, SavedExport, SaveOptions } from "./network-history-export.js";
 import type { BlockRange } from "./segments.js";
 
 /** The parts of which an export is made. */
@@ -111,28 +112,49 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     }
   }
 
-  async function save(target: string, force: boolean, contextValues: ContextValues): Promise<SavedExport> {
+  async function save(target: string, options: SaveOptions, contextValues: ContextValues): Promise<SavedExport> {
     const exported = await takeRange();
-    let header = new Headers();
+    const { onHeader, asked, header } = expecting();
     let first: ExportResult | undefined;
     const content = archive({
       contextValues,
-      onHeader: (received) => {
-        header = received;
-      },
+      onHeader,
       onResult: (result) => {
         first ??= result;
       },
     });
-    const saved = await saveArchive(content, { target, force, fileName: () => fileNameFor(header, exported) });
+    const { force = false, verify } = options;
+    const fileName = () => fileNameFor(header(), exported);
+    const saved = await saveArchive(content, { target, force, verify, fileName, exported: asked, signal });
     const { fromBlock, toBlock } = exported;
     return { ...saved, fromBlock, toBlock, extensions: first?.extensions ?? [] };
   }
 
+  /** What the archive must hold: the range, of the chain that its name says, which comes with the header. */
+  function expecting() {
+    let header = new Headers();
+    return {
+      onHeader: (received: Headers) => {
+        header = received;
+      },
+      header: () => header,
+      asked: async (): Promise<ExportedRange> => {
+        const exported = await takeRange();
+        return { ...exported, chainId: chainOf(header, exported) };
+      },
+    };
+  }
+
   function opened(): Archive {
     const call = createLinkedAbortController(signal);
+    const { onHeader, asked } = expecting();
     // A caller that stops early must not wait for the next chunk.
-    return openArchive(bytes({ call }), { exported: takeRange, signal, onClose: () => call.abort() });
+    return openArchive(bytes({ call, onHeader }), { exported: asked, signal, onClose: () => call.abort() });
+  }
+
+  function toZip() {
+    const { onHeader, asked } = expecting();
+    return zipInMemory(bytes({ onHeader }), { maxArchiveBytes, exported: asked, signal }).catch(fail);
   }
 
   return {
@@ -141,11 +163,13 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       return { fromBlock, toBlock };
     },
     chunks: () => failingWith(chunks(), fail),
-    bytes: () => bytes(),
-    saveTo: (target, { force = false } = {}) =>
-      startingOver((contextValues) => save(target, force, contextValues)).catch(fail),
+    bytes() {
+      const { onHeader, asked } = expecting();
+      return failingWith(verifyNames(archive({ onHeader }), asked), fail);
+    },
+    saveTo: (target, options = {}) => startingOver((contextValues) => save(target, options, contextValues)).catch(fail),
     files: () => opened().files(),
     rows: (options) => opened().rows(options),
-    toZip: () => zipInMemory(bytes(), { maxArchiveBytes, signal }).catch(fail),
+    toZip,
   };
 }

@@ -3,6 +3,7 @@ import type JSZip from "jszip";
 import type { ArchiveFile } from "../archive/files.js";
 import type { Archive, RowOptions } from "../archive/open.js";
 import type { SavedArchive } from "../archive/save.js";
+import type { Verification } from "../archive/verify.js";
 import type { CsvRecord } from "../csv/index.js";
 import type { TypedObject } from "../errors/index.js";
 import type { ExportChunk } from "./chunks.js";
@@ -38,6 +39,17 @@ export interface ExportOptions {
   readonly snap?: boolean | undefined;
   /** Further headers of the request. */
   readonly headers?: CallOptions["headers"];
+}
+
+/** How an export is saved. */
+export interface SaveOptions {
+  /** Whether a file that exists is replaced; false by default. */
+  readonly force?: boolean | undefined;
+  /**
+   * How the archive is checked while it arrives. The default is `content`: each file is inflated, and its size and
+   * CRC-32 are compared, so that no byte of it can be wrong. `structure` compares the records between the files only.
+   */
+  readonly verify?: Verification | undefined;
 }
 
 /** A saved export. */
@@ -89,14 +101,15 @@ export interface NetworkHistoryExport extends Archive {
    *
    * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder
    *   it takes the node's name for it, where that has the specified form (specification, 4.1)
-   * @param options `force` replaces a file that exists
-   * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, and the range
+   * @param options whether a file that exists is replaced, and how the archive is checked
+   * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, the check that was made, and
+   *   the range
    * @throws {@link FileError} where the file cannot be written, or exists; all else as said above
    *
    * @example
    * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
    */
-  saveTo(target: string, options?: { readonly force?: boolean }): Promise<SavedExport>;
+  saveTo(target: string, options?: SaveOptions): Promise<SavedExport>;
   /**
    * Read the files of the archive as they arrive, no faster than their rows are taken. Where their names have the
    * specified form, they must cover the whole range.

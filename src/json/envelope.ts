@@ -2,10 +2,10 @@ import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { type ErrorObject, NodeError, ProtocolError, type TypedObject } from "../errors/index.js";
+import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
 import { anyFromObject } from "./any.js";
 import { decodeBase64 } from "./base64.js";
-import { decodeUtf8, isJsonObject } from "./values.js";
+import { isJsonObject, MAX_DEPTH } from "./values.js";
 
 /** One JSON object of a stream: either a result or an error (specification, 2.7). */
 export type Envelope =
@@ -46,6 +46,7 @@ function brokenEnvelope(summary: string, json: JsonObject): ProtocolError {
 
 /**
  * Read an error object (specification, 7). Fields that do not fit get the code `Unknown`, no message or no details.
+ * Details that are nested too deep are left out: to write them out would overflow the stack.
  *
  * @param json the JSON in the place of an error object
  * @returns the error object; JSON that is not an object becomes its message
@@ -58,37 +59,14 @@ export function readErrorObject(json: JsonValue): ErrorObject {
   return {
     code: typeof code === "number" && code in Code ? code : Code.Unknown,
     message: typeof message === "string" ? message : "",
-    details: Array.isArray(details) ? details.map(typedObject) : [],
+    details: Array.isArray(details) && !isDeeper(details, MAX_DEPTH) ? details.map(typedObject) : [],
   };
 }
 
-/** The beginning of a gateway's error object. */
-const ERROR_OBJECT = '{"error":';
-
-/**
- * Find the error object at the end of a body. When a stream fails, the gateway has sent the HTTP status already, so it
- * writes the error behind the bytes that it has sent.
- *
- * @param bytes the last bytes of the body
- * @returns the node's error; undefined where the bytes do not end with such an object
- */
-export function errorBehind(bytes: Uint8Array): NodeError | undefined {
-  const last = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).lastIndexOf(ERROR_OBJECT);
-  for (const begin of new Set([0, Math.max(last, 0)])) {
-    const json = parse(bytes.subarray(begin));
-    if (isJsonObject(json) && isJsonObject(json["error"])) {
-      return new NodeError(readErrorObject(json["error"]));
-    }
-  }
-  return undefined;
-}
-
-function parse(bytes: Uint8Array): JsonValue | undefined {
-  try {
-    return JSON.parse(decodeUtf8(bytes));
-  } catch {
-    return undefined; // Not JSON.
-  }
+function isDeeper(json: JsonValue, limit: number): boolean {
+  return typeof json === "object" && json !== null
+    ? limit === 0 || Object.values(json).some((value) => isDeeper(value, limit - 1))
+    : false;
 }
 
 function typedObject(json: JsonValue): TypedObject {

@@ -6,6 +6,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN = new Set([0x7b, 0x5b]);
 const CLOSE = new Set([0x7d, 0x5d]);
+/** How deep JSON may be nested: as deep as a Protobuf message. */
+export const MAX_DEPTH = 100;
 const WHITESPACE = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
@@ -14,7 +16,7 @@ const WHITESPACE = new Set([0x20, 0x09, 0x0a, 0x0d]);
  * @param source the bytes, UTF-8
  * @param maxBytes the largest object that is read, in bytes
  * @returns the objects, each as soon as it is complete
- * @throws {@link ProtocolError} where an object is not valid JSON, is too large, or is cut short
+ * @throws {@link ProtocolError} where an object is not valid JSON, is too large or nested too deep, or is cut short
  */
 export async function* jsonObjects(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<JsonObject> {
   let pieces: Buffer[] = [];
@@ -60,6 +62,9 @@ export async function* jsonObjects(source: AsyncIterable<Uint8Array>, maxBytes: 
         inString = true;
       } else if (OPEN.has(byte)) {
         depth += 1;
+        if (depth > MAX_DEPTH) {
+          throw malformed(`the JSON at byte ${offset + at - 1} is nested more than ${MAX_DEPTH} deep, the limit`);
+        }
       } else if (CLOSE.has(byte)) {
         depth -= 1;
         if (depth === 0) {

@@ -1,4 +1,5 @@
 import { CanceledError } from "../errors/index.js";
+import { abortable } from "./abortable.js";
 
 /** Reads a stream of bytes, which may be split anywhere, part by part. */
 export interface ByteReader {
@@ -54,16 +55,14 @@ export function createByteReader(
   source: AsyncIterable<Uint8Array>,
   { position = 0, signal, onClose }: ByteReaderOptions = {},
 ): ByteReader {
-  const iterator = source[Symbol.asyncIterator]();
+  const iterator = abortable(source, signal);
   let held: Buffer = Buffer.alloc(0);
-  let pulling = false;
   let done = false;
 
   async function pull(): Promise<Buffer | undefined> {
     while (!done) {
-      pulling = true;
       try {
-        const result = await orAborted(iterator.next(), signal);
+        const result = await iterator.next();
         if (result.done === true) {
           done = true;
         } else if (result.value.length > 0) {
@@ -72,8 +71,6 @@ export function createByteReader(
       } catch (reason) {
         done = !(reason instanceof CanceledError);
         throw reason;
-      } finally {
-        pulling = false;
       }
     }
     return undefined;
@@ -120,28 +117,7 @@ export function createByteReader(
       }
       done = true;
       onClose?.();
-      // While a source waits for its next bytes, which may never come, its return() waits too.
-      const closed = Promise.resolve(iterator.return?.()).catch(() => undefined);
-      if (!pulling) {
-        await closed;
-      }
+      await iterator.return?.();
     },
   };
-}
-
-/** The promise's value, unless the signal is aborted before. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) {
-    return promise;
-  }
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new CanceledError({ cause: signal.reason }));
-    if (signal.aborted) {
-      promise.catch(() => undefined);
-      abort();
-      return;
-    }
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -140,7 +140,7 @@ export function inflation(reader: ByteReader, name: string, size: number | undef
   async function* bytes(): AsyncGenerator<Buffer, void, undefined> {
     const fed = feed(inflate, reader, size).catch((reason: unknown) => {
       failure = { reason };
-      inflate.destroy();
+      inflate.push(null); // What is inflated already is still given.
     });
     try {
       for await (const chunk of inflate) {

@@ -19,9 +19,28 @@ import {
 } from "./records.js";
 
 /** No export has as many schema versions. An archive with more files was made to fill memory. */
-const MAX_FILES = 65_535;
+const MAX_FILES = 10_000;
+/** The most bytes of a directory, whose entries are held in memory. */
+const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
 /** The most bytes behind the directory: a comment, ZIP64's records and their extensions. */
 const MAX_END_SIZE = 256 * 1024;
+
+/**
+ * Check that an archive is not made to fill memory with what it lists.
+ *
+ * @param count how many files and folders it holds, or says that it holds
+ * @param size of its directory in bytes
+ * @throws {@link ProtocolError} `RESOURCE_EXHAUSTED` where that is too much
+ */
+export function checkListing(count: number, size: number): void {
+  const advice = "No export has so many files (specification, 4.1); check where the archive comes from.";
+  if (count > MAX_FILES) {
+    throw tooLarge(`it holds more than ${MAX_FILES} files and folders, the limit`, advice);
+  }
+  if (size > MAX_DIRECTORY_SIZE) {
+    throw tooLarge(`its directory has more than ${MAX_DIRECTORY_SIZE} bytes, the limit`, advice);
+  }
+}
 
 /** A file of an archive, as the archive's directory describes it. */
 export interface ListedEntry extends Measures {
@@ -106,9 +125,7 @@ async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> 
   if (typeof start !== "number" || start < 0 || start > bytes.size) {
     throw corrupt("its directory is said to begin where the archive does not reach");
   }
-  if (zip.entryCount > MAX_FILES) {
-    throw tooLarge(`it says that it holds ${zip.entryCount} files`, `Expected at most ${MAX_FILES}.`);
-  }
+  checkListing(zip.entryCount, bytes.size - start);
   const entries: ListedEntry[] = [];
   const names = new Set<string>();
   for await (const entry of zip.eachEntry()) {

@@ -1,4 +1,4 @@
-import { ProtocolError, type TradewireError } from "../errors/index.js";
+import { ProtocolError } from "../errors/index.js";
 import { truncated } from "./archive-error.js";
 import {
   END_RECORD,
@@ -10,9 +10,9 @@ import {
   ZIP64_LOCATOR_SIZE,
 } from "./records.js";
 
-/** How many of the last bytes are kept: ZIP64's records and an error object at the end of the stream fit into them. */
+/** How many of the last bytes are kept: ZIP64's records fit into them. */
 const LOOK_BACK = 16 * 1024;
-/** How many bytes behind an archive are kept: no error object is longer. */
+/** How many bytes behind an archive are read: it is known to be bad, whatever follows. */
 const MAX_TRAILING = 1024 * 1024;
 /** The longest line end that a gateway may add behind the end record. */
 const LINE_END_SIZE = 2;
@@ -29,14 +29,13 @@ export interface ArchiveEnd {
    *
    * @param bytes the bytes, split anywhere
    * @returns those of them that belong to the archive
+   * @throws {@link ProtocolError} where more than 1 MiB follows the archive
    */
   push(bytes: Uint8Array): Uint8Array;
   /** How many bytes followed the archive. */
   readonly trailingSize: number;
-  /** @returns the bytes that followed the archive, up to 1 MiB of them */
+  /** @returns the bytes that followed the archive */
   trailing(): Uint8Array;
-  /** @returns the last bytes of an archive that has not ended, up to 16 KiB of them */
-  recent(): Uint8Array;
   /**
    * Take the end of the stream.
    *
@@ -64,6 +63,7 @@ export function createArchiveEnd(): ArchiveEnd {
 
   /** Look for the end record where it would be whole. */
   function search(view: Buffer, viewStart: number, from: number): void {
+    const wideBefore = lastBefore(view, signatureBytes(ZIP64_END_RECORD));
     for (
       let at = view.indexOf(signatureBytes(END_RECORD), from);
       at !== -1;
@@ -72,7 +72,7 @@ export function createArchiveEnd(): ArchiveEnd {
       if (at + END_RECORD_SIZE > view.length) {
         return;
       }
-      const record = readEndRecord(view, at, viewStart);
+      const record = readEndRecord(view, at, viewStart, wideBefore);
       if (record.expectedStart === record.start) {
         end = record.end;
         return;
@@ -102,17 +102,17 @@ export function createArchiveEnd(): ArchiveEnd {
       }
       const own = Math.max(end - start, 0);
       const rest = bytes.subarray(own);
-      if (trailingSize < MAX_TRAILING) {
-        pieces.push(rest.slice(0, MAX_TRAILING - trailingSize));
-      }
       trailingSize += rest.length;
+      if (trailingSize > MAX_TRAILING) {
+        throw followed(Buffer.concat([...pieces, rest]), `more than ${MAX_TRAILING} bytes follow`);
+      }
+      pieces.push(rest.slice());
       return bytes.subarray(0, own);
     },
     get trailingSize() {
       return trailingSize;
     },
     trailing: () => Buffer.concat(pieces),
-    recent: () => recent,
     finish() {
       if (end !== undefined && position >= end) {
         return;
@@ -136,22 +136,38 @@ interface EndRecord {
   readonly end: number;
 }
 
-function readEndRecord(view: Buffer, at: number, viewStart: number): EndRecord {
+/** Finds the last place of a signature at or before a limit; -1 where there is none. */
+type LastBefore = (limit: number) => number;
+
+/** Search from the front, for limits that rise: searching back from each would take a time that grows with its square. */
+function lastBefore(view: Buffer, signature: Buffer): LastBefore {
+  let last = -1;
+  let next = view.indexOf(signature);
+  return (limit) => {
+    while (next !== -1 && next <= limit) {
+      last = next;
+      next = view.indexOf(signature, next + 1);
+    }
+    return last;
+  };
+}
+
+function readEndRecord(view: Buffer, at: number, viewStart: number, wideBefore: LastBefore): EndRecord {
   const start = viewStart + at;
   return {
     start,
-    expectedStart: zip64ExpectedStart(view, at) ?? view.readUInt32LE(at + 12) + view.readUInt32LE(at + 16),
+    expectedStart: zip64ExpectedStart(view, at, wideBefore) ?? view.readUInt32LE(at + 12) + view.readUInt32LE(at + 16),
     end: start + END_RECORD_SIZE + view.readUInt16LE(at + 20),
   };
 }
 
 /** Where ZIP64's records, if they stand straight before the end record at `at`, place that record. */
-function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
+function zip64ExpectedStart(view: Buffer, at: number, wideBefore: LastBefore): number | undefined {
   const locator = at - ZIP64_LOCATOR_SIZE;
   if (locator < ZIP64_END_RECORD_SIZE || view.readUInt32LE(locator) !== ZIP64_LOCATOR) {
     return undefined;
   }
-  const record = view.lastIndexOf(signatureBytes(ZIP64_END_RECORD), locator - ZIP64_END_RECORD_SIZE);
+  const record = wideBefore(locator - ZIP64_END_RECORD_SIZE);
   const recordStart = view.readBigUInt64LE(locator + 8);
   if (record === -1 || view.readBigUInt64LE(record + 40) + view.readBigUInt64LE(record + 48) !== recordStart) {
     return undefined;
@@ -161,33 +177,19 @@ function zip64ExpectedStart(view: Buffer, at: number): number | undefined {
 }
 
 /**
- * Reads the error that a server wrote behind an archive, or at the place where the archive broke off.
- *
- * @param bytes the last bytes of the stream
- * @returns the error; `undefined` where there is none
- */
-export type ErrorBehind = (bytes: Uint8Array) => TradewireError | undefined;
-
-/**
  * Check that a stream ended with its archive.
  *
  * @param end the watch over the stream, which has ended
- * @param errorBehind finds a server's error in the last bytes; that error is then thrown
  * @throws {@link ProtocolError} where the archive has not ended, or other bytes follow it
  */
-export function checkEnd(end: ArchiveEnd, errorBehind?: ErrorBehind): void {
-  try {
-    end.finish();
-  } catch (reason) {
-    throw errorBehind?.(end.recent()) ?? reason;
-  }
+export function checkEnd(end: ArchiveEnd): void {
+  end.finish();
   if (end.trailingSize > 0) {
-    throw errorBehind?.(end.trailing()) ?? followed(end.trailing(), end.trailingSize);
+    throw followed(end.trailing(), end.trailingSize === 1 ? "1 byte follows" : `${end.trailingSize} bytes follow`);
   }
 }
 
-function followed(trailing: Uint8Array, size: number): ProtocolError {
-  const bytes = size === 1 ? "1 byte follows" : `${size} bytes follow`;
+function followed(trailing: Uint8Array, bytes: string): ProtocolError {
   const quote = JSON.stringify(Buffer.from(trailing.subarray(0, 60)).toString("latin1"));
   return new ProtocolError(`${bytes} the archive's end: ${quote}`, {
     advice:

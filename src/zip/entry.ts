@@ -2,7 +2,6 @@ import { corrupt, nameText } from "./archive-error.js";
 import type { ByteReaderOptions } from "./byte-reader.js";
 import type { Limits } from "./content.js";
 import type { ListedEntry } from "./directory.js";
-import type { ErrorBehind } from "./end.js";
 import type { LocalHeader, Measures } from "./records.js";
 
 /** One file of an archive, as bytes. */
@@ -22,8 +21,6 @@ export interface Entry {
 /** How entries are read. */
 export interface Reading extends ByteReaderOptions {
   readonly limits: Limits;
-  /** Finds the error that a server wrote behind the archive, or at the place where the archive broke off. */
-  readonly errorBehind?: ErrorBehind | undefined;
 }
 
 /**

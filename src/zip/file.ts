@@ -2,23 +2,35 @@ import { corrupt, nameText } from "./archive-error.js";
 import { createByteReader } from "./byte-reader.js";
 import { type Growth, readContent } from "./content.js";
 import { type Directory, type ListedEntry, readDirectory } from "./directory.js";
-import { checkEnd, createArchiveEnd, type ErrorBehind } from "./end.js";
+import { checkEnd, createArchiveEnd } from "./end.js";
 import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.js";
 import { LOCAL_HEADER, LOCAL_HEADER_SIZE, readLocalHeader } from "./records.js";
 import { openFile, type Seekable } from "./seekable.js";
+
+/** Reads bytes up to an error that a server wrote behind them, and then throws that error. */
+export type WithoutError = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
+
+/** How the entries of a seekable archive are read. */
+export interface SeekableReading extends Reading {
+  /** Finds the error that a server wrote behind the archive, or at the place where the archive broke off. */
+  readonly withoutError?: WithoutError | undefined;
+}
 
 /**
  * Read the files of a seekable archive. The directory is checked before the first file.
  *
  * @param archive the archive
- * @param reading limits, signal, and the reader of an error behind the archive
+ * @param reading limits, signal, and how an error behind the archive is found
  * @returns the files, in the order in which they stand in the archive
  * @throws {@link ProtocolError} where the archive is corrupt, truncated, refused or over a limit
  * @throws {@link FileError} where the file cannot be read
  * @throws {@link CanceledError} where the signal was aborted
  */
-export async function* seekableEntries(archive: Seekable, reading: Reading): AsyncGenerator<Entry, void, undefined> {
-  const { entries, start } = await directoryOf(archive, reading.errorBehind);
+export async function* seekableEntries(
+  archive: Seekable,
+  reading: SeekableReading,
+): AsyncGenerator<Entry, void, undefined> {
+  const { entries, start } = await directoryOf(archive, reading.withoutError);
   const growth: Growth = { size: 0 };
   checkContiguous(entries[0]?.offset ?? 0, 0);
   for (const [index, listed] of entries.entries()) {
@@ -26,19 +38,22 @@ export async function* seekableEntries(archive: Seekable, reading: Reading): Asy
   }
 }
 
-async function directoryOf(archive: Seekable, errorBehind: ErrorBehind | undefined): Promise<Directory> {
+async function directoryOf(archive: Seekable, withoutError: WithoutError = (source) => source): Promise<Directory> {
   try {
     return await readDirectory(archive);
   } catch (reason) {
     // The end of the archive may explain more exactly what is wrong: it was cut, or an error follows it.
     const end = createArchiveEnd();
-    for await (const bytes of archive.stream(0)) {
+    for await (const bytes of withoutError(archive.stream(0))) {
       end.push(bytes);
     }
-    checkEnd(end, errorBehind);
+    checkEnd(end);
     throw reason;
   }
 }
+
+/** What stands behind an entry tells how its data descriptor is written. */
+const LOOK_AHEAD = 64;
 
 /** One file of a seekable archive. It must end at byte `end`. */
 function seekableEntry(
@@ -51,7 +66,8 @@ function seekableEntry(
     name: listed.name,
     measures: listed,
     async *content() {
-      const reader = createByteReader(archive.stream(listed.offset), { signal, position: listed.offset });
+      const wanted = Math.max(end - listed.offset, 0) + LOOK_AHEAD;
+      const reader = createByteReader(archive.stream(listed.offset, wanted), { signal, position: listed.offset });
       try {
         const header = await readLocalHeader(reader);
         checkHeader(header, listed);
@@ -84,18 +100,17 @@ const MAX_DESCRIPTOR_SIZE = 24;
  * Their content is not read, so no CRC is checked here.
  *
  * @param path the archive's path
- * @param errorBehind finds a server's error in the last bytes; that error is then thrown
  * @returns the files, in the order in which they stand in the archive
  * @throws {@link ProtocolError} where the archive is corrupt, or holds no file
  * @throws {@link FileError} where the file cannot be read
  */
-export async function listEntries(path: string, errorBehind?: ErrorBehind): Promise<ArchiveEntry[]> {
+export async function listEntries(path: string): Promise<ArchiveEntry[]> {
   await using file = await openFile(path);
   if (file.archive === undefined) {
     throw corrupt("it is no file");
   }
   const { archive } = file;
-  const { entries, start } = await directoryOf(archive, errorBehind);
+  const { entries, start } = await directoryOf(archive);
   let end = 0;
   for (const { name, offset, compressedSize } of entries) {
     checkFilled(nameText(name), offset, end, end === 0 ? 0 : MAX_DESCRIPTOR_SIZE);

@@ -75,10 +75,10 @@ export async function readLocalHeader(reader: ByteReader): Promise<LocalHeader> 
   if (view.length < size) {
     throw truncated(offset + view.length);
   }
-  // A copy, because it is kept longer than the bytes around it.
-  const record = Buffer.from(view.subarray(0, size));
+  const record = view.subarray(0, size);
   reader.take(size);
-  const rawName = record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize);
+  // A copy, because it is kept longer than the bytes around it.
+  const rawName = Buffer.from(record.subarray(LOCAL_HEADER_SIZE, LOCAL_HEADER_SIZE + nameSize));
   const extra = record.subarray(LOCAL_HEADER_SIZE + nameSize);
   const flags = record.readUInt16LE(6);
   const name = readName(flags, rawName, extra);

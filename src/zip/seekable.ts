@@ -10,9 +10,10 @@ export interface Seekable extends Bytes {
    * Read from a position to the end.
    *
    * @param position of the first byte, counted from 0
+   * @param wanted how many bytes the caller expects to take, which is the size of the first piece where it is less
    * @returns the bytes, in pieces of up to 256 KiB
    */
-  stream(position: number): AsyncGenerator<Uint8Array, void, undefined>;
+  stream(position: number, wanted?: number): AsyncGenerator<Uint8Array, void, undefined>;
 }
 
 /**
@@ -120,7 +121,7 @@ function ofFile(file: FileHandle, size: number, path: string): Seekable {
       }
       return buffer;
     },
-    stream: (position) => sequence(file, path, position),
+    stream: (position, wanted) => sequence(file, path, position, wanted),
   };
 }
 
@@ -128,10 +129,11 @@ async function* sequence(
   file: FileHandle,
   path: string,
   position?: number,
+  wanted = READ_SIZE,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  for (let at = position; ; ) {
-    const buffer = Buffer.allocUnsafeSlow(READ_SIZE);
-    const { bytesRead } = await onFile(path, file.read(buffer, 0, READ_SIZE, at ?? null));
+  for (let at = position, length = Math.min(wanted, READ_SIZE); ; length = READ_SIZE) {
+    const buffer = Buffer.allocUnsafeSlow(length);
+    const { bytesRead } = await onFile(path, file.read(buffer, 0, length, at ?? null));
     if (bytesRead === 0) {
       return;
     }

@@ -1,8 +1,8 @@
-import { corrupt, nameText, tooLarge, truncated } from "./archive-error.js";
+import { corrupt, nameText, truncated } from "./archive-error.js";
 import { type ByteReader, createByteReader } from "./byte-reader.js";
 import { checkMeasures, type Growth, readContent } from "./content.js";
-import { readDirectory } from "./directory.js";
-import { checkEnd, createArchiveEnd, type ErrorBehind } from "./end.js";
+import { checkListing, readDirectory } from "./directory.js";
+import { checkEnd, createArchiveEnd } from "./end.js";
 import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.js";
 import {
   CENTRAL_HEADER,
@@ -13,9 +13,6 @@ import {
   readLocalHeader,
 } from "./records.js";
 
-/** The most bytes of a streamed archive's directory and end, which are held in memory. */
-const MAX_DIRECTORY_SIZE = 32 * 1024 * 1024;
-
 /** How many bytes of a stream are read on after a mistake in it. */
 const MAX_DRAINED = 1024 * 1024;
 
@@ -24,19 +21,20 @@ const MAX_DRAINED = 1024 * 1024;
  * must end with it.
  *
  * @param source the archive's bytes, split anywhere; its errors are thrown unchanged
- * @param reading limits, signal, and the reader of an error behind the archive
+ * @param reading limits and a signal
  * @returns the files, in the order in which they arrive
  * @throws {@link ProtocolError} where the archive is corrupt, truncated, refused or over a limit
  * @throws {@link CanceledError} where the signal was aborted
  */
 export async function* streamedEntries(
   source: AsyncIterable<Uint8Array>,
-  { limits, errorBehind, ...options }: Reading,
+  { limits, ...options }: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
-  const reader = createByteReader(ending(source, errorBehind), options);
+  const reader = createByteReader(ending(source), options);
   const growth: Growth = { size: 0 };
   const seen: { header: LocalHeader; measured: Measures }[] = [];
   const names = new Set<string>();
+  let nameSize = 0;
   try {
     while (await isSignature(reader, LOCAL_HEADER)) {
       const header = await readLocalHeader(reader);
@@ -44,6 +42,8 @@ export async function* streamedEntries(
         throw corrupt(`it holds ${nameText(header.name)} twice`);
       }
       names.add(header.name);
+      nameSize += header.rawName.length;
+      checkListing(names.size, nameSize);
       let measured: Measures | undefined;
       yield {
         name: header.name,
@@ -114,17 +114,12 @@ async function readRest(reader: ByteReader): Promise<Buffer> {
   for (let bytes = await reader.next(); bytes !== undefined; bytes = await reader.next()) {
     pieces.push(Buffer.from(bytes));
     size += bytes.length;
-    if (size > MAX_DIRECTORY_SIZE) {
-      throw tooLarge(
-        `its directory has more than ${MAX_DIRECTORY_SIZE} bytes`,
-        "No export has so many files; check where the archive comes from.",
-      );
-    }
+    checkListing(0, size);
   }
   return Buffer.concat(pieces);
 }
 
-/** The bytes after a mistake may explain it better: the source may fail, or end with an error object. */
+/** The bytes after a mistake may explain it better: the source may fail with an error of its own. */
 async function drain(reader: ByteReader): Promise<void> {
   for (let left = MAX_DRAINED; left > 0; ) {
     const bytes = await reader.next();
@@ -136,15 +131,12 @@ async function drain(reader: ByteReader): Promise<void> {
 }
 
 /** The bytes of a stream that belong to its archive. The stream's end is checked. */
-async function* ending(
-  source: AsyncIterable<Uint8Array>,
-  errorBehind: ErrorBehind | undefined,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* ending(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   const end = createArchiveEnd();
   for await (const bytes of source) {
     yield end.push(bytes);
   }
-  checkEnd(end, errorBehind);
+  checkEnd(end);
 }
 
 async function isSignature(reader: ByteReader, signature: number): Promise<boolean> {

@@ -51,11 +51,12 @@ describe("saveArchive", () => {
       entries: [
         {
           name: "chain-1-trades-1-3000.csv",
-          size: 50_004,
+          size: 68_005,
           compressedSize: expect.any(Number),
           crc32: archive.readUInt32LE(archive.indexOf("PK\x01\x02") + 16),
         },
       ],
+      verified: "content",
     });
     expect(Object.keys(zip.files)).toEqual(saved.entries.map(({ name }) => name));
     expect(await readdir(folder)).toEqual([NAME]);

@@ -53,8 +53,10 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, NAME)}\n` });
     const sha256 = createHash("sha256").update(archive).digest("hex");
-    expect(outcome.err).toMatch(new RegExp(`^293\\.\\d KiB in \\d+\\.\\d s, SHA-256 ${sha256}\nfile +bytes\n`));
-    expect(outcome.err).toContain("chain-1-trades-1-3000.csv  300004\n");
+    expect(outcome.err).toMatch(
+      new RegExp(`^\\d+\\.\\d KiB in \\d+\\.\\d s, SHA-256 ${sha256}, content checked\nfile +bytes\n`),
+    );
+    expect(outcome.err).toContain("chain-1-trades-1-3000.csv  408004\n");
     expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
     expect(await readdir(folder)).toEqual([NAME]);
   });
@@ -67,9 +69,16 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect(JSON.parse(outcome.out)).toMatchObject({
       path: join(folder, "mine.zip"),
       bytes: archive.length,
-      entries: [{ name: "chain-1-trades-1-3000.csv", size: 300_004 }],
+      entries: [{ name: "chain-1-trades-1-3000.csv", size: 408_004 }],
       extensions: transport === "grpc" ? [{ value: "all rows" }] : [],
     });
+  });
+
+  it("tells which check was made", async () => {
+    await using server = await serveExport(wire, good());
+    const args = [...options(transport, server), "--verify", "structure", "--force", "--out", folder];
+    expect((await run(args)).err).toContain(", structure checked\n");
+    expect(JSON.parse((await run([...args, "--json"])).out)).toMatchObject({ verified: "structure" });
   });
 
   it("makes the folder where the path ends in a separator", async () => {

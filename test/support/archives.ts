@@ -56,14 +56,16 @@ export async function zipOf(files: Readonly<Record<string, Uint8Array>>, options
 }
 
 /**
- * Write an archive with one CSV file.
+ * Write an archive with one CSV file of random text.
  *
- * @param size the approximate size of the archive in bytes
+ * @param size the approximate size of the archive in bytes; the file has a third more
  * @param name the name of the file
  * @returns the archive
  */
 export function csvZip(size = 1000, name = "chain-1-trades-1-3000.csv"): Promise<Buffer> {
-  return zipOf({ [name]: Buffer.concat([Buffer.from("a,b\n"), noise(size)]) }, { streamed: true });
+  const text = noise(size).toString("base64url");
+  const lines = text.match(/.{1,100}/g) ?? [];
+  return zipOf({ [name]: Buffer.from(`a,b\n${lines.map((line) => `${line},\n`).join("")}`) }, { streamed: true });
 }
 
 /**

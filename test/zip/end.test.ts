@@ -158,14 +158,28 @@ describe("createArchiveEnd", () => {
     });
   });
 
-  it("counts more than 1 MiB, of which it keeps 1 MiB", () => {
+  it("reads no more than 1 MiB of what follows", () => {
     const archive = archives.get("data descriptors") ?? Buffer.alloc(0);
-    const more = noise(2 * MIB + 17);
     for (const size of [65_536, 3 * MIB]) {
-      const seen = watch(cutEvery(Buffer.concat([archive, more]), size));
-      seen.finish();
-      expect(seen.trailingSize).toBe(more.length);
-      expect(seen.trailing.equals(more.subarray(0, MIB))).toBe(true);
+      expect(watch(cutEvery(Buffer.concat([archive, noise(MIB)]), size)).trailingSize).toBe(MIB);
+      const { summary } = failure(cutEvery(Buffer.concat([archive, noise(MIB + 1)]), size));
+      expect(summary).toMatch(/^more than 1048576 bytes follow the archive's end: "/);
+    }
+  });
+
+  it("searches in a time that grows with the size, whatever the records say", () => {
+    const record = Buffer.from("504b0606", "hex");
+    const locator = Buffer.concat([Buffer.from("504b0607", "hex"), Buffer.alloc(16)]);
+    const end = Buffer.concat([Buffer.from("504b0506", "hex"), Buffer.alloc(18, 1)]);
+    const pair = Buffer.concat([locator, end]);
+    const before = Buffer.alloc(200);
+    for (const hostile of [
+      Buffer.concat([before, Buffer.alloc(8 * MIB, pair)]),
+      Buffer.concat([before, Buffer.alloc(4 * MIB, pair), Buffer.alloc(4 * MIB, record)]),
+    ]) {
+      const start = performance.now();
+      createArchiveEnd().push(hostile);
+      expect(performance.now() - start).toBeLessThan(10_000); // It took minutes.
     }
   });
 

@@ -57,7 +57,8 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
   }
   const start = performance.now();
   const force = options.force === true;
-  const saved = await saveArchive(bytes, { target, force, fileName: () => name ?? "export.zip" });
+  const { signal } = context;
+  const saved = await saveArchive(bytes, { target, force, fileName: () => name ?? "export.zip", signal });
   tellSaved(saved, { start, asJson: options.json === true }, context);
 }
 

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
+import type { Verification } from "../../archive/verify.js";
 import type { Client } from "../../client.js";
 import { NodeError, RequestError } from "../../errors/index.js";
 import type { NetworkHistoryExport } from "../../history/network-history-export.js";
@@ -23,6 +24,7 @@ interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly format: "zip" | RowFormatName;
   readonly out: string;
   readonly extensions: "required" | "optional";
+  readonly verify?: Verification;
   readonly force?: boolean;
   readonly json?: boolean;
 }
@@ -57,6 +59,12 @@ export function addExport(program: Command, context: CommandContext): void {
       new Option("--extensions <rule>", "whether the first chunk must carry extensions")
         .choices(["required", "optional"])
         .default("required"),
+    )
+    .addOption(
+      new Option(
+        "--verify <what>",
+        "check the content of each file (the default), or only the records around them",
+      ).choices(["content", "structure"]),
     )
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object");
@@ -99,7 +107,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
 }
 
 /** Check that the options of the output fit together. */
-function checkFormat({ format, out, force, json: asJson, ...rows }: ExportCommandOptions): void {
+function checkFormat({ format, out, verify, force, json: asJson, ...rows }: ExportCommandOptions): void {
   if (format === "zip") {
     const given = (["columns", "limit", "null"] as const).find((name) => rows[name] !== undefined);
     if (given !== undefined) {
@@ -111,8 +119,9 @@ function checkFormat({ format, out, force, json: asJson, ...rows }: ExportComman
     checkPrintRowsOptions(rows, format);
   }
   const toFile = format === "zip" && out !== STANDARD;
-  if (!toFile && (force === true || asJson === true || (format !== "zip" && ![".", STANDARD].includes(out)))) {
-    throw new RequestError("--out, --force and --json are for an archive that is saved to a file", {
+  const forFile = verify !== undefined || force === true || asJson === true;
+  if (!toFile && (forFile || (format !== "zip" && ![".", STANDARD].includes(out)))) {
+    throw new RequestError("--out, --verify, --force and --json are for an archive that is saved to a file", {
       advice: "Leave them out: what is asked for goes to standard output.",
     });
   }
@@ -132,7 +141,7 @@ async function runTarget(
     }
   } else {
     const start = performance.now();
-    const saved = await exported.saveTo(target, { force: options.force === true });
+    const saved = await exported.saveTo(target, { force: options.force === true, verify: options.verify });
     tellSaved(saved, { start, asJson: options.json === true }, context);
   }
 }

@@ -1,0 +1,84 @@
+import { readDirectory } from "../zip/directory.js";
+import { type ArchiveEntry, listEntries } from "../zip/file.js";
+import { createTail } from "../zip/tail.js";
+import { arrivingEntries } from "./entries.js";
+import { checkFolder, createExportRules, type Exported, exportEntries, isFolder } from "./rules.js";
+
+/**
+ * How an archive is checked. `content` inflates each file and compares its size and CRC-32, so that no byte of it can
+ * be wrong. `structure` compares the records between the files only.
+ */
+export type Verification = "content" | "structure";
+
+/** Files are inflated only to be checked, so their sizes do no harm. */
+const LIMITS = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
+
+/**
+ * Read an archive to its end and check the content of its files. Inflating has a thread of its own.
+ *
+ * @param bytes the archive, split anywhere; its errors are thrown unchanged
+ * @param options the table and range that were asked for, and a signal
+ * @returns the files, in the order in which they stand in the archive
+ * @throws {@link ProtocolError} where the archive is broken, or is not what was asked for
+ */
+export async function verifyContent(
+  bytes: AsyncIterable<Uint8Array>,
+  { exported, signal }: { readonly exported: Exported; readonly signal: AbortSignal | undefined },
+): Promise<ArchiveEntry[]> {
+  const files: ArchiveEntry[] = [];
+  for await (const { entry } of exportEntries(arrivingEntries(bytes, { limits: LIMITS, signal }), exported)) {
+    for await (const _ of entry.content()) {
+      // Only checked.
+    }
+    if (entry.measures !== undefined) {
+      files.push({ name: entry.name, ...entry.measures });
+    }
+  }
+  return files;
+}
+
+/**
+ * Check the records of an archive in a file. The content of its files is not read.
+ *
+ * @param path the archive's path
+ * @param exported the table and range that were asked for
+ * @returns the files, in the order in which they stand in the archive
+ * @throws {@link ProtocolError} where the archive is broken, or is not what was asked for
+ */
+export async function verifyStructure(path: string, exported: Exported): Promise<ArchiveEntry[]> {
+  const entries = await listEntries(path);
+  await checkEntries(entries, exported);
+  return entries.filter(({ name }) => !isFolder(name));
+}
+
+async function checkEntries(entries: readonly Pick<ArchiveEntry, "name" | "size">[], exported: Exported) {
+  const rules = createExportRules(typeof exported === "function" ? await exported() : exported);
+  for (const { name, size } of entries) {
+    if (isFolder(name)) {
+      checkFolder(name, size);
+    } else {
+      rules.take(name);
+    }
+  }
+  rules.end();
+}
+
+/**
+ * Pass an archive on, and check the names in its directory once it has ended.
+ *
+ * @param bytes the archive, split anywhere; its errors are thrown unchanged
+ * @param exported the table and range that were asked for
+ * @returns the same bytes
+ * @throws {@link ProtocolError} behind them, where the archive is not what was asked for
+ */
+export async function* verifyNames(
+  bytes: AsyncIterable<Uint8Array>,
+  exported: Exported,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const tail = createTail();
+  for await (const piece of bytes) {
+    tail.push(piece);
+    yield piece;
+  }
+  await checkEntries((await readDirectory(tail.bytes())).entries, exported);
+}

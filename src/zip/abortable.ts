@@ -1,0 +1,65 @@
+import { CanceledError } from "../errors/index.js";
+
+/**
+ * Read a source until a signal is aborted. Neither reading nor closing then waits for the source, which may be silent.
+ *
+ * @param source the values; its errors pass unchanged
+ * @param signal ends the reading
+ * @returns the same values; where the signal is aborted, they fail with a {@link CanceledError}
+ */
+export function abortable<T>(
+  source: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncIterableIterator<T, undefined> {
+  const iterator = source[Symbol.asyncIterator]();
+  let waiting = 0;
+
+  async function close(): Promise<void> {
+    // While a source waits for its next value, which may never come, its return() waits too.
+    const closed = Promise.resolve(iterator.return?.()).catch(() => undefined);
+    if (waiting === 0) {
+      await closed;
+    }
+  }
+
+  return {
+    async next() {
+      if (signal?.aborted === true) {
+        await close();
+        throw new CanceledError({ cause: signal.reason });
+      }
+      waiting += 1;
+      const next = iterator.next().finally(() => {
+        waiting -= 1;
+      });
+      try {
+        const { done, value } = await orAborted(next, signal);
+        return done === true ? { done, value: undefined } : { done: false, value };
+      } catch (reason) {
+        if (reason instanceof CanceledError) {
+          await close();
+        }
+        throw reason;
+      }
+    },
+    async return() {
+      await close();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+/** The promise's value, unless the signal is aborted before. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) {
+    return promise;
+  }
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new CanceledError({ cause: signal.reason }));
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}

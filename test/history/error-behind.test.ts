@@ -1,0 +1,178 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { constants, inflateRawSync } from "node:zlib";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { openArchive } from "../../src/archive/open.js";
+import { createClient } from "../../src/client.js";
+import { type ErrorObject, NodeError } from "../../src/errors/index.js";
+import type { NetworkHistoryExport } from "../../src/history/network-history-export.js";
+import { createErrorTail } from "../../src/json/error-tail.js";
+import { cutAt, cutEvery } from "../support/archives.js";
+import { serveExport } from "../support/export-server.js";
+import { rawZip } from "../support/raw-zip.js";
+
+const request = { table: "trades", fromBlock: 1, toBlock: 2000 } as const;
+const text = (from: number) =>
+  `id,note\n${Array.from({ length: 1500 }, (_, n) => `${from + n},"a {""error"":1} ${(from + n) ** 5}"\n`).join("")}`;
+const names = ["c-trades-1-1-1000.csv", "c-trades-2-1001-2000.csv"];
+const archive = rawZip(
+  names.map((name, index) => ({ name, content: text(index * 1500), descriptor: { signed: true, wide: false } })),
+);
+const failures: readonly ErrorObject[] = [
+  { code: Code.Internal, message: "no segment", details: [] },
+  {
+    code: Code.Internal,
+    message: `{"error":{}} "${"é\n\\".repeat(15_000)}`,
+    details: [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 1, message: "x", inner: '{"error":' }],
+  },
+];
+const object = (index: number) => Buffer.from(JSON.stringify({ error: failures[index] }));
+
+/** How many rows are whole in the first `size` bytes of the archive. */
+function rowsBefore(size: number): number {
+  let rows = 0;
+  const second = archive.indexOf("PK\x03\x04", 4);
+  for (const [from, to, name = ""] of [
+    [0, second, names[0]],
+    [second, archive.indexOf("PK\x01\x02", second), names[1]],
+  ] as const) {
+    const data = archive.subarray(from + 30 + name.length, Math.min(size, to - 16));
+    if (size > from + 30 + name.length) {
+      const lines = inflateRawSync(data, { finishFlush: constants.Z_SYNC_FLUSH }).toString("latin1").split("\n").length;
+      rows += Math.max(lines - 2, 0);
+    }
+  }
+  return rows;
+}
+
+/** 120 places all over the archive, those around its records included. */
+const places = [
+  ...new Set([
+    ...Array.from({ length: 100 }, (_, index) => Math.floor((index * archive.length) / 100)),
+    ...[0, archive.indexOf("PK\x03\x04", 4), archive.indexOf("PK\x01\x02"), archive.length - 22].flatMap((at) =>
+      [-17, -1, 1, 5, 29].map((by) => Math.min(Math.max(at + by, 0), archive.length)),
+    ),
+    archive.length,
+  ]),
+];
+
+async function taken<T>(values: AsyncIterable<T>): Promise<{ all: T[]; error: unknown }> {
+  const all: T[] = [];
+  try {
+    for await (const value of values) {
+      all.push(value);
+    }
+  } catch (error) {
+    return { all, error };
+  }
+  return { all, error: undefined };
+}
+
+async function exporting(body: Buffer, pieceSize: number, run: (exported: NetworkHistoryExport) => Promise<void>) {
+  const chunks = [{ contentType: "application/zip", data: body }];
+  await using server = await serveExport("raw", { chunks, pieceSize });
+  await using client = createClient({ transport: "rest", rest: { url: server.url } });
+  await run(client.exportNetworkHistory(request));
+}
+
+function isOf(index: number, error: unknown): void {
+  expect(error).toBeInstanceOf(NodeError);
+  expect(error).toMatchObject({ object: failures[index] });
+}
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-behind-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+describe.each([
+  ["short", 0],
+  ["60 KiB", 1],
+])("a node that fails inside an export with an error text of %s", (_, index) => {
+  it("gives the rows before the cut and then its error, wherever the cut is", async () => {
+    expect(places.length).toBeGreaterThanOrEqual(100);
+    for (const [number, place] of places.entries()) {
+      const body = Buffer.concat([archive.subarray(0, place), object(index)]);
+      await exporting(body, [0, 7001, 997][number % 3] ?? 0, async (exported) => {
+        const { all, error } = await taken(exported.rows());
+        expect([place, all.length]).toEqual([place, rowsBefore(place)]);
+        expect(all.every((row, id) => row["id"] === String(id))).toBe(true);
+        isOf(index, error);
+      });
+    }
+  });
+
+  it("gives no byte of its error, and saves nothing", async () => {
+    for (const place of places.filter((_place, number) => number % 6 === 0)) {
+      const body = Buffer.concat([archive.subarray(0, place), object(index)]);
+      await exporting(body, 5000, async (exported) => {
+        const bytes = await taken(exported.bytes());
+        expect(Buffer.concat(bytes.all).equals(archive.subarray(0, place))).toBe(true);
+        isOf(index, bytes.error);
+        isOf(index, (await taken(exported.rows({ columns: "union" }))).error);
+        isOf(index, await exported.saveTo(folder).catch((reason: unknown) => reason));
+        isOf(index, await exported.toZip().catch((reason: unknown) => reason));
+        expect(await readdir(folder)).toEqual([]);
+        isOf(index, (await taken(openArchive(body).files())).error);
+      });
+    }
+  });
+
+  it("is found however the body is split", () => {
+    const body = Buffer.concat([archive.subarray(0, 5000), object(index)]);
+    const split = fc.array(fc.oneof(fc.nat(body.length), fc.integer({ min: 4990, max: 5020 })), { maxLength: 20 });
+    fc.assert(
+      fc.property(split, (cuts) => {
+        const tail = createErrorTail();
+        const own = cutAt(body, cuts).map((piece) => Buffer.from(tail.push(piece)));
+        const { rest, error } = tail.finish();
+        expect(Buffer.concat([...own, rest]).equals(archive.subarray(0, 5000))).toBe(true);
+        expect(error?.object).toEqual(failures[index]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe("data that holds the beginning of an error object", () => {
+  const piece = fc.oneof(
+    fc.constantFrom('{"error":', '{"err', '{"error":{"error":', '{"error":{}} ', "PK\0\x01", "plain").map(Buffer.from),
+    fc.uint8Array({ maxLength: 40 }).map(Buffer.from),
+  );
+
+  it("is lost nowhere", () => {
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), fc.array(fc.nat(400), { maxLength: 20 }), (pieces, cuts) => {
+        const data = Buffer.concat([...pieces, Buffer.of(0)]);
+        const tail = createErrorTail();
+        const given = cutAt(data, cuts).map((bytes) => Buffer.from(tail.push(bytes)));
+        const { rest, error } = tail.finish();
+        expect(Buffer.concat([...given, rest]).equals(data)).toBe(true);
+        expect(error).toBeUndefined();
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("is held back up to a limit, in a time that grows with its size", () => {
+    const data = Buffer.from('{"error":'.repeat(700_000));
+    for (const size of [100, 100_000, data.length]) {
+      const tail = createErrorTail();
+      let given = 0;
+      let held = 0;
+      let most = 0;
+      for (const bytes of cutEvery(data, size)) {
+        const free = tail.push(bytes).length;
+        given += free;
+        held += bytes.length - free;
+        most = Math.max(most, held);
+      }
+      expect(most).toBeLessThanOrEqual(1024 * 1024);
+      expect(given + tail.finish().rest.length).toBe(data.length);
+    }
+  });
+});
