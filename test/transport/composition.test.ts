@@ -16,6 +16,7 @@ import type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "../../sr
 import { createTransport } from "../../src/transport/index.js";
 import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
+import { serveStreams } from "../support/servers.js";
 import { shapeMethod } from "../support/shapes.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
@@ -198,13 +199,18 @@ describe("a call that does more than read", () => {
   };
 
   it("is not made again where it may have left, and it is said that its outcome is unknown", async () => {
-    await using dead = await serveTcp((socket) => socket.once("data", () => socket.destroy()));
+    let requests = 0;
+    const dead = await serveStreams((_, cut) => {
+      requests += 1;
+      cut();
+    });
     await using other = await serveTcp((socket) => socket.destroy());
     const { seen, error } = await call(dead.url, other.url);
+    await dead.close();
     expect(error.cause).toBeInstanceOf(ConnectionError);
     expect(error.message).toContain("the connection was lost");
     expect(error.message).toContain("whether the node took the call is unknown");
-    expect([dead.count(), other.count()]).toEqual([1, 0]);
+    expect([requests, other.count()]).toEqual([1, 0]);
     expect(seen.retries).toEqual([]);
     expect(seen.fallbacks).toEqual([]);
   });

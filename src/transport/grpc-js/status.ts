@@ -2,6 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError } from "@connectrpc/connect";
 import type { StatusObject } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { whileConnecting } from "../../errors/network-failure.js";
 import { toHeaders } from "./metadata.js";
 
 /**
@@ -119,7 +120,9 @@ function localError(status: StatusObject): ConnectError {
   )?.[1];
   const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // grpc-js has no text.
   const nodeCode = nodeCodeOf(message);
-  const cause = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
+  const coded = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
+  const isOfConnecting = last !== undefined || /^(?:Name resolution failed|No connection established)/.test(details);
+  const cause = coded !== undefined && isOfConnecting ? whileConnecting(coded) : coded;
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);
 }
 

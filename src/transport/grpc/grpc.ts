@@ -1,12 +1,12 @@
-import type { Http2Session, IncomingHttpHeaders } from "node:http2";
-import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
-import { createGrpcTransport as createConnectGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import type { IncomingHttpHeaders } from "node:http2";
+import { decodeBinaryHeader } from "@connectrpc/connect";
+import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
 import type { ClosableTransport } from "../closable.js";
-import { readTls } from "../tls.js";
 import { readingJson } from "./json-codec.js";
+import { createSessions } from "./sessions.js";
 
 /**
  * Make a Connect transport over gRPC, on HTTP/2.
@@ -23,12 +23,7 @@ export function createGrpcTransport(
   config: GrpcConfig,
   options: { readonly maxMessageBytes: number; readonly connectMs: number },
 ): ClosableTransport {
-  const manager = new Http2SessionManager(
-    config.url,
-    { pingIntervalMs: config.keepaliveMs },
-    { ...readTls(config.tls), settings: { initialWindowSize: config.windowBytes } },
-  );
-  const prepared = new WeakSet<Http2Session>();
+  const sessions = createSessions(config, options);
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
     useBinaryFormat: config.codec === "proto",
@@ -36,45 +31,19 @@ export function createGrpcTransport(
     acceptCompression: [], // An archive gains nothing from compression.
     jsonOptions: { registry: knownTypes },
     sessionManager: {
-      authority: manager.authority,
-      async request(method, path, headers, requestOptions) {
-        await connected(manager, options.connectMs);
-        const stream = await manager.request(method, path, headers, requestOptions);
-        stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
-        const { session } = stream;
-        if (session !== undefined && !prepared.has(session)) {
-          prepared.add(session);
-          // Connect stops listening to a session that it has dropped; a late error would then end the process.
-          session.on("error", () => undefined);
-          session.setLocalWindowSize(config.windowBytes);
-        }
-        return stream;
+      ...sessions,
+      async request(method, path, headers) {
+        const stream = await sessions.request(method, path, headers);
+        return stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
       },
-      notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
     },
   });
   return {
     ...(config.codec === "json" ? readingJson(transport) : transport),
     async close() {
-      manager.abort();
+      sessions.close();
     },
   };
-}
-
-/** Wait for a connection, for `connectMs` at most. */
-async function connected(manager: Http2SessionManager, connectMs: number): Promise<void> {
-  const state = manager.state();
-  if (state === "open" || state === "idle") {
-    return;
-  }
-  const timer = setTimeout(() => {
-    const cause = Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" });
-    manager.abort(new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause));
-  }, connectMs);
-  const reached = await manager.connect().finally(() => clearTimeout(timer));
-  if (reached === "error") {
-    throw manager.error();
-  }
 }
 
 /** Drop details that cannot be read: Connect would lose the error that they belong to. */
