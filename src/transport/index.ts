@@ -6,8 +6,10 @@ import type { ClosableTransport } from "./closable.js";
 import { createGrpcTransport } from "./grpc/grpc.js";
 import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
 import type { Hooks } from "./hooks.js";
+import { closing } from "./layers/closing.js";
 import { callError } from "./layers/failure.js";
 import { type FallbackMember, fallback } from "./layers/fallback.js";
+import { observing } from "./layers/observing.js";
 import { type Endpoint, withOurErrors } from "./layers/our-errors.js";
 import { retryInterceptor } from "./layers/retry.js";
 import { tellingHooks } from "./layers/tell-hooks.js";
@@ -67,7 +69,7 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
 /**
  * Make the transport that a configuration chooses.
  *
- * From the outside in: hooks, time limits, the caller's interceptors, retries, the choice of transport, the transport.
+ * From the outside in: closing, hooks, time limits, the caller's interceptors, retries, the choice of transport, the transport.
  *
  * @param config a configuration that was read by `readConfig`
  * @param options Connect's interceptors, and hooks that observe calls
@@ -82,13 +84,14 @@ export function createTransport(
   { interceptors = [], hooks = {} }: TransportOptions = {},
 ): ClosableTransport {
   const { timeouts, retry } = config;
+  const observers = observing(hooks);
   const endpoint = mainEndpoint(config);
-  const transport = limited(chosen(config, hooks), {
+  const transport = limited(chosen(config, observers), {
     url: endpoint.url,
     timeouts,
-    interceptors: [...interceptors, retryInterceptor(retry, hooks)],
+    interceptors: [...interceptors, retryInterceptor(retry, observers)],
   });
-  return tellingHooks(transport, endpoint, hooks);
+  return closing(tellingHooks(transport, endpoint, observers), endpoint.name);
 }
 
 /**

@@ -9,11 +9,13 @@ import {
 } from "@connectrpc/connect";
 import type { FallbackConfig } from "../../config/schema.js";
 import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { callId } from "../call-id.js";
 import type { ClosableTransport } from "../closable.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import { replayable, withFirstMessage } from "./first-message.js";
+import { observing } from "./observing.js";
 import { onlyReads } from "./read-method.js";
 
 /** A transport among others. */
@@ -52,6 +54,7 @@ export function fallback(
   members: readonly FallbackMember[],
   { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} }: FallbackOptions = {},
 ): ClosableTransport {
+  const { onFallback } = observing(hooks);
   const pausing = new Map<string, { readonly until: number; readonly pauseMs: number }>();
 
   /** The members to try. Those that pause come last, for when all others fail. */
@@ -78,6 +81,7 @@ export function fallback(
     call: (member: FallbackMember, left: readonly FallbackMember[]) => Promise<T>,
   ): Promise<T> {
     const candidates = order(contextValues);
+    const id = callId(contextValues);
     let member = candidates.shift() ?? none();
     for (;;) {
       try {
@@ -96,7 +100,7 @@ export function fallback(
         if (next === undefined || !(onlyReads(method) || neverLeft(error))) {
           throw reason;
         }
-        hooks.onFallback?.({ method: methodName(method), from: member.name, to: next.name, error });
+        onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
         member = next;
       }
     }
@@ -109,6 +113,7 @@ export function fallback(
     member: FallbackMember,
     next: FallbackMember,
     brokenOff: Set<string>,
+    id: number,
   ): AsyncGenerator<T> {
     try {
       yield* messages;
@@ -116,7 +121,7 @@ export function fallback(
       const error = errorOf(reason, member, method);
       if (isElsewhere(error)) {
         brokenOff.add(member.name);
-        hooks.onFallback?.({ method: methodName(method), from: member.name, to: next.name, error });
+        onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
       }
       throw reason;
     }
@@ -142,7 +147,10 @@ export function fallback(
         const brokenOff = contextValues.get(brokenOffOver);
         return next === undefined || brokenOff === undefined
           ? response
-          : { ...response, message: remembering(response.message, method, member, next, brokenOff) };
+          : {
+              ...response,
+              message: remembering(response.message, method, member, next, brokenOff, callId(contextValues)),
+            };
       });
     },
 

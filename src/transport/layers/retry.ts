@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { RetryConfig } from "../../config/schema.js";
 import { TradewireError } from "../../errors/index.js";
+import { callId } from "../call-id.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { replayable, withFirstMessage } from "./first-message.js";
@@ -29,7 +30,13 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
         }
         const delayMs = retryAfter(error) ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
         if (error.cause instanceof TradewireError) {
-          onRetry?.({ method: methodName(req.method), attempt, delayMs, error: error.cause });
+          onRetry?.({
+            id: callId(req.contextValues),
+            method: methodName(req.method),
+            attempt,
+            delayMs,
+            error: error.cause,
+          });
         }
         // The check below handles an abort during the wait.
         await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
