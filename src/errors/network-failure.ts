@@ -1,3 +1,5 @@
+import { Code } from "@connectrpc/connect";
+
 /** A failure of the network during a call. */
 export interface NetworkFailure {
   /** The failure, in the same words for every library that reports it. */
@@ -6,6 +8,8 @@ export interface NetworkFailure {
   readonly connected: boolean;
   /** The thing that the user can check. */
   readonly advice: string;
+  /** The gRPC status code, where it is not UNAVAILABLE. */
+  readonly code?: Code;
 }
 
 const CHECK_NODE = "Check that the node is running, that the URL is right, and the network between.";
@@ -91,6 +95,26 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
     return { summary, connected, advice: CHECK_TRANSPORT };
   }
   return codes.some((code) => LOST.test(code)) ? { ...connectionLost(), connected } : undefined;
+}
+
+/** gRPC's codes of HTTP/2's error codes; all others are INTERNAL. */
+const RESET_CODES: ReadonlyMap<number, Code> = new Map([
+  [7, Code.Unavailable],
+  [8, Code.Canceled],
+  [11, Code.ResourceExhausted],
+  [12, Code.PermissionDenied],
+]);
+
+/**
+ * The failure of a call whose HTTP/2 stream the server has reset.
+ *
+ * @param http2Code HTTP/2's error code, which is not 0
+ * @returns the failure
+ */
+export function resetByServer(http2Code: number): NetworkFailure {
+  const code = RESET_CODES.get(http2Code) ?? Code.Internal;
+  const summary = `the server broke off the call (HTTP/2 error code ${http2Code})`;
+  return { summary, connected: true, advice: TRY_AGAIN, code };
 }
 
 /** Whether an error says itself that no connection was made, or was marked so. */

@@ -1,12 +1,16 @@
-import type { IncomingHttpHeaders } from "node:http2";
-import { decodeBinaryHeader } from "@connectrpc/connect";
+import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import { createContextValues, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
+import { arrivalOf } from "../arrival.js";
 import type { ClosableTransport } from "../closable.js";
 import { readingJson } from "./json-codec.js";
 import { createSessions } from "./sessions.js";
+
+/** Tells a stream's call from the others, between Connect's transport and the sessions; it is not sent. */
+const CALL = "x-tradewire-call";
 
 /**
  * Make a Connect transport over gRPC, on HTTP/2.
@@ -24,6 +28,9 @@ export function createGrpcTransport(
   options: { readonly maxMessageBytes: number; readonly connectMs: number },
 ): ClosableTransport {
   const sessions = createSessions(config, options);
+  const arrivals = new Map<string, () => void>();
+  const arrivalOfStream = new WeakMap<ClientHttp2Stream, () => void>();
+  let calls = 0;
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
     useBinaryFormat: config.codec === "proto",
@@ -33,13 +40,32 @@ export function createGrpcTransport(
     sessionManager: {
       ...sessions,
       async request(method, path, headers) {
-        const stream = await sessions.request(method, path, headers);
+        const { [CALL]: call, ...sent } = headers;
+        const arrived = arrivals.get(String(call));
+        const stream = await sessions.request(method, path, sent);
+        if (arrived !== undefined) {
+          stream.on("response", arrived);
+          arrivalOfStream.set(stream, arrived);
+        }
         return stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
+      },
+      notifyResponseByteRead(stream) {
+        sessions.notifyResponseByteRead(stream);
+        arrivalOfStream.get(stream)?.();
       },
     },
   });
+  const { unary, stream } = config.codec === "json" ? readingJson(transport) : transport;
   return {
-    ...(config.codec === "json" ? readingJson(transport) : transport),
+    unary,
+    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+      calls += 1;
+      const call = String(calls);
+      const marked = new Headers(header);
+      marked.set(CALL, call);
+      arrivals.set(call, arrivalOf(contextValues));
+      return stream(method, signal, timeoutMs, marked, input, contextValues).finally(() => arrivals.delete(call));
+    },
     async close() {
       sessions.close();
     },

@@ -120,6 +120,13 @@ export function createSessions(config: GrpcConfig, { connectMs }: { readonly con
         try {
           const stream = session.http2.request({ ...headers, ":method": method, ":path": path });
           count(session, stream);
+          stream.on("error", () => undefined);
+          stream.once("close", () => {
+            // Where its connection is lost, Node ends a stream as if the server had canceled it.
+            if (stream.rstCode === constants.NGHTTP2_CANCEL && session.http2.destroyed) {
+              stream.emit("error", closedByServer());
+            }
+          });
           return stream;
         } catch (reason) {
           if (takesStreams(session)) {
