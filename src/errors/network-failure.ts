@@ -113,7 +113,7 @@ const RESET_CODES: ReadonlyMap<number, Code> = new Map([
  */
 export function resetByServer(http2Code: number): NetworkFailure {
   const code = RESET_CODES.get(http2Code) ?? Code.Internal;
-  const summary = `the server broke off the call (HTTP/2 error code ${http2Code})`;
+  const summary = `the call was broken off (HTTP/2 error code ${http2Code})`;
   return { summary, connected: true, advice: TRY_AGAIN, code };
 }
 

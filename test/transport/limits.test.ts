@@ -221,7 +221,7 @@ describe("codes", () => {
       const { client } = connect({ transport, grpc: { url: node.url }, retry: { tries: 1 } });
       const failure = await failureOf(client.listSegments());
       expect([transport, failure.code]).toEqual([transport, code]);
-      expect(failure.summary).toContain(`the server broke off the call (HTTP/2 error code ${http2Code})`);
+      expect(failure.summary).toContain(`the call was broken off (HTTP/2 error code ${http2Code})`);
     }
   });
 
