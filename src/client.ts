@@ -49,7 +49,7 @@ export interface Client extends Listings, Transactions, AsyncDisposable {
   service<S extends DescService>(service: S): ServiceClient<S>;
   /** The transport. Its failures are Connect errors, whose cause is one of the library's errors. */
   readonly transport: Transport;
-  /** Close all connections. Calls in progress fail. */
+  /** Close all connections. Calls under way end at once with an error that says so, and later ones are refused. */
   close(): Promise<void>;
 }
 

@@ -13,10 +13,15 @@ export class NodeError extends TradewireError {
   /** The error object as the node gave it. */
   readonly object: ErrorObject;
 
-  constructor(object: ErrorObject, cause?: unknown) {
+  /**
+   * @param object the error object as the node gave it
+   * @param cause the error that was thrown underneath
+   * @param more what else is to be said in the summary, in parentheses
+   */
+  constructor(object: ErrorObject, cause?: unknown, more = "") {
     const message = object.message.replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
-    super(`the node answered ${codeName(object.code)}${said}`, {
+    super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
       code: object.code,
       advice: adviceFor(object.code),
       details: object.details,

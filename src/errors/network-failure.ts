@@ -1,3 +1,5 @@
+import { Code } from "@connectrpc/connect";
+
 /** A failure of the network during a call. */
 export interface NetworkFailure {
   /** The failure, in the same words for every library that reports it. */
@@ -6,6 +8,8 @@ export interface NetworkFailure {
   readonly connected: boolean;
   /** The thing that the user can check. */
   readonly advice: string;
+  /** The gRPC status code, where it is not UNAVAILABLE. */
+  readonly code?: Code;
 }
 
 const CHECK_NODE = "Check that the node is running, that the URL is right, and the network between.";
@@ -23,6 +27,9 @@ const NOT_MADE: ReadonlyMap<string, string> = new Map([
   ["ETIMEDOUT", "no connection was made in time"],
 ]);
 
+/** The server refuses the client's certificate. With TLS 1.3 the client learns that after the handshake. */
+const CLIENT_REFUSED = /^ERR_SSL_.*_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
+
 const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
   ["CERT_HAS_EXPIRED", "the server's certificate has expired"],
   ["CERT_NOT_YET_VALID", "the server's certificate is not valid yet"],
@@ -34,7 +41,33 @@ const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the server's certificate is not trusted"],
 ]);
 
-const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|ERR_STREAM_|ERR_HTTP2_)/;
+const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/;
+const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|EPROTO$|ERR_SSL_|ERR_TLS_|ERR_STREAM_|ERR_HTTP2_)/;
+
+/** The errors of connecting that {@link whileConnecting} has marked. */
+const ofConnecting = new WeakSet<Error>();
+
+/**
+ * Mark an error as one of connecting: nothing of the call was sent. The same codes come on established connections too,
+ * so only the part that connects can tell.
+ *
+ * @param reason the error that was thrown
+ * @returns `reason`, or an error of it, that {@link networkFailure} knows as such
+ */
+export function whileConnecting(reason: unknown): Error {
+  const error = reason instanceof Error ? reason : new Error(String(reason));
+  ofConnecting.add(error);
+  return error;
+}
+
+/**
+ * Make the error of a connection that was not usable in time.
+ *
+ * @returns the error, marked as by {@link whileConnecting}
+ */
+export function notConnectedInTime(): Error {
+  return whileConnecting(Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" }));
+}
 
 /**
  * Find the failure of the network behind an error, by the codes of Node's modules and of the libraries over them.
@@ -44,23 +77,51 @@ const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|ERR_STREAM_|ERR_HTTP2_)/;
  */
 export function networkFailure(reason: unknown): NetworkFailure | undefined {
   const codes = errorCodes(reason);
+  const connected = !causesOf(reason).some(isOfConnecting);
   const first = <T>(find: (code: string) => T | undefined) => codes.map(find).find((found) => found !== undefined);
   const notTrusted = first((code) => NOT_TRUSTED.get(code));
   if (notTrusted !== undefined) {
-    return { summary: notTrusted, connected: false, advice: CHECK_TLS };
+    return { summary: notTrusted, connected, advice: CHECK_TLS };
   }
-  if (codes.some((code) => /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/.test(code))) {
-    return { summary: "no secure connection could be made (TLS)", connected: false, advice: CHECK_TLS };
+  if (codes.some((code) => (connected ? CLIENT_REFUSED : TLS).test(code))) {
+    return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS };
   }
   const notMade = first((code) => NOT_MADE.get(code));
   if (notMade !== undefined) {
-    return { summary: notMade, connected: false, advice: CHECK_NODE };
+    return connected ? connectionLost() : { summary: notMade, connected, advice: CHECK_NODE };
   }
   if (codes.some((code) => code.startsWith("HPE_") || code === "ERR_HTTP2_ERROR")) {
     const summary = "the server does not speak the protocol of this transport";
-    return { summary, connected: true, advice: CHECK_TRANSPORT };
+    return { summary, connected, advice: CHECK_TRANSPORT };
   }
-  return codes.some((code) => LOST.test(code)) ? connectionLost() : undefined;
+  return codes.some((code) => LOST.test(code)) ? { ...connectionLost(), connected } : undefined;
+}
+
+/** gRPC's codes of HTTP/2's error codes; all others are INTERNAL. */
+const RESET_CODES: ReadonlyMap<number, Code> = new Map([
+  [7, Code.Unavailable],
+  [8, Code.Canceled],
+  [11, Code.ResourceExhausted],
+  [12, Code.PermissionDenied],
+]);
+
+/**
+ * The failure of a call whose HTTP/2 stream the server has reset.
+ *
+ * @param http2Code HTTP/2's error code, which is not 0
+ * @returns the failure
+ */
+export function resetByServer(http2Code: number): NetworkFailure {
+  const code = RESET_CODES.get(http2Code) ?? Code.Internal;
+  const summary = `the call was broken off (HTTP/2 error code ${http2Code})`;
+  return { summary, connected: true, advice: TRY_AGAIN, code };
+}
+
+/** Whether an error says itself that no connection was made, or was marked so. */
+function isOfConnecting(error: Error): boolean {
+  return (
+    ofConnecting.has(error) || ("syscall" in error && (error.syscall === "connect" || error.syscall === "getaddrinfo"))
+  );
 }
 
 /**
@@ -79,11 +140,13 @@ export function connectionLost(): NetworkFailure {
  * @returns the codes that are texts, the outermost first; causes more than 8 deep are left out
  */
 export function errorCodes(reason: unknown): string[] {
-  const codes: string[] = [];
-  for (let cause = reason, depth = 0; cause instanceof Error && depth < 8; cause = cause.cause, depth += 1) {
-    if ("code" in cause && typeof cause.code === "string") {
-      codes.push(cause.code);
-    }
+  return causesOf(reason).flatMap((error) => ("code" in error && typeof error.code === "string" ? [error.code] : []));
+}
+
+function causesOf(reason: unknown): Error[] {
+  const errors: Error[] = [];
+  for (let cause = reason; cause instanceof Error && errors.length < 8; cause = cause.cause) {
+    errors.push(cause);
   }
-  return codes;
+  return errors;
 }

@@ -22,6 +22,8 @@ export interface CallEnd {
 
 /** A call that is tried again. */
 export interface RetryInfo {
+  /** The call's number, as in {@link CallInfo}. */
+  readonly id: number;
   readonly method: string;
   /** The number of the try that failed, from 1. */
   readonly attempt: number;
@@ -32,6 +34,8 @@ export interface RetryInfo {
 
 /** A call that is made again over another transport. */
 export interface FallbackInfo {
+  /** The call's number, as in {@link CallInfo}. */
+  readonly id: number;
   readonly method: string;
   /** The transport that failed. */
   readonly from: string;
@@ -41,8 +45,9 @@ export interface FallbackInfo {
 }
 
 /**
- * Functions that observe calls, for logs, metrics and traces. They are called synchronously, and an error that they
- * throw ends the call. None of them gets a header, a request or a response: those may hold secrets.
+ * Functions that observe calls, for logs, metrics and traces. They are called synchronously. What one throws becomes a
+ * warning of the process, once for each kind of hook, and changes no call. None of them gets a header, a request or a
+ * response: those may hold secrets.
  */
 export interface Hooks {
   onCallStart?(call: CallInfo): void;

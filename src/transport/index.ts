@@ -6,8 +6,11 @@ import type { ClosableTransport } from "./closable.js";
 import { createGrpcTransport } from "./grpc/grpc.js";
 import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
 import type { Hooks } from "./hooks.js";
+import { closing } from "./layers/closing.js";
 import { callError } from "./layers/failure.js";
 import { type FallbackMember, fallback } from "./layers/fallback.js";
+import { idleLimited } from "./layers/idle.js";
+import { observing } from "./layers/observing.js";
 import { type Endpoint, withOurErrors } from "./layers/our-errors.js";
 import { retryInterceptor } from "./layers/retry.js";
 import { tellingHooks } from "./layers/tell-hooks.js";
@@ -59,7 +62,8 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
         });
       }
       const transport = create(settings, { ...config.limits, ...config.timeouts });
-      return { name, transport: withOurErrors(transport, { ...settings, name }) };
+      const limited = idleLimited(transport, config.timeouts.idleMs);
+      return { name, transport: withOurErrors(limited, { ...settings, name }) };
     },
   };
 }
@@ -67,7 +71,8 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
 /**
  * Make the transport that a configuration chooses.
  *
- * From the outside in: hooks, time limits, the caller's interceptors, retries, the choice of transport, the transport.
+ * From the outside in: closing, hooks, the time limit, the caller's interceptors, retries, the choice of transport,
+ * the limit of idle time, the transport.
  *
  * @param config a configuration that was read by `readConfig`
  * @param options Connect's interceptors, and hooks that observe calls
@@ -82,13 +87,14 @@ export function createTransport(
   { interceptors = [], hooks = {} }: TransportOptions = {},
 ): ClosableTransport {
   const { timeouts, retry } = config;
+  const observers = observing(hooks);
   const endpoint = mainEndpoint(config);
-  const transport = limited(chosen(config, hooks), {
+  const transport = limited(chosen(config, observers), {
     url: endpoint.url,
     timeouts,
-    interceptors: [...interceptors, retryInterceptor(retry, hooks)],
+    interceptors: [...interceptors, retryInterceptor(retry, observers)],
   });
-  return tellingHooks(transport, endpoint, hooks);
+  return closing(tellingHooks(transport, endpoint, observers), endpoint.name);
 }
 
 /**

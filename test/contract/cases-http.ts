@@ -7,6 +7,7 @@ import { type Case, failure } from "./case.js";
 import { archive, streams } from "./operations.js";
 
 const lost = failure(ConnectionError, Code.Unavailable, "the connection was lost");
+const brokenOff = failure(ConnectionError, Code.Internal, "the call was broken off (HTTP/2 error code 1)");
 const onlyHttp1 = { ways: ["body", "envelopes"] as const, because: "a matter of HTTP/1.1 alone" };
 const onlyGrpc = { ways: ["grpc"] as const, because: "a matter of gRPC alone" };
 
@@ -89,11 +90,17 @@ export const httpCases: readonly Case[] = [
     expected: failure(ProtocolError, Code.Internal, "the response is text/html, not of the node's interface"),
     of: streams,
   },
-  { name: "a content-length that is too large", answer: wrongLength(10), expected: lost },
+  { name: "a content-length that is too large", answer: wrongLength(10), expected: lost, over: onlyHttp1 },
+  {
+    name: "a content-length that is too large over HTTP/2",
+    answer: wrongLength(10),
+    expected: brokenOff,
+    over: onlyGrpc,
+  },
   {
     name: "a content-length that is too small",
     answer: wrongLength(-10),
-    expected: lost,
+    expected: brokenOff,
     over: {
       ways: ["grpc"],
       because: "HTTP/2 itself holds bodies to their length; in HTTP/1.1 what follows is no answer",

@@ -84,7 +84,7 @@ function failed(reason: unknown): { outcome: unknown; advice?: string; method?: 
   const { name, code, advice, details, method } = reason;
   // A URL and a page that is quoted may differ.
   const summary = reason.summary
-    .replace(/ \(https?:[^)]*\)$/, "")
+    .replace(/ \((https?:|before that over )[^)]*\)$/, "")
     .replace(/(?<=HTTP \d{3}\b.*?): ".*$/s, "")
     .replace(/; it begins with "<.*$/s, "");
   return { outcome: { name, code, summary, details } satisfies Failure, advice, method };

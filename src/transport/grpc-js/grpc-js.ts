@@ -12,6 +12,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { createAsyncIterable, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/schema.js";
+import { notConnectedInTime } from "../../errors/network-failure.js";
 import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { type GrpcJsCall, startCall } from "./call.js";
@@ -57,7 +58,7 @@ export function createGrpcJsTransport(
       stopWatch();
     });
     calls.add(call);
-    const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout(options.connectMs)));
+    const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout()));
     signal.addEventListener("abort", () => call.fail(ConnectError.from(signal.reason, Code.Canceled)), { once: true });
     return call;
   }
@@ -189,8 +190,7 @@ async function* stoppable<T>(messages: AsyncIterable<T>, stop: () => void): Asyn
   }
 }
 
-function connectTimeout(connectMs: number): ConnectError {
-  const message = `no connection within ${connectMs} ms`;
-  const cause = Object.assign(new Error(message), { code: "ETIMEDOUT" });
-  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
+function connectTimeout(): ConnectError {
+  const cause = notConnectedInTime();
+  return new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause);
 }

@@ -2,6 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError } from "@connectrpc/connect";
 import type { StatusObject } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { whileConnecting } from "../../errors/network-failure.js";
 import { toHeaders } from "./metadata.js";
 
 /**
@@ -28,10 +29,18 @@ const LOCAL = new RegExp(
   "s",
 );
 
+/** HTTP/2's error codes for which grpc-js has words. */
+const RESETS: readonly (readonly [words: string, http2Code: number])[] = [
+  ["Stream refused by server", 7],
+  ["Call cancelled", 8],
+  ["Bandwidth exhausted or memory limit exceeded", 11],
+  ["Protocol not secure enough", 12],
+];
+
 /** The codes of Node's errors, by the message, which is all that grpc-js keeps. */
 const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
   [/^Name resolution failed/, "ENOTFOUND"],
-  [/^Received RST_STREAM|^Stream refused|^Call cancelled/, "ERR_HTTP2_STREAM_ERROR"],
+  [/^Received RST_STREAM/, "ERR_HTTP2_STREAM_ERROR"],
   [/^Connection dropped|Socket closed|socket disconnected|Failed to connect|^Connection closed/, "ECONNRESET"],
   [/Protocol error/, "ERR_HTTP2_ERROR"],
   [/does not match certificate's altnames/, "ERR_TLS_CERT_ALTNAME_INVALID"],
@@ -117,9 +126,16 @@ function localError(status: StatusObject): ConnectError {
   const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
     details,
   )?.[1];
+  const reset = RESETS.find(([text]) => text === details)?.[1];
+  if (reset !== undefined) {
+    const cause = Object.assign(new Error(details), { code: "ERR_HTTP2_STREAM_ERROR" });
+    return new ConnectError(`Received RST_STREAM with code ${reset}`, codeOf(status), undefined, undefined, cause);
+  }
   const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // grpc-js has no text.
   const nodeCode = nodeCodeOf(message);
-  const cause = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
+  const coded = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
+  const isOfConnecting = last !== undefined || /^(?:Name resolution failed|No connection established)/.test(details);
+  const cause = coded !== undefined && isOfConnecting ? whileConnecting(coded) : coded;
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);
 }
 

@@ -1,12 +1,16 @@
-import type { Http2Session, IncomingHttpHeaders } from "node:http2";
-import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
-import { createGrpcTransport as createConnectGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import { createContextValues, decodeBinaryHeader } from "@connectrpc/connect";
+import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
+import { arrivalOf } from "../arrival.js";
 import type { ClosableTransport } from "../closable.js";
-import { readTls } from "../tls.js";
 import { readingJson } from "./json-codec.js";
+import { createSessions } from "./sessions.js";
+
+/** Tells a stream's call from the others, between Connect's transport and the sessions; it is not sent. */
+const CALL = "x-tradewire-call";
 
 /**
  * Make a Connect transport over gRPC, on HTTP/2.
@@ -23,12 +27,10 @@ export function createGrpcTransport(
   config: GrpcConfig,
   options: { readonly maxMessageBytes: number; readonly connectMs: number },
 ): ClosableTransport {
-  const manager = new Http2SessionManager(
-    config.url,
-    { pingIntervalMs: config.keepaliveMs },
-    { ...readTls(config.tls), settings: { initialWindowSize: config.windowBytes } },
-  );
-  const prepared = new WeakSet<Http2Session>();
+  const sessions = createSessions(config, options);
+  const arrivals = new Map<string, () => void>();
+  const arrivalOfStream = new WeakMap<ClientHttp2Stream, () => void>();
+  let calls = 0;
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
     useBinaryFormat: config.codec === "proto",
@@ -36,45 +38,38 @@ export function createGrpcTransport(
     acceptCompression: [], // An archive gains nothing from compression.
     jsonOptions: { registry: knownTypes },
     sessionManager: {
-      authority: manager.authority,
-      async request(method, path, headers, requestOptions) {
-        await connected(manager, options.connectMs);
-        const stream = await manager.request(method, path, headers, requestOptions);
-        stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
-        const { session } = stream;
-        if (session !== undefined && !prepared.has(session)) {
-          prepared.add(session);
-          // Connect stops listening to a session that it has dropped; a late error would then end the process.
-          session.on("error", () => undefined);
-          session.setLocalWindowSize(config.windowBytes);
+      ...sessions,
+      async request(method, path, headers) {
+        const { [CALL]: call, ...sent } = headers;
+        const arrived = arrivals.get(String(call));
+        const stream = await sessions.request(method, path, sent);
+        if (arrived !== undefined) {
+          stream.on("response", arrived);
+          arrivalOfStream.set(stream, arrived);
         }
-        return stream;
+        return stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
       },
-      notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
+      notifyResponseByteRead(stream) {
+        sessions.notifyResponseByteRead(stream);
+        arrivalOfStream.get(stream)?.();
+      },
     },
   });
+  const { unary, stream } = config.codec === "json" ? readingJson(transport) : transport;
   return {
-    ...(config.codec === "json" ? readingJson(transport) : transport),
+    unary,
+    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+      calls += 1;
+      const call = String(calls);
+      const marked = new Headers(header);
+      marked.set(CALL, call);
+      arrivals.set(call, arrivalOf(contextValues));
+      return stream(method, signal, timeoutMs, marked, input, contextValues).finally(() => arrivals.delete(call));
+    },
     async close() {
-      manager.abort();
+      sessions.close();
     },
   };
-}
-
-/** Wait for a connection, for `connectMs` at most. */
-async function connected(manager: Http2SessionManager, connectMs: number): Promise<void> {
-  const state = manager.state();
-  if (state === "open" || state === "idle") {
-    return;
-  }
-  const timer = setTimeout(() => {
-    const cause = Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" });
-    manager.abort(new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause));
-  }, connectMs);
-  const reached = await manager.connect().finally(() => clearTimeout(timer));
-  if (reached === "error") {
-    throw manager.error();
-  }
 }
 
 /** Drop details that cannot be read: Connect would lose the error that they belong to. */

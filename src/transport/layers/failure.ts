@@ -1,3 +1,4 @@
+import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type BrokenAnswer,
@@ -18,8 +19,15 @@ import {
   ProtocolError,
   TradewireError,
 } from "../../errors/index.js";
-import { connectionLost, errorCodes, type NetworkFailure, networkFailure } from "../../errors/network-failure.js";
+import {
+  connectionLost,
+  errorCodes,
+  type NetworkFailure,
+  networkFailure,
+  resetByServer,
+} from "../../errors/network-failure.js";
 import { errorObject } from "../../json/error-object.js";
+import { codeOfHttpStatus } from "../http-code.js";
 
 /** The call that an error comes from. */
 export interface CallContext {
@@ -80,13 +88,16 @@ function classify(reason: unknown, url: string): TradewireError {
   }
   const error = ConnectError.from(reason);
   // Only an answer of the server has a status; Connect names an HTTP status in the message alone.
-  if (error.metadata.has("grpc-status") || /^HTTP \d{3}$/.test(error.rawMessage)) {
-    return new NodeError(withRedirect(errorObject(error), error.metadata), reason);
+  const http = /^HTTP (\d{3})$/.exec(error.rawMessage)?.[1];
+  if (http !== undefined || error.metadata.has("grpc-status")) {
+    const object = withRedirect(errorObject(error), error.metadata);
+    return new NodeError(http === undefined ? object : { ...object, code: codeOfHttpStatus(Number(http)) }, reason);
   }
   if (errorCodes(reason).includes("HPE_HEADER_OVERFLOW")) {
     return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
   }
-  const failure = networkFailure(reason);
+  const reset = resetCode(error);
+  const failure = reset === undefined ? networkFailure(reason) : resetByServer(reset);
   if (failure !== undefined) {
     return connectionError(failure, url, reason);
   }
@@ -98,10 +109,24 @@ function classify(reason: unknown, url: string): TradewireError {
   if (error.code === Code.DeadlineExceeded) {
     return timeUp(reason);
   }
-  if (error.code === Code.Canceled || error.code === Code.Aborted || /^http\/2 stream closed/.test(rawMessage)) {
+  if (error.code === Code.Canceled || error.code === Code.Aborted) {
     return connectionError(connectionLost(), url, reason);
   }
   return protocolError(protocolCode(error.code), rawMessage, url, error);
+}
+
+/** HTTP/2's code of a stream that the server has reset; the libraries tell it in their messages alone. */
+function resetCode({ rawMessage }: ConnectError): number | undefined {
+  const [, name, hex, decimal] =
+    /^(?:Stream closed with error code (NGHTTP2_\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\)|Received RST_STREAM with code (\d+)(?! triggered))/.exec(
+      rawMessage,
+    ) ?? [];
+  if (name !== undefined) {
+    const code = Object.entries(constants).find(([known]) => known === name)?.[1];
+    return typeof code === "number" ? code : undefined;
+  }
+  const [digits, radix] = hex === undefined ? [decimal, 10] : [hex, 16];
+  return digits === undefined ? undefined : Number.parseInt(digits, radix);
 }
 
 /** Find the fault of an answer by the message: Connect and grpc-js give it no code of its own. */
@@ -133,8 +158,9 @@ function protocolCode(code: Code): Code {
   }
 }
 
-function connectionError({ summary, connected, advice }: NetworkFailure, url: string, cause: unknown): ConnectionError {
-  return new ConnectionError(`${summary} (${url})`, { code: Code.Unavailable, advice, connected, cause });
+function connectionError(failure: NetworkFailure, url: string, cause: unknown): ConnectionError {
+  const { summary, connected, advice, code = Code.Unavailable } = failure;
+  return new ConnectionError(`${summary} (${url})`, { code, advice, connected, cause });
 }
 
 function protocolError(code: Code, summary: string, url: string, cause: ConnectError): ProtocolError {

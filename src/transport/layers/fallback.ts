@@ -9,12 +9,16 @@ import {
 } from "@connectrpc/connect";
 import type { FallbackConfig } from "../../config/schema.js";
 import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { callId } from "../call-id.js";
 import type { ClosableTransport } from "../closable.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import { replayable, withFirstMessage } from "./first-message.js";
+import { type FailedMember, namingAll } from "./naming-all.js";
+import { observing } from "./observing.js";
 import { onlyReads } from "./read-method.js";
+import { timeLeft } from "./time-limits.js";
 
 /** A transport among others. */
 export interface FallbackMember {
@@ -32,8 +36,8 @@ export interface FallbackOptions extends Partial<FallbackConfig> {
 /**
  * Compose a transport of transports, in order of preference.
  *
- * A call goes on to the next transport where one cannot be reached, does not offer the method or is answered by
- * something else than a node, as long as no message has come. A call that does more than read goes on only where there
+ * A call goes on to the next transport where one cannot be reached, says nothing in its share of the call's time, does
+ * not offer the method or is answered by something else than a node, as long as no message has come. A call that does more than read goes on only where there
  * was no connection: else the node might do it twice. A transport that could not be reached pauses, so that a node
  * without it costs one failed connection, and not one for each call.
  *
@@ -52,6 +56,7 @@ export function fallback(
   members: readonly FallbackMember[],
   { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} }: FallbackOptions = {},
 ): ClosableTransport {
+  const { onFallback } = observing(hooks);
   const pausing = new Map<string, { readonly until: number; readonly pauseMs: number }>();
 
   /** The members to try. Those that pause come last, for when all others fail. */
@@ -74,10 +79,13 @@ export function fallback(
   /** Make a call over one candidate after the other, until one succeeds; `call` gets the candidates that are left. */
   async function over<T>(
     method: DescMethod,
+    signal: AbortSignal | undefined,
     contextValues: ContextValues,
     call: (member: FallbackMember, left: readonly FallbackMember[]) => Promise<T>,
   ): Promise<T> {
     const candidates = order(contextValues);
+    const id = callId(contextValues);
+    const earlier: FailedMember[] = [];
     let member = candidates.shift() ?? none();
     for (;;) {
       try {
@@ -86,17 +94,18 @@ export function fallback(
         return result;
       } catch (reason) {
         const error = errorOf(reason, member, method);
-        if (!isElsewhere(error)) {
-          throw reason;
+        if (signal?.aborted === true || !isElsewhere(error)) {
+          throw namingAll(reason, error, earlier);
         }
         if (error instanceof ConnectionError) {
           failed(member);
         }
         const next = candidates.shift();
         if (next === undefined || !(onlyReads(method) || neverLeft(error))) {
-          throw reason;
+          throw namingAll(reason, error, earlier);
         }
-        hooks.onFallback?.({ method: methodName(method), from: member.name, to: next.name, error });
+        earlier.push({ name: member.name, error });
+        onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
         member = next;
       }
     }
@@ -109,6 +118,7 @@ export function fallback(
     member: FallbackMember,
     next: FallbackMember,
     brokenOff: Set<string>,
+    id: number,
   ): AsyncGenerator<T> {
     try {
       yield* messages;
@@ -116,7 +126,7 @@ export function fallback(
       const error = errorOf(reason, member, method);
       if (isElsewhere(error)) {
         brokenOff.add(member.name);
-        hooks.onFallback?.({ method: methodName(method), from: member.name, to: next.name, error });
+        onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
       }
       throw reason;
     }
@@ -124,9 +134,13 @@ export function fallback(
 
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues = createContextValues()) =>
-      over(method, contextValues, ({ transport }) =>
-        transport.unary(method, signal, timeoutMs, header, message, contextValues),
-      ),
+      over(method, signal, contextValues, ({ transport }, left) => {
+        const leftMs = timeLeft(contextValues) ?? timeoutMs;
+        // A read that may be made again leaves time for that.
+        const share = leftMs !== undefined && left.length > 0 && onlyReads(method) ? leftMs / 2 : leftMs;
+        const limitMs = share && Math.max(Math.ceil(share), 1);
+        return transport.unary(method, signal, limitMs, header, message, contextValues);
+      }),
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
       if (method.methodKind !== "server_streaming") {
@@ -135,14 +149,17 @@ export function fallback(
         return transport.stream(method, signal, timeoutMs, header, input, contextValues);
       }
       const messages = await replayable(input);
-      return over(method, contextValues, async (member, [next]) => {
+      return over(method, signal, contextValues, async (member, [next]) => {
         const response = await withFirstMessage(
           await member.transport.stream(method, signal, timeoutMs, header, messages(), contextValues),
         );
         const brokenOff = contextValues.get(brokenOffOver);
         return next === undefined || brokenOff === undefined
           ? response
-          : { ...response, message: remembering(response.message, method, member, next, brokenOff) };
+          : {
+              ...response,
+              message: remembering(response.message, method, member, next, brokenOff, callId(contextValues)),
+            };
       });
     },
 
@@ -190,6 +207,9 @@ function errorOf(reason: unknown, { name }: FallbackMember, method: DescMethod):
 
 /** Whether another transport may succeed: the node was not reached, lacks the method, or something else answered. */
 function isElsewhere(error: TradewireError): boolean {
+  if (error instanceof ConnectionError) {
+    return true;
+  }
   switch (error.code) {
     case Code.Unavailable:
     case Code.Unimplemented:

@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { RetryConfig } from "../../config/schema.js";
-import { TradewireError } from "../../errors/index.js";
+import { ConnectionError, NodeError, TradewireError } from "../../errors/index.js";
+import { callId } from "../call-id.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { replayable, withFirstMessage } from "./first-message.js";
 import { onlyReads } from "./read-method.js";
+import { timeLeft } from "./time-limits.js";
 
 /**
  * Make an interceptor that retries calls that only read. It does so where the node could not serve a call or the
  * connection was lost, as long as no message has come. The wait is a random part of a time that doubles with each try;
- * the node's `retry-after` overrides it. The call's own deadline ends all tries.
+ * the node's `retry-after` overrides it. The call's own deadline ends all tries: a wait beyond it is not begun.
  *
  * @param config `tries` is the most tries of a call; `baseMs` and `maxMs` are the first and the longest wait, in
  *   milliseconds
@@ -27,9 +29,19 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
         if (attempt >= tries || req.signal.aborted || !isPassing(error)) {
           throw reason;
         }
-        const delayMs = retryAfter(error) ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
+        const asked = retryAfter(error);
+        if (asked !== undefined && asked >= (timeLeft(req.contextValues) ?? Number.POSITIVE_INFINITY)) {
+          throw reason; // The call's time would be up before: the node's own answer says more.
+        }
+        const delayMs = asked ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
         if (error.cause instanceof TradewireError) {
-          onRetry?.({ method: methodName(req.method), attempt, delayMs, error: error.cause });
+          onRetry?.({
+            id: callId(req.contextValues),
+            method: methodName(req.method),
+            attempt,
+            delayMs,
+            error: error.cause,
+          });
         }
         // The check below handles an abort during the wait.
         await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
@@ -55,8 +67,12 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
   };
 }
 
-function isPassing(error: ConnectError): boolean {
-  return error.code === Code.Unavailable || error.code === Code.ResourceExhausted;
+/** Whether the failure may pass: the node says so, or the connection failed. Our own limits hold at every try. */
+function isPassing({ cause }: ConnectError): boolean {
+  if (cause instanceof NodeError) {
+    return cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted;
+  }
+  return cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded;
 }
 
 /** The wait that `retry-after` asks for, in milliseconds; the header holds seconds or a date. */

@@ -6,30 +6,28 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
+import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
+import { newCallId } from "../call-id.js";
 import type { ClosableTransport } from "../closable.js";
 import type { CallInfo, Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import type { Endpoint } from "./our-errors.js";
 
-/** The number of calls that this process has made, which gives each call its own. */
-let calls = 0;
-
 /**
  * Make a transport whose calls are told to hooks.
  *
  * @param transport the transport that makes the calls
  * @param endpoint the name and the URL that hooks and errors give
- * @param hooks the functions to call; an error that one throws ends the call
+ * @param hooks the functions to call, which do not throw
  * @returns the transport; closing it closes `transport`
  */
 export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
-  function begin(method: DescMethod, signal: AbortSignal | undefined) {
+  function begin(method: DescMethod, signal: AbortSignal | undefined, contextValues: ContextValues) {
     const start = performance.now();
     const name = methodName(method);
-    calls += 1;
-    const call: CallInfo = { id: calls, method: name, transport: endpoint.name };
+    const call: CallInfo = { id: newCallId(contextValues), method: name, transport: endpoint.name };
     let messages = 0;
     let ended = false;
     const end = (reason?: unknown) => {
@@ -37,13 +35,16 @@ export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, h
         return;
       }
       ended = true;
+      signal?.removeEventListener("abort", aborted);
       const error =
         reason === undefined
           ? {}
           : { error: callError(reason, { transport: endpoint.name, method: name, url: endpoint.url, signal }) };
       hooks.onCallEnd?.(call, { durationMs: performance.now() - start, messages, ...error });
     };
+    const aborted = () => end(signal?.reason);
     hooks.onCallStart?.(call);
+    signal?.addEventListener("abort", aborted); // The reader of a stream may never ask for its end.
     return {
       received(desc: DescMessage, message: MessageShape<DescMessage>) {
         messages += 1;
@@ -58,8 +59,8 @@ export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, h
   }
 
   return {
-    async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const call = begin(method, signal);
+    async unary(method, signal, timeoutMs, header, message, contextValues = createContextValues()) {
+      const call = begin(method, signal, contextValues);
       const response = await transport
         .unary(method, signal, timeoutMs, header, message, contextValues)
         .catch(call.failed);
@@ -68,24 +69,33 @@ export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, h
       return response;
     },
 
-    async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const call = begin(method, signal);
+    async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+      const call = begin(method, signal, contextValues);
       const response = await transport
         .stream(method, signal, timeoutMs, header, input, contextValues)
         .catch(call.failed);
-      async function* messages() {
-        try {
-          for await (const message of response.message) {
-            call.received(method.output, message);
-            yield message;
-          }
-        } catch (reason) {
-          call.failed(reason);
-        } finally {
-          call.end();
-        }
-      }
-      return { ...response, message: messages() };
+      const message = {
+        [Symbol.asyncIterator]() {
+          const iterator = response.message[Symbol.asyncIterator]();
+          return {
+            next: () =>
+              iterator.next().then((result) => {
+                if (result.done === true) {
+                  call.end();
+                } else {
+                  call.received(method.output, result.value);
+                }
+                return result;
+              }, call.failed),
+            async return(value?: unknown) {
+              call.end();
+              await iterator.return?.(value);
+              return { done: true as const, value };
+            },
+          };
+        },
+      };
+      return { ...response, message };
     },
 
     close: () => transport.close(),

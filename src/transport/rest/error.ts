@@ -1,9 +1,9 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { ErrorObject, TypedObject } from "../../errors/index.js";
-import { codeFromHttpStatus } from "../../http-rule/status.js";
 import { anyFromObject, anyToObject } from "../../json/any.js";
 import { readErrorObject } from "../../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
+import { codeOfHttpStatus } from "../http-code.js";
 import { redirect } from "../layers/failure.js";
 
 /** The most bytes to read of a failing response: an error object is short, and a proxy's page is only quoted. */
@@ -29,7 +29,7 @@ export async function errorFromResponse(
   }
   const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
   const message = `HTTP ${status}${redirect(response.header)}${quote}`;
-  return errorFromObject({ code: codeFromHttpStatus(status), message, details: [] }, response.header);
+  return errorFromObject({ code: codeOfHttpStatus(status), message, details: [] }, response.header);
 }
 
 /**

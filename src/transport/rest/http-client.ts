@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import type { Socket } from "node:net";
 import type { RestConfig } from "../../config/schema.js";
+import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import { readTls } from "../tls.js";
 
 /** A request to the gateway. */
@@ -26,7 +26,7 @@ export interface HttpClient {
  * Make a client of an HTTP/1.1 server, on Node's own HTTP. A call that is aborted while it connects ends at once.
  *
  * @param config where the server is, and how its connections are
- * @param options `connectMs` is the longest time until a connection is made, TLS included, in milliseconds
+ * @param options `connectMs` is the longest time until a connection is usable, TLS included, in milliseconds
  * @returns the client
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
@@ -50,13 +50,30 @@ export function createHttpClient(config: RestConfig, { connectMs }: { readonly c
         signal.throwIfAborted();
         const headers = Object.fromEntries(header);
         const request = start({ ...server, path: target, method: verb, headers });
-        const abortRequest = () => request.destroy(new Error("aborted", { cause: signal.reason }));
+        let connecting = true;
+        const failed = (reason: Error) => reject(connecting ? whileConnecting(reason) : reason);
+        const fail = (reason: Error) => {
+          failed(reason);
+          request.destroy(reason);
+        };
+        const timer = setTimeout(() => fail(notConnectedInTime()), connectMs);
+        const connected = () => {
+          connecting = false;
+          clearTimeout(timer);
+        };
+        const abortRequest = () => fail(new Error("aborted", { cause: signal.reason }));
         signal.addEventListener("abort", abortRequest, { once: true });
-        request.on("error", reject);
-        request.on("close", () => signal.removeEventListener("abort", abortRequest));
+        request.on("error", failed);
+        request.on("close", () => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", abortRequest);
+        });
         request.on("socket", (socket) => {
-          const late = Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT", syscall: "connect" });
-          limitConnecting(socket, isSecure, connectMs, () => request.destroy(late));
+          if (request.reusedSocket) {
+            connected();
+          } else {
+            socket.once(isSecure ? "secureConnect" : "connect", connected);
+          }
         });
         request.on("response", (response) => {
           // Destroying the request now could destroy a connection that serves another one; the response cannot do that.
@@ -74,14 +91,4 @@ export function createHttpClient(config: RestConfig, { connectMs }: { readonly c
       agent.destroy();
     },
   };
-}
-
-/** Call `onTimeout` unless a connecting socket connects, or fails to connect, in time. */
-function limitConnecting(socket: Socket, isSecure: boolean, connectMs: number, onTimeout: () => void): void {
-  if (!socket.connecting) {
-    return;
-  }
-  const timer = setTimeout(onTimeout, connectMs);
-  const stop = () => clearTimeout(timer);
-  socket.once(isSecure ? "secureConnect" : "connect", stop).once("close", stop);
 }

@@ -30,13 +30,15 @@ export interface RestResponse {
  * Open a response of the gateway.
  *
  * @param response the response, as Node gives it
+ * @param arrived called whenever bytes of the response come
  * @returns its header, its media type and its body, which is decompressed
- * @throws {@link ProtocolError} where the body is compressed in another way than gzip
+ * @throws {@link ProtocolError} where the body of a success is compressed in another way than gzip
  */
-export function openResponse(response: IncomingMessage): RestResponse {
+export function openResponse(response: IncomingMessage, arrived: () => void): RestResponse {
   const header = webHeaders(response);
   const mediaType = (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
-  return { header, mediaType, body: decoded(response, header) };
+  arrived();
+  return { header, mediaType, body: decoded(response, header, arrived) };
 }
 
 function webHeaders({ headersDistinct }: IncomingMessage): Headers {
@@ -50,7 +52,8 @@ function webHeaders({ headersDistinct }: IncomingMessage): Headers {
 }
 
 /** The body without compression, which a proxy may add although the request does not accept it. */
-function decoded(body: IncomingMessage, header: Headers): AsyncIterable<Uint8Array> {
+function decoded(response: IncomingMessage, header: Headers, arrived: () => void): AsyncIterable<Uint8Array> {
+  const body = telling(response, arrived);
   const encoding = header.get("content-encoding")?.toLowerCase() ?? "identity";
   if (encoding === "identity") {
     return body;
@@ -58,11 +61,23 @@ function decoded(body: IncomingMessage, header: Headers): AsyncIterable<Uint8Arr
   if (encoding === "gzip") {
     return gunzipped(body);
   }
-  body.destroy();
+  response.destroy();
+  if (response.statusCode !== 200) {
+    return nothing(); // The status tells enough.
+  }
   throw brokenAnswer(COMPRESSED);
 }
 
-async function* gunzipped(body: IncomingMessage): AsyncGenerator<Uint8Array> {
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+async function* telling(body: AsyncIterable<Uint8Array>, arrived: () => void): AsyncGenerator<Uint8Array> {
+  for await (const bytes of body) {
+    arrived();
+    yield bytes;
+  }
+}
+
+async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* pipeline(body, createGunzip(), () => undefined); // The iteration throws a failure.
   } catch (cause) {

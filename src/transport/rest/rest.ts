@@ -11,6 +11,7 @@ import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { type HttpBinding, httpBindings, writeCall } from "../../http-rule/http-rule.js";
 import { isHttpBody } from "../../json/message.js";
+import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { errorFromResponse } from "./error.js";
@@ -38,7 +39,7 @@ export function createRestTransport(
 
   /** Send a call, and throw the error of a response whose status is not 200. */
   async function send(
-    req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal">,
+    req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal" | "contextValues">,
     rule: HttpBinding,
     message: MessageShape<DescMessage>,
   ): Promise<RestResponse> {
@@ -50,7 +51,7 @@ export function createRestTransport(
     const { verb, target } = call;
     const { header, signal } = req;
     const response = await client.send({ verb, target: `${prefix}${target}`, header, body, signal });
-    const opened = openResponse(response);
+    const opened = openResponse(response, arrivalOf(req.contextValues));
     if (response.statusCode !== 200) {
       throw await errorFromResponse(response.statusCode ?? 0, opened);
     }

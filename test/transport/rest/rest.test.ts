@@ -305,7 +305,7 @@ describe("failing responses over REST", () => {
     ],
     ["HTTP 503", "503 Service Unavailable", "", {}, Code.Unavailable],
     ['HTTP 401: "{}"', "401 Unauthorized", "{}", JSON_TYPE, Code.Unauthenticated],
-    ['HTTP 429: "[3]"', "429 Too Many Requests", "[3]", JSON_TYPE, Code.Unavailable],
+    ['HTTP 429: "[3]"', "429 Too Many Requests", "[3]", JSON_TYPE, Code.ResourceExhausted],
     [
       'HTTP 500: "{\\"error\\":{\\"message\\":\\"x\\"}}"',
       "500 Oops",

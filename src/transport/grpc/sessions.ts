@@ -1,0 +1,207 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type Http2Session,
+  type OutgoingHttpHeaders,
+} from "node:http2";
+import type { GrpcConfig } from "../../config/schema.js";
+import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { readTls } from "../tls.js";
+
+/** The longest time until a ping is answered, in milliseconds. */
+const PING_ANSWER_MS = 15_000;
+
+/** A connection without streams is closed after this time, in milliseconds. */
+const IDLE_SESSION_MS = 15 * 60_000;
+
+/** HTTP/2 sessions with one server: one at a time takes new streams. */
+export interface Sessions {
+  /** The server's origin. */
+  readonly authority: string;
+  /** Open a stream. Whatever this throws, nothing of the request has left. */
+  request(method: string, path: string, headers: OutgoingHttpHeaders): Promise<ClientHttp2Stream>;
+  /** Say that bytes came on a stream, so that its connection needs no ping. */
+  notifyResponseByteRead(stream: ClientHttp2Stream): void;
+  /** Close all sessions and refuse further requests. */
+  close(): void;
+}
+
+interface Session {
+  readonly http2: ClientHttp2Session;
+  streams: number;
+  /** When bytes came last, by `performance.now()`. */
+  aliveAt: number;
+}
+
+/**
+ * Make HTTP/2 sessions with a server. A session is used once the server's SETTINGS have come: a port that takes
+ * connections and says nothing is not reached. A session that was told to go away keeps its streams and gets no others.
+ *
+ * @param config where the server is, and how its connections are
+ * @param options the longest time until a connection is usable, in milliseconds
+ * @returns the sessions; none is opened before the first request
+ * @throws {@link FileError} where a file of `config.tls` cannot be read
+ */
+export function createSessions(config: GrpcConfig, { connectMs }: { readonly connectMs: number }): Sessions {
+  const authority = new URL(config.url).origin;
+  const tls = readTls(config.tls);
+  const all = new Map<Http2Session, Session>();
+  let current: Promise<Session> | undefined;
+  let closed = false;
+
+  function open(withinMs: number): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      const http2 = connect(authority, { ...tls, settings: { initialWindowSize: config.windowBytes } });
+      const session: Session = { http2, streams: 0, aliveAt: performance.now() };
+      all.set(http2, session);
+      let opened = false;
+      const fail = (reason: Error) => {
+        reject(opened ? reason : whileConnecting(reason));
+        http2.destroy(reason);
+      };
+      const timer = setTimeout(() => fail(notConnectedInTime()), withinMs);
+      http2.on("error", fail);
+      // Without streams, a session does not learn of all that happens to its socket.
+      http2.once("connect", (_, socket) =>
+        socket.once("error", fail).once("close", () => http2.destroy(closedByServer())),
+      );
+      http2.on("close", () => {
+        clearTimeout(timer);
+        all.delete(http2);
+        fail(closedByServer());
+      });
+      http2.once("remoteSettings", () => {
+        clearTimeout(timer);
+        opened = !http2.destroyed;
+        if (!opened) {
+          return;
+        }
+        http2.setLocalWindowSize(config.windowBytes);
+        keepAlive(session, config.keepaliveMs);
+        resolve(session);
+      });
+    });
+  }
+
+  /** A session that takes streams: the current one, once it has shown that it lives, or a new one. */
+  async function usable(): Promise<Session> {
+    const known = current;
+    const session = await known;
+    const begin = performance.now();
+    if (session !== undefined && takesStreams(session)) {
+      const isFresh = session.streams > 0 || begin - session.aliveAt < config.keepaliveMs;
+      if (isFresh || (await answersPing(session, Math.min(PING_ANSWER_MS, connectMs / 2)))) {
+        return session;
+      }
+      session.http2.destroy();
+    }
+    if (current === known) {
+      const opening = open(Math.max(connectMs - (performance.now() - begin), 1));
+      current = opening;
+      opening.catch(() => {
+        current = current === opening ? undefined : current;
+      });
+    }
+    return usable();
+  }
+
+  return {
+    authority,
+    async request(method, path, headers) {
+      for (;;) {
+        if (closed) {
+          throw whileConnecting(
+            Object.assign(new Error("the transport is closed"), { code: "ERR_HTTP2_SESSION_CLOSED" }),
+          );
+        }
+        const session = await usable();
+        try {
+          const stream = session.http2.request({ ...headers, ":method": method, ":path": path });
+          count(session, stream);
+          stream.on("error", () => undefined);
+          stream.once("close", () => {
+            // Where its connection is lost, Node ends a stream as if the server had canceled it.
+            if (stream.rstCode === constants.NGHTTP2_CANCEL && session.http2.destroyed) {
+              stream.emit("error", closedByServer());
+            }
+          });
+          return stream;
+        } catch (reason) {
+          if (takesStreams(session)) {
+            throw reason;
+          }
+        }
+      }
+    },
+    notifyResponseByteRead(stream) {
+      const session = stream.session === undefined ? undefined : all.get(stream.session);
+      if (session !== undefined) {
+        session.aliveAt = performance.now();
+      }
+    },
+    close() {
+      closed = true;
+      for (const { http2 } of all.values()) {
+        http2.destroy(
+          Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }),
+          constants.NGHTTP2_CANCEL,
+        );
+      }
+    },
+  };
+}
+
+function closedByServer(): Error {
+  return Object.assign(new Error("the connection was closed"), { code: "ECONNRESET" });
+}
+
+function takesStreams({ http2 }: Session): boolean {
+  return !http2.closed && !http2.destroyed;
+}
+
+/** Count the streams of a session: the process may end while it has none. */
+function count(session: Session, stream: ClientHttp2Stream): void {
+  session.streams += 1;
+  session.http2.ref();
+  stream.once("close", () => {
+    session.streams -= 1;
+    if (session.streams === 0) {
+      session.aliveAt = performance.now();
+      session.http2.unref();
+    }
+  });
+}
+
+/** Ping a connection from which nothing comes while it has streams, and close one that has had none for long. */
+function keepAlive(session: Session, intervalMs: number): void {
+  const { http2 } = session;
+  http2.unref();
+  const timer = setInterval(async () => {
+    const silentMs = performance.now() - session.aliveAt;
+    if (session.streams === 0) {
+      if (silentMs > IDLE_SESSION_MS) {
+        http2.close();
+      }
+    } else if (silentMs >= intervalMs && !(await answersPing(session, PING_ANSWER_MS))) {
+      http2.destroy(Object.assign(new Error("a ping was not answered"), { code: "ECONNRESET" }));
+    }
+  }, intervalMs).unref();
+  http2.on("goaway", () => http2.close());
+  http2.on("close", () => clearInterval(timer));
+}
+
+function answersPing(session: Session, withinMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, withinMs, false);
+    const answered = (error: Error | null) => {
+      clearTimeout(timer);
+      session.aliveAt = error === null ? performance.now() : session.aliveAt;
+      resolve(error === null);
+    };
+    if (!takesStreams(session) || !session.http2.ping(answered)) {
+      answered(new Error("no ping could be sent"));
+    }
+  });
+}

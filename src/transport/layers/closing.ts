@@ -1,0 +1,105 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createLinkedAbortController } from "@connectrpc/connect/protocol";
+import { ConnectionError } from "../../errors/index.js";
+import type { ClosableTransport } from "../closable.js";
+import { methodName } from "../method-name.js";
+
+/**
+ * Make a transport that closes at once: calls under way end with an error that says so, and later ones are refused.
+ *
+ * @param transport the transport that makes the calls
+ * @param name the transport's name in the configuration, for errors
+ * @returns the transport; closing it a second time does nothing
+ */
+export function closing(transport: ClosableTransport, name: string): ClosableTransport {
+  const underWay = new Set<() => void>();
+  let closed: Promise<void> | undefined;
+
+  function begin(method: DescMethod, signal: AbortSignal | undefined) {
+    if (closed !== undefined) {
+      throw closedError("the client is closed; nothing was sent", false, name, method);
+    }
+    const abort = createLinkedAbortController(signal);
+    let rejectWaiting = (_: unknown) => {};
+    const end = () => {
+      const reason = closedError("the client was closed during the call", true, name, method);
+      done();
+      abort.abort(reason);
+      rejectWaiting(reason);
+    };
+    const done = () => {
+      underWay.delete(end);
+    };
+    underWay.add(end);
+    return {
+      signal: abort.signal,
+      done,
+      /** The promise's outcome, or the failure of a client that is closed before. */
+      whileOpen: <T>(promise: Promise<T>) =>
+        new Promise<T>((resolve, reject) => {
+          rejectWaiting = reject;
+          promise.then(resolve, reject);
+          if (abort.signal.aborted && closed !== undefined) {
+            reject(abort.signal.reason);
+          }
+        }),
+    };
+  }
+
+  return {
+    async unary(method, signal, timeoutMs, header, message, contextValues) {
+      const call = begin(method, signal);
+      return call
+        .whileOpen(transport.unary(method, call.signal, timeoutMs, header, message, contextValues))
+        .finally(call.done);
+    },
+
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      const call = begin(method, signal);
+      const failed = (reason: unknown): never => {
+        call.done();
+        throw reason;
+      };
+      const response = await call
+        .whileOpen(transport.stream(method, call.signal, timeoutMs, header, input, contextValues))
+        .catch(failed);
+      const message = {
+        [Symbol.asyncIterator]() {
+          const iterator = response.message[Symbol.asyncIterator]();
+          return {
+            next: () =>
+              call.whileOpen(iterator.next()).then((result) => {
+                if (result.done === true) {
+                  call.done();
+                }
+                return result;
+              }, failed),
+            async return(value?: unknown) {
+              call.done();
+              await iterator.return?.(value);
+              return { done: true as const, value };
+            },
+          };
+        },
+      };
+      return { ...response, message };
+    },
+
+    close() {
+      closed ??= transport.close();
+      for (const end of [...underWay]) {
+        end();
+      }
+      return closed;
+    },
+  };
+}
+
+function closedError(summary: string, connected: boolean, transport: string, method: DescMethod): ConnectError {
+  const advice = "Close a client when its calls have ended, and make a new one for further calls.";
+  const cause = new ConnectionError(summary, { code: Code.Canceled, advice, connected });
+  cause.transport = transport;
+  cause.method = methodName(method);
+  return new ConnectError(summary, cause.code, undefined, undefined, cause);
+}

@@ -1,0 +1,45 @@
+import { ConnectError } from "@connectrpc/connect";
+import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../errors/index.js";
+
+/** A transport over which a call failed. */
+export interface FailedMember {
+  readonly name: string;
+  readonly error: TradewireError;
+}
+
+/**
+ * Name in a call's last failure those over the transports that were tried before.
+ *
+ * @param reason the last failure, as its transport threw it
+ * @param error the library's error for it
+ * @param earlier the earlier failures; without any, `reason` passes unchanged
+ * @returns the failure to throw
+ */
+export function namingAll(reason: unknown, error: TradewireError, earlier: readonly FailedMember[]): unknown {
+  const cause = earlier.length === 0 ? undefined : named(error, earlier.map(described).join("; "));
+  if (cause === undefined) {
+    return reason;
+  }
+  Object.assign(cause, { transport: error.transport, method: error.method });
+  const { rawMessage, metadata, details } = ConnectError.from(reason);
+  const whole = new ConnectError(rawMessage, cause.code, metadata, undefined, cause);
+  whole.details = details;
+  return whole;
+}
+
+function named(error: TradewireError, others: string): TradewireError | undefined {
+  const { code, advice, details, cause } = error;
+  const [, what, where] = /^(.*?)(?: \((https?:[^()]*)\))?$/s.exec(error.summary) ?? [];
+  const summary = `${what} (${where === undefined ? "" : `${where}; `}${others})`;
+  if (error instanceof ConnectionError) {
+    return new ConnectionError(summary, { code, advice, details, cause, connected: error.connected });
+  }
+  if (error instanceof ProtocolError) {
+    return new ProtocolError(summary, { code, advice, details, cause });
+  }
+  return error instanceof NodeError ? new NodeError(error.object, cause, others) : undefined;
+}
+
+function described({ name, error }: FailedMember): string {
+  return `before that over ${name}: ${error.summary.replace(/ \((https?:[^()]*)\)$/, ", $1").replace(/[()]/g, "")}`;
+}

@@ -1,0 +1,95 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { readFileSync } from "node:fs";
+import { Socket } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config/schema.js";
+import { OutcomeUnknownError } from "../../src/errors/index.js";
+import { createAuthority } from "../contract/certificates.js";
+import { startBreakingProxy } from "../support/breaking-proxy.js";
+import { startGrpcServer } from "../support/grpc-server.js";
+import { startRawHttp, whole } from "../support/raw-http.js";
+
+const names = ["grpc", "grpc-js", "rest", "auto"] as const;
+const authority = createAuthority();
+const { certFile, keyFile } = authority.certify("IP:127.0.0.1");
+const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
+
+/** The sockets that this process has opened, servers' apart. */
+let opened: Socket[] = [];
+const onSocket = (message: unknown) => {
+  if (typeof message === "object" && message !== null && "socket" in message && message.socket instanceof Socket) {
+    opened.push(message.socket);
+  }
+};
+beforeAll(() => subscribe("net.client.socket", onSocket));
+afterAll(() => {
+  unsubscribe("net.client.socket", onSocket);
+  authority[Symbol.dispose]();
+});
+beforeEach(() => {
+  opened = [];
+});
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+/** Start a node that counts requests, and calls `onRequest` before it answers each. */
+async function startNode(options: typeof tls | undefined, onRequest: () => void) {
+  const [grpc, rest] = await Promise.all([startGrpcServer(options), startRawHttp(options)]);
+  closing.push(
+    () => grpc.close(),
+    () => rest.close(),
+  );
+  grpc.answer = () => {
+    onRequest();
+    return { ending: { "grpc-status": "0" } };
+  };
+  rest.answer = () => {
+    onRequest();
+    return whole("200 OK", "{}", { "content-type": "application/json" });
+  };
+  return { grpc: grpc.url, rest: rest.url, count: () => grpc.calls.length + rest.requests.length };
+}
+
+async function submit(transport: (typeof names)[number], grpc: string, rest: string, caFile?: string) {
+  const endpoint = (url: string) => ({ url, ...(caFile !== undefined && { tls: { caFile } }) });
+  const config: ClientConfig = { transport, grpc: endpoint(grpc), rest: endpoint(rest) };
+  await using client = createClient(config);
+  return await client.submitTransaction({ tx: {} }).then(
+    () => "taken",
+    (reason: unknown) => reason,
+  );
+}
+
+describe("a submission whose connection fails after it has left is made once, and its outcome is unknown", () => {
+  it.each(names)("where TLS breaks (%s)", async (name) => {
+    let breakNow = () => {};
+    const node = await startNode(tls, () => breakNow());
+    const proxies = await Promise.all([node.grpc, node.rest].map(startBreakingProxy));
+    breakNow = () => proxies.map((proxy) => proxy.breakNow());
+    const [grpc, rest] = proxies;
+    closing.push(...proxies.map((proxy) => async () => proxy[Symbol.asyncDispose]()));
+    const failure = await submit(name, grpc?.url ?? "", rest?.url ?? "", authority.caFile);
+    expect(failure).toBeInstanceOf(OutcomeUnknownError);
+    expect(String(failure)).toContain("the connection was lost");
+    expect(node.count()).toBe(1);
+  });
+
+  it.each(["ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "EPROTO"])("where the socket says %s", async (code) => {
+    for (const name of names) {
+      opened = [];
+      const node = await startNode(undefined, () => {
+        for (const socket of opened) {
+          socket.destroy(Object.assign(new Error(`read ${code}`), { code, errno: -110, syscall: "read" }));
+        }
+      });
+      const failure = await submit(name, node.grpc, node.rest);
+      expect([name, failure]).toEqual([name, expect.any(OutcomeUnknownError)]);
+      expect(String(failure)).toContain("the connection was lost");
+      expect([name, node.count()]).toEqual([name, 1]);
+    }
+  });
+});
