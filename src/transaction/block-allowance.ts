@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, RequestError } from "../errors/index.js";
+import { requireChain } from "./chain-to-sign.js";
 import type { BlockTask } from "./transaction.js";
 import { withSignal } from "./with-signal.js";
 
@@ -14,12 +15,14 @@ export interface BlockAllowance {
    * Take one more transaction of a key out of the last block's allowance. Where none is left, wait for the next block.
    *
    * @param publicKey 64 hex digits
+   * @param chainId the chain that the user has named, if there is one
    * @param signal ends the waiting
    * @returns the block to tie it to, and the difficulty that its proof of work needs
-   * @throws {@link RequestError} where the key is banned, or no next block comes within a minute
+   * @throws {@link RequestError} where the node is on another chain, the key is banned, or no next block comes within a
+   *   minute
    * @throws {@link CanceledError} where the signal was aborted
    */
-  take(publicKey: string, signal?: AbortSignal): Promise<BlockTask>;
+  take(publicKey: string, chainId: string | undefined, signal: AbortSignal | undefined): Promise<BlockTask>;
 }
 
 /**
@@ -83,10 +86,11 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   }
 
   return {
-    async take(publicKey, signal) {
+    async take(publicKey, named, signal) {
       const until = performance.now() + LONGEST_WAIT_MS;
       for (;;) {
         const block = await service.lastBlockHeight({}, withSignal(signal));
+        requireChain(block.chainId, named);
         const served = await servedBy(block, publicKey, signal);
         const difficulty = difficultyOf(block, served);
         if (difficulty !== undefined) {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { requireChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
 import { encodeHex } from "./hex.js";
 import { type CommandSource, encodeInputData } from "./input-data.js";
@@ -34,6 +35,7 @@ export interface TransactionForm {
 
 /** The block that a transaction is tied to, and the proof of work that this needs. */
 export interface BlockTask {
+  /** The chain to sign for: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. It decides what the signature is valid for. */
   readonly chainId: string;
   readonly height: bigint;
   /** Its hash, 64 hex digits; the proof of work hashes this text as it is. */
@@ -71,10 +73,8 @@ export async function createTransaction(command: CommandSource, options: Transac
   const { version = "TX_VERSION_V3", chainIdPrefix = "signed-and-submitted" } = options;
   const { tid = encodeHex(randomBytes(32)) } = options;
   requirePublicKey(signer.publicKey);
-  if (version === "TX_VERSION_V3" && block.chainId === "") {
-    throw new RequestError("the chain's identifier is empty", {
-      advice: "A transaction of version TX_VERSION_V3 is signed for one chain: give its identifier.",
-    });
+  if (version === "TX_VERSION_V3") {
+    requireChainId("block.chainId", block.chainId);
   }
   const bare = encodeInputData(command, { blockHeight: block.height, nonce });
   const prefix = version === "TX_VERSION_V3" ? chainIdPrefixOf(block.chainId) : new Uint8Array();

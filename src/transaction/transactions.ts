@@ -1,48 +1,32 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type Client as ConnectClient } from "@connectrpc/connect";
-import {
-  type CheckTransactionResponse,
-  type CoreService,
-  type LastBlockHeightResponse,
-  type SpamStatistics,
-  SubmitTransactionRequest_Type,
-  type SubmitTransactionRequestSchema,
+import type { Client as ConnectClient } from "@connectrpc/connect";
+import type {
+  CheckTransactionResponse,
+  CoreService,
+  LastBlockHeightResponse,
+  SpamStatistics,
 } from "../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import {
-  CanceledError,
-  ConnectionError,
-  NodeError,
-  OutcomeUnknownError,
-  ProtocolError,
-  RequestError,
-  type SubmissionResult,
-  TradewireError,
-  TransactionError,
-  type TransactionIdentity,
-} from "../errors/index.js";
+import type { SubmissionResult } from "../errors/index.js";
 import { createBlockAllowance } from "./block-allowance.js";
+import { type ChainSettings, namedChain } from "./chain-to-sign.js";
 import { type CommandSource, readCommand } from "./input-data.js";
 import type { Signer } from "./signer.js";
+import {
+  type SubmissionType,
+  type SubmitOptions,
+  type SubmitRequest,
+  submissionTypes,
+  submitOnce,
+} from "./submission.js";
 import { createTransaction, type TransactionForm } from "./transaction.js";
 import { withSignal } from "./with-signal.js";
-
-/** How far a transaction must come before the node answers (specification, 2.5, `type`). */
-export type SubmissionType = "sync" | "async" | "commit";
-
-/** The request of the submit operation (specification, 4.2). */
-export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
-
-/** How to submit a transaction. */
-export interface SubmitOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Whether a refused transaction is thrown as an error; true by default. */
-  readonly throwOnRejection?: boolean | undefined;
-}
 
 /** How to make a signed transaction of a command. */
 export interface SignCommandOptions extends TransactionForm {
   readonly signer: Signer;
+  /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
+  readonly chainId?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -102,8 +86,9 @@ export interface Transactions {
    * @param options the signer, and the transaction's form
    * @returns the transaction, with its proof of work
    * @throws {@link CommandError} where a field of the command is wrong; nothing was signed then
-   * @throws {@link RequestError} where another option is invalid, the signature does not verify, the key is banned, or
-   *   no next block comes
+   * @throws {@link RequestError} where another option is invalid, the node is on another chain than the one named, no
+   *   chain is named for a node that is not on loopback, the signature does not verify, the key is banned, or no next
+   *   block comes
    *
    * @example
    * const tx = await client.signCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
@@ -150,34 +135,14 @@ export interface Transactions {
  * Make the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
+ * @param settings the chain to sign for, and whether the node is on loopback
  * @returns the operations
  */
-export function createTransactions(service: ConnectClient<typeof CoreService>): Transactions {
+export function createTransactions(service: ConnectClient<typeof CoreService>, settings: ChainSettings): Transactions {
   const allowance = createBlockAllowance(service);
 
   const transactions: Transactions = {
-    async submitTransaction(request, { signal, throwOnRejection = true } = {}) {
-      if (request.tx === undefined) {
-        throw new RequestError("the request has no tx", {
-          advice: "Give the signed transaction (specification, 4.2).",
-        });
-      }
-      if (signal?.aborted === true) {
-        throw new CanceledError({ cause: signal.reason });
-      }
-      const tx = create(TransactionSchema, request.tx);
-      const response = await service
-        .submitTransaction({ ...request, tx }, withSignal(signal))
-        .catch((reason: unknown) => {
-          throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason) : reason;
-        });
-      const { success, txHash, code, data, log, height } = response;
-      const result = { success, txHash, code, data, log, height };
-      if (!success && throwOnRejection) {
-        throw new TransactionError(result);
-      }
-      return result;
-    },
+    submitTransaction: (request, options = {}) => submitOnce(service, request, options),
 
     async sendCommand(command, options) {
       const { type = "sync", signal, throwOnRejection } = options;
@@ -188,7 +153,8 @@ export function createTransactions(service: ConnectClient<typeof CoreService>): 
 
     async signCommand(command, options) {
       readCommand(command); // A wrong command must not use up a part of the allowance.
-      const block = await allowance.take(options.signer.publicKey, options.signal);
+      const chainId = namedChain(options.chainId, settings);
+      const block = await allowance.take(options.signer.publicKey, chainId, options.signal);
       return createTransaction(command, { ...options, block });
     },
 
@@ -202,49 +168,4 @@ export function createTransactions(service: ConnectClient<typeof CoreService>): 
     },
   };
   return transactions;
-}
-
-/** The enum values of the submission types. */
-export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionRequest_Type>> = {
-  sync: SubmitTransactionRequest_Type.SYNC,
-  async: SubmitTransactionRequest_Type.ASYNC,
-  commit: SubmitTransactionRequest_Type.COMMIT,
-};
-
-/** Whether a failed call may still have put its transaction into the mempool. */
-function mayHaveArrived(error: TradewireError): boolean {
-  if (error instanceof ConnectionError) {
-    return error.connected;
-  }
-  if (error instanceof NodeError) {
-    // With these codes the request was refused. Others may come from something in front of the node, or after it was
-    // accepted.
-    return ![
-      Code.InvalidArgument,
-      Code.NotFound,
-      Code.PermissionDenied,
-      Code.Unauthenticated,
-      Code.Unimplemented,
-      Code.FailedPrecondition,
-      Code.OutOfRange,
-      Code.ResourceExhausted,
-    ].includes(error.code);
-  }
-  return error instanceof ProtocolError || error instanceof CanceledError;
-}
-
-function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireError): OutcomeUnknownError {
-  const identity: TransactionIdentity = {
-    tid: pow?.tid ?? "",
-    publicKey: from.case === "pubKey" ? from.value : "",
-    signature: signature?.value ?? "",
-  };
-  const error = new OutcomeUnknownError(identity, cause);
-  if (cause.transport !== undefined) {
-    error.transport = cause.transport;
-  }
-  if (cause.method !== undefined) {
-    error.method = cause.method;
-  }
-  return error;
 }
