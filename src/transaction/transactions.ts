@@ -7,9 +7,10 @@ import type {
   SpamStatistics,
 } from "../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import type { SubmissionResult } from "../errors/index.js";
-import { createBlockAllowance } from "./block-allowance.js";
+import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
+import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
+import { within } from "./deadline.js";
 import { type CommandSource, readCommand } from "./input-data.js";
 import type { Signer } from "./signer.js";
 import {
@@ -19,7 +20,7 @@ import {
   submissionTypes,
   submitOnce,
 } from "./submission.js";
-import { createTransaction, type TransactionForm } from "./transaction.js";
+import { createTransaction, MAX_DIFFICULTY, type TransactionForm } from "./transaction.js";
 import { withSignal } from "./with-signal.js";
 
 /** How to make a signed transaction of a command. */
@@ -27,6 +28,8 @@ export interface SignCommandOptions extends TransactionForm {
   readonly signer: Signer;
   /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
   readonly chainId?: string | undefined;
+  /** The longest time for all of it, in milliseconds; 120000 by default. */
+  readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -36,8 +39,16 @@ export interface SendCommandOptions extends SignCommandOptions, SubmitOptions {
   readonly type?: SubmissionType | undefined;
 }
 
+/** The time for all of a transaction: a minute's wait for a block, the proof of work, and the calls. */
+const TIMEOUT_MS = 120_000;
+
 /** The result of a submission, and the transaction that was submitted. */
 export interface SentCommand extends SubmissionResult {
+  readonly transaction: Transaction;
+}
+
+/** A signed transaction, and what gives its part of the allowance back where it is not sent. */
+interface Signed extends Pick<Share, "giveBack"> {
   readonly transaction: Transaction;
 }
 
@@ -72,7 +83,8 @@ export interface Transactions {
    * @param options the signer, the transaction's form, and how to submit it
    * @returns the submission result (specification, 2.6), and the transaction
    * @throws {@link CommandError} and {@link RequestError} as {@link signCommand} does; nothing was sent then
-   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does
+   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; the latter also
+   *   where `timeoutMs` is over after it was sent
    *
    * @example
    * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
@@ -87,8 +99,9 @@ export interface Transactions {
    * @returns the transaction, with its proof of work
    * @throws {@link CommandError} where a field of the command is wrong; nothing was signed then
    * @throws {@link RequestError} where another option is invalid, the node is on another chain than the one named, no
-   *   chain is named for a node that is not on loopback, the signature does not verify, the key is banned, or no next
-   *   block comes
+   *   chain is named for a node that is not on loopback, the node asks for more than `maxDifficulty`, the signature does
+   *   not verify, the key is banned, or no next block comes
+   * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where it is not made within `timeoutMs`
    *
    * @example
    * const tx = await client.signCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
@@ -141,21 +154,39 @@ export interface Transactions {
 export function createTransactions(service: ConnectClient<typeof CoreService>, settings: ChainSettings): Transactions {
   const allowance = createBlockAllowance(service);
 
-  const transactions: Transactions = {
+  async function sign(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<Signed> {
+    readCommand(command); // A wrong command must not use up a part of the allowance.
+    const { signer, maxDifficulty = MAX_DIFFICULTY } = options;
+    const chainId = namedChain(options.chainId, settings);
+    const { block, giveBack } = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, signal });
+    const transaction = await createTransaction(command, { ...options, block, signal }).catch((reason: unknown) => {
+      giveBack();
+      throw reason;
+    });
+    return { transaction, giveBack };
+  }
+
+  return {
     submitTransaction: (request, options = {}) => submitOnce(service, request, options),
 
-    async sendCommand(command, options) {
-      const { type = "sync", signal, throwOnRejection } = options;
-      const transaction = await transactions.signCommand(command, options);
-      const request = { tx: transaction, type: submissionTypes[type] };
-      return { ...(await transactions.submitTransaction(request, { signal, throwOnRejection })), transaction };
+    sendCommand(command, options) {
+      const { type = "sync", throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
+      return within(timeoutMs, options.signal, async (signal) => {
+        const { transaction, giveBack } = await sign(command, options, signal);
+        const request = { tx: transaction, type: submissionTypes[type] };
+        const result = await submitOnce(service, request, { signal, throwOnRejection }).catch((reason: unknown) => {
+          if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
+            giveBack();
+          }
+          throw reason;
+        });
+        return { ...result, transaction };
+      });
     },
 
-    async signCommand(command, options) {
-      readCommand(command); // A wrong command must not use up a part of the allowance.
-      const chainId = namedChain(options.chainId, settings);
-      const block = await allowance.take(options.signer.publicKey, chainId, options.signal);
-      return createTransaction(command, { ...options, block });
+    signCommand(command, options) {
+      const { timeoutMs = TIMEOUT_MS } = options;
+      return within(timeoutMs, options.signal, async (signal) => (await sign(command, options, signal)).transaction);
     },
 
     checkTransaction: (tx, { signal } = {}) =>
@@ -167,5 +198,4 @@ export function createTransactions(service: ConnectClient<typeof CoreService>, s
       return (await service.getSpamStatistics({ partyId: publicKey }, withSignal(signal))).statistics;
     },
   };
-  return transactions;
 }
