@@ -50,7 +50,8 @@ async function runVerify(file: string, options: VerifyOptions, { out, signal }: 
   if (problems.length > 0) {
     const said = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
     throw new ProtocolError(`the transaction is not valid: ${said}`, {
-      advice: "A node would refuse it; sign the command again.",
+      advice:
+        "A node would refuse it now. If it was submitted before, look for its effects before you sign the command again.",
     });
   }
   const { pow, from } = request.tx;
