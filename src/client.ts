@@ -3,6 +3,7 @@ import type { CallOptions, Client as ServiceClient, Transport } from "@connectrp
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/vega/api/v1/core_pb.js";
+import { staysOnLoopback } from "./config/loopback.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
 import { createExport } from "./history/export.js";
 import type { ExportOptions, NetworkHistoryExport } from "./history/network-history-export.js";
@@ -99,7 +100,10 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     listSegments: (listOptions = {}) => listSegments(dataService, listOptions),
 
     ...createListings(dataService, failing),
-    ...createTransactions(serviceClient(CoreService)),
+    ...createTransactions(serviceClient(CoreService), {
+      chainId: checked.chainId,
+      isLoopback: staysOnLoopback(checked),
+    }),
 
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),

@@ -92,6 +92,7 @@ export {
 } from "./transaction/proof-of-work.js";
 export { verifySignature } from "./transaction/signature.js";
 export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./transaction/signer.js";
+export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";
 export {
   type BlockTask,
   type ChainIdPrefix,
@@ -103,9 +104,6 @@ export type {
   SendCommandOptions,
   SentCommand,
   SignCommandOptions,
-  SubmissionType,
-  SubmitOptions,
-  SubmitRequest,
   Transactions,
 } from "./transaction/transactions.js";
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";

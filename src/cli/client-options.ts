@@ -7,6 +7,7 @@ import { RequestError } from "../errors/index.js";
 export interface ClientOptions {
   readonly config?: string;
   readonly transport?: string;
+  readonly chainId?: string;
   readonly grpcUrl?: string;
   readonly restUrl?: string;
   readonly caFile?: string;
@@ -39,6 +40,15 @@ export function clientOptions(): Option[] {
 }
 
 /**
+ * Create the option that names the chain, for commands that sign or verify.
+ *
+ * @returns the option
+ */
+export function chainIdOption(): Option {
+  return new Option("--chain-id <id>", "chain to sign for; a node on another one is refused. Loopback needs none");
+}
+
+/**
  * Load the configuration of a client. The command-line options have precedence over the environment and the file.
  *
  * @param options the values of the command-line options
@@ -61,6 +71,7 @@ export function clientConfig(options: ClientOptions): ClientConfig {
 export function loadClientConfig(options: ClientOptions): LoadedConfig {
   const given = [
     { name: "--transport", key: "transport", value: options.transport },
+    { name: "--chain-id", key: "chainId", value: options.chainId },
     { name: "--grpc-url", key: "grpc.url", value: options.grpcUrl },
     { name: "--rest-url", key: "rest.url", value: options.restUrl },
     { name: "--connect-timeout", key: "timeouts.connectMs", value: options.connectTimeout },

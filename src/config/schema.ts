@@ -1,11 +1,12 @@
-import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { RequestError } from "../errors/index.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";
+import { hostsOf, isLoopback } from "./loopback.js";
 import {
   address,
   bytes,
+  chainId,
   group,
   headers,
   host,
@@ -110,6 +111,8 @@ export const configSchema = z
        * else the one whose URL is.
        */
       transport: oneOf("auto", ...transportNames).optional(),
+      /** The chain to sign for. Without it, transactions are signed for the chain of a node on loopback only. */
+      chainId: chainId.optional(),
       grpc: grpc.optional(),
       rest: rest.optional(),
       timeouts: timeouts.prefault({}),
@@ -168,7 +171,7 @@ export const configKeys = schemaKeys(configSchema);
 /** A client's configuration; keys that are left out have their defaults. */
 export type ClientConfig = z.input<typeof configSchema>;
 /** A configuration with every default filled in, and the transport chosen. */
-export type Config = Pick<z.output<typeof configSchema>, "timeouts" | "retry" | "fallback" | "limits"> &
+export type Config = Pick<z.output<typeof configSchema>, "chainId" | "timeouts" | "retry" | "fallback" | "limits"> &
   (
     | { readonly transport: "auto"; readonly grpc: GrpcConfig; readonly rest: RestConfig }
     | { readonly transport: "grpc" | "grpc-js"; readonly grpc: GrpcConfig; readonly rest?: RestConfig | undefined }
@@ -233,17 +236,4 @@ function chooseTransport({ transport, grpc, rest, ...shared }: z.output<typeof c
     return { ...shared, transport: transport === "grpc-js" ? transport : "grpc", grpc, rest };
   }
   throw new Error("the schema lets no configuration pass without a URL");
-}
-
-/** The hosts that requests go to. */
-function hostsOf(endpoint: { readonly url: string; readonly addresses?: readonly string[] | undefined }): string[] {
-  return (endpoint.addresses ?? [new URL(endpoint.url).host]).map((address) => new URL(`http://${address}`).hostname);
-}
-
-/** Whether a URL's host is loopback. */
-function isLoopback(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, "");
-  return (
-    host === "localhost" || host.endsWith(".localhost") || host === "::1" || (isIPv4(host) && host.startsWith("127."))
-  );
 }

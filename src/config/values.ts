@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
+import { isChainId } from "../errors/chain-id.js";
 
 /** The URL of a server. */
 export const url = z
@@ -66,6 +67,11 @@ export const trueOrFalse = z.boolean("must be true or false");
 
 /** The name of a host. */
 export const host = z.string("must be a host's name").regex(/^[^\s\p{Cc}]+$/u, "must be a host's name");
+
+/** The identifier of a chain. */
+export const chainId = z
+  .string("must be a text")
+  .refine(isChainId, "must be a chain's identifier: 1 to 50 characters of A-Z a-z 0-9 . _ -");
 
 /** An IP address and a port. */
 export const address = z

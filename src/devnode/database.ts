@@ -1,6 +1,7 @@
 import { PGlite } from "@electric-sql/pglite";
-import { archiveName, parseArchiveName } from "../archive/names.js";
+import { isChainId } from "../errors/chain-id.js";
 import { CanceledError, RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
 import { type TableName, tableNames } from "../schema/tables.js";
 import { listingSchema } from "./listings/tables.js";
 import { tables } from "./tables/index.js";
@@ -98,17 +99,9 @@ function checkOptions({ chainId, segments, blocksPerSegment }: DatabaseOptions):
       throw new RequestError(`${name} is ${value}`, { advice: "Give a whole number from 1 on." });
     }
   }
-  const toBlock = BigInt(segments) * BigInt(blocksPerSegment);
-  const longest = archiveName({
-    chainId,
-    table: "liquidity_provisions",
-    schemaVersion: 1n,
-    fromBlock: toBlock,
-    toBlock,
-  });
-  if (parseArchiveName(longest)?.chainId !== chainId) {
-    throw new RequestError(`chainId ${JSON.stringify(chainId)} cannot be part of a file name`, {
-      advice: "Use letters, digits and hyphens.",
+  if (!isChainId(chainId)) {
+    throw new RequestError(`chainId ${quoted(chainId)} cannot be part of a file name`, {
+      advice: "Use 1 to 50 characters of A-Z a-z 0-9 . _ -",
     });
   }
 }

@@ -25,7 +25,7 @@ export interface DevnodeOptions {
   readonly grpcPort?: number | undefined;
   /** TCP port for the HTTP gateway; 0, the default, takes a free one. */
   readonly restPort?: number | undefined;
-  /** Identifier of the chain; `tradewire-devnet` by default. */
+  /** Identifier of the chain, 1 to 50 characters of `A-Z a-z 0-9 . _ -`; `tradewire-devnet` by default. */
   readonly chainId?: string | undefined;
   /** Number of history segments; 5 by default. From the 4th on the database schema has one more column. */
   readonly segments?: number | undefined;

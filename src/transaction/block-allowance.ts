@@ -2,24 +2,46 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, RequestError } from "../errors/index.js";
+import { requireChain } from "./chain-to-sign.js";
+import { requireAffordable } from "./proof-of-work.js";
 import type { BlockTask } from "./transaction.js";
-import { withSignal } from "./with-signal.js";
+import { untilAborted } from "./until-aborted.js";
 
 /** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;
+
+/** Whose transaction is to be tied to a block, and within which limits. */
+export interface TakeOptions {
+  /** 64 hex digits. */
+  readonly publicKey: string;
+  /** The chain that the user has named, if there is one. */
+  readonly chainId: string | undefined;
+  /** The most difficulty that is worked for, in zero bits. */
+  readonly maxDifficulty: number;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+}
+
+/** A part of a block's allowance. */
+export interface Share {
+  /** The block to tie a transaction to, and the difficulty that its proof of work needs. */
+  readonly block: BlockTask;
+  /** Give the part back, because the transaction was not sent. Further calls have no effect. */
+  giveBack(): void;
+}
 
 /** Counts the transactions that each key has tied to each block. */
 export interface BlockAllowance {
   /**
    * Take one more transaction of a key out of the last block's allowance. Where none is left, wait for the next block.
    *
-   * @param publicKey 64 hex digits
-   * @param signal ends the waiting
-   * @returns the block to tie it to, and the difficulty that its proof of work needs
-   * @throws {@link RequestError} where the key is banned, or no next block comes within a minute
+   * @param options the key, the chain, the most difficulty, and a signal that ends the waiting
+   * @returns the part, which has to be given back where the transaction is not sent
+   * @throws {@link RequestError} where the node is on another chain or asks for too much work, the key is banned, or no
+   *   next block comes within a minute
    * @throws {@link CanceledError} where the signal was aborted
    */
-  take(publicKey: string, signal?: AbortSignal): Promise<BlockTask>;
+  take(options: TakeOptions): Promise<Share>;
 }
 
 /**
@@ -31,6 +53,9 @@ const MOST_FURTHER_BITS = 3;
 /** The pause between requests for the last block while waiting, and the longest wait, in milliseconds. */
 const POLL_MS = 200;
 const LONGEST_WAIT_MS = 60_000;
+
+/** The most blocks whose transactions are counted. Only the last one is used; nodes may be some blocks apart. */
+const MOST_BLOCKS = 16;
 
 /** How many transactions of a key a block has served, and the least difficulty that the node wants for the next one. */
 interface Served {
@@ -47,32 +72,28 @@ interface Served {
  * @returns the allowance, which must be shared by all transactions of a client
  */
 export function createBlockAllowance(service: SpamService): BlockAllowance {
-  const blocks = new Map<string, { readonly height: bigint; readonly keys: Map<string, Promise<Served>> }>();
+  /** The counts by the block's hash and the public key. */
+  const blocks = new Map<string, Map<string, Promise<Served>>>();
 
-  function servedBy(
-    block: LastBlockHeightResponse,
-    publicKey: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Served> {
-    const known = blocks.get(block.hash) ?? { height: block.height, keys: new Map<string, Promise<Served>>() };
-    blocks.set(block.hash, known);
-    for (const [hash, { height }] of blocks) {
-      if (height + BigInt(block.spamPowNumberOfPastBlocks) < block.height) {
-        blocks.delete(hash);
-      }
+  /** Get a count. The question to the node belongs to all who wait for it, so nobody's signal ends it. */
+  function servedBy(block: LastBlockHeightResponse, publicKey: string): Promise<Served> {
+    const keys = blocks.get(block.hash) ?? new Map<string, Promise<Served>>();
+    blocks.set(block.hash, keys);
+    for (const hash of [...blocks.keys()].slice(0, -MOST_BLOCKS)) {
+      blocks.delete(hash);
     }
-    const served = known.keys.get(publicKey) ?? askServed(block, publicKey, signal);
-    known.keys.set(publicKey, served);
-    served.catch(() => known.keys.delete(publicKey));
-    return served;
+    const known = keys.get(publicKey);
+    if (known !== undefined) {
+      return known;
+    }
+    const asked = askServed(block, publicKey);
+    keys.set(publicKey, asked);
+    asked.catch(() => keys.delete(publicKey)); // The next one asks again.
+    return asked;
   }
 
-  async function askServed(
-    block: LastBlockHeightResponse,
-    publicKey: string,
-    signal: AbortSignal | undefined,
-  ): Promise<Served> {
-    const pow = await askStatistics(service, publicKey, signal);
+  async function askServed(block: LastBlockHeightResponse, publicKey: string): Promise<Served> {
+    const pow = await askStatistics(service, publicKey);
     if (pow?.bannedUntil !== undefined && pow.bannedUntil !== "") {
       throw new RequestError(`the key ${publicKey} is banned until ${pow.bannedUntil} for bad proofs of work`, {
         advice: "Wait until then, or send with another key; nothing was sent.",
@@ -83,16 +104,17 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   }
 
   return {
-    async take(publicKey, signal) {
+    async take({ publicKey, chainId: named, maxDifficulty, signal }) {
       const until = performance.now() + LONGEST_WAIT_MS;
       for (;;) {
-        const block = await service.lastBlockHeight({}, withSignal(signal));
-        const served = await servedBy(block, publicKey, signal);
-        const difficulty = difficultyOf(block, served);
+        const block = await service.lastBlockHeight({}, { signal });
+        requireChain(block.chainId, named);
+        requireAffordable(block.spamPowDifficulty, maxDifficulty);
+        const served = await untilAborted(servedBy(block, publicKey), signal);
+        const difficulty = difficultyOf(block, served, maxDifficulty);
         if (difficulty !== undefined) {
-          served.count += 1;
           const { chainId, height, hash, spamPowHashFunction: hashFunction } = block;
-          return { chainId, height, hash, difficulty, hashFunction };
+          return { block: { chainId, height, hash, difficulty, hashFunction }, giveBack: takeOne(served) };
         }
         if (performance.now() > until) {
           throw new RequestError(
@@ -102,7 +124,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
             },
           );
         }
-        await sleep(POLL_MS, undefined, withSignal(signal)).catch((cause: unknown) => {
+        await sleep(POLL_MS, undefined, { signal }).catch((cause: unknown) => {
           throw new CanceledError({ cause });
         });
       }
@@ -110,14 +132,20 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   };
 }
 
+/** Count one more transaction, and get the function that takes it back. */
+function takeOne(served: Served): () => void {
+  served.count += 1;
+  let isBack = false;
+  return () => {
+    served.count -= isBack ? 0 : 1;
+    isBack = true;
+  };
+}
+
 /** A key's statistics of proofs of work; `undefined` where the node has none or does not offer them. */
-async function askStatistics(
-  service: SpamService,
-  partyId: string,
-  signal: AbortSignal | undefined,
-): Promise<PoWStatistic | undefined> {
+async function askStatistics(service: SpamService, partyId: string): Promise<PoWStatistic | undefined> {
   try {
-    const { statistics } = await service.getSpamStatistics({ partyId }, withSignal(signal));
+    const { statistics } = await service.getSpamStatistics({ partyId });
     return statistics?.pow;
   } catch (reason) {
     if (reason instanceof NodeError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound)) {
@@ -131,11 +159,18 @@ async function askStatistics(
  * The difficulty of the next transaction on a block; `undefined` where waiting for the next block is better or
  * required.
  */
-function difficultyOf(block: LastBlockHeightResponse, { count, atLeast }: Served): number | undefined {
-  const { spamPowDifficulty: difficulty, spamPowNumberOfTxPerBlock: perBlock } = block;
+function difficultyOf(
+  block: LastBlockHeightResponse,
+  { count, atLeast }: Served,
+  maxDifficulty: number,
+): number | undefined {
+  const { spamPowDifficulty, spamPowNumberOfTxPerBlock: perBlock } = block;
   const furtherBits = perBlock === 0 ? 0 : Math.floor(count / perBlock);
-  if (furtherBits > (block.spamPowIncreasingDifficulty ? MOST_FURTHER_BITS : 0)) {
-    return undefined;
+  const difficulty = Math.max(spamPowDifficulty + furtherBits, atLeast);
+  if (furtherBits === 0) {
+    requireAffordable(difficulty, maxDifficulty); // A next block would ask for the same.
+    return difficulty;
   }
-  return Math.min(Math.max(difficulty + furtherBits, atLeast), 256);
+  const most = block.spamPowIncreasingDifficulty ? MOST_FURTHER_BITS : 0;
+  return furtherBits > most || difficulty > maxDifficulty ? undefined : difficulty;
 }

@@ -28,6 +28,8 @@ export interface SolveOptions extends ProofOfWorkTask {
   readonly signal?: AbortSignal | undefined;
   /** How many threads search, 1 to 256; by default one for each processor that the process may use. */
   readonly threads?: number | undefined;
+  /** The most difficulty that is worked for, in zero bits; 256 by default, whatever is asked for. */
+  readonly maxDifficulty?: number | undefined;
   /** The first nonce to try, 0 to 2^64 - 1; 0 by default. */
   readonly startNonce?: bigint | undefined;
 }
@@ -42,6 +44,9 @@ export interface ProofOfWork {
 
 /** How many nonces are tried on the calling thread, in about 4 milliseconds: starting a thread would take longer. */
 const EARLY_NONCES = 16_384;
+
+/** About how many nonces a thread tries in a second, to estimate times. */
+const NONCES_PER_SECOND = 4_000_000;
 
 /** The most threads of one search. No machine gains from more, and a typing mistake must not bring it down. */
 const MOST_THREADS = 256;
@@ -75,16 +80,17 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
  *
  * @param options block hash, tid, difficulty in zero bits, and how to search
  * @returns the nonce, and the hash as 64 hex digits
- * @throws {@link RequestError} where an argument is invalid, the hash function is unknown, or no nonce up to 2^64 - 1
- *   is a proof of work
+ * @throws {@link RequestError} where an argument is invalid, the hash function is unknown, the difficulty is above
+ *   `maxDifficulty`, or no nonce up to 2^64 - 1 is a proof of work
  * @throws {@link CanceledError} where the signal was aborted before or during the search
  *
  * @example
  * const { nonce } = await solveProofOfWork({ blockHash, tid, difficulty: 15, signal: AbortSignal.timeout(10_000) });
  */
 export async function solve(options: SolveOptions): Promise<ProofOfWork> {
-  const { difficulty, signal, threads = availableParallelism(), startNonce = 0n } = options;
+  const { difficulty, signal, threads = availableParallelism(), startNonce = 0n, maxDifficulty = 256 } = options;
   const prefix = messagePrefix(options);
+  requireAffordable(difficulty, maxDifficulty);
   requireNonce("startNonce", startNonce);
   if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS) {
     throw new RequestError(`threads is ${threads}, which is no number of threads`, {
@@ -104,6 +110,41 @@ export async function solve(options: SolveOptions): Promise<ProofOfWork> {
     });
   }
   return { nonce, hash: hash(prefix, nonce).toString("hex") };
+}
+
+/**
+ * Refuse a proof of work that takes more than the user allows. Each bit doubles the time, and the node chooses it.
+ *
+ * @param difficulty the zero bits that are asked for
+ * @param maxDifficulty the most that are worked for
+ * @throws {@link RequestError} with the expected time, where it is more
+ */
+export function requireAffordable(difficulty: number, maxDifficulty: number): void {
+  if (!Number.isInteger(maxDifficulty) || maxDifficulty < 0 || maxDifficulty > 256) {
+    throw new RequestError(`maxDifficulty is ${maxDifficulty}`, { advice: "Give a whole number from 0 to 256." });
+  }
+  if (difficulty > maxDifficulty) {
+    const time = inWords(2 ** difficulty / NONCES_PER_SECOND / availableParallelism());
+    throw new RequestError(
+      `the proof of work has difficulty ${difficulty}, above ${maxDifficulty}, the most allowed: it would take ${time}`,
+      { advice: "Check the node: the network asks for less. Or allow more: maxDifficulty. Nothing was sent." },
+    );
+  }
+}
+
+/** The units of a time, the longest first, in seconds. */
+const UNITS = [
+  ["years", 31_557_600],
+  ["days", 86_400],
+  ["hours", 3600],
+  ["minutes", 60],
+  ["seconds", 1],
+] as const;
+
+function inWords(seconds: number): string {
+  const [unit, length] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["seconds", 1];
+  const count = Math.ceil(seconds / length);
+  return unit === "years" && count > 1_000_000 ? "over a million years" : `about ${count} ${unit}`;
 }
 
 /** The message up to its last 8 bytes, the nonce. */

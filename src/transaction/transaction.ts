@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { requireChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
 import { encodeHex } from "./hex.js";
 import { type CommandSource, encodeInputData } from "./input-data.js";
-import { solve } from "./proof-of-work.js";
+import { requireAffordable, solve } from "./proof-of-work.js";
 import {
   chainIdPrefixOf,
   PUBLIC_KEY_BYTES,
@@ -13,6 +14,7 @@ import {
   verifySignature,
 } from "./signature.js";
 import type { Signer } from "./signer.js";
+import { untilAborted } from "./until-aborted.js";
 
 /**
  * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. By the specification (2.5)
@@ -30,10 +32,16 @@ export interface TransactionForm {
   readonly tid?: string | undefined;
   /** The input data's nonce, 1 to 2^64 - 1; random by default. */
   readonly nonce?: bigint | undefined;
+  /** The most difficulty of the proof of work that is worked for, in zero bits; 28 by default. */
+  readonly maxDifficulty?: number | undefined;
 }
+
+/** The most difficulty that is worked for where the caller does not say. Networks ask for about 15 zero bits. */
+export const MAX_DIFFICULTY = 28;
 
 /** The block that a transaction is tied to, and the proof of work that this needs. */
 export interface BlockTask {
+  /** The chain to sign for: 1 to 50 characters of `A-Z a-z 0-9 . _ -`. It decides what the signature is valid for. */
   readonly chainId: string;
   readonly height: bigint;
   /** Its hash, 64 hex digits; the proof of work hashes this text as it is. */
@@ -47,7 +55,7 @@ export interface BlockTask {
 export interface TransactionOptions extends TransactionForm {
   readonly signer: Signer;
   readonly block: BlockTask;
-  /** Stops the search for the proof of work. */
+  /** Ends the wait for the signer, and the search for the proof of work. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -59,7 +67,8 @@ export interface TransactionOptions extends TransactionForm {
  * @param options the signer, the block to tie it to, the transaction's form, and a signal
  * @returns the transaction, ready to be submitted
  * @throws {@link CommandError} where a field of the command is wrong; nothing has been signed then
- * @throws {@link RequestError} where another option is invalid, or the signer's signature does not verify
+ * @throws {@link RequestError} where another option is invalid, the difficulty is above `maxDifficulty`, or the signer's
+ *   signature does not verify
  * @throws {@link CanceledError} where the signal was aborted
  *
  * @example
@@ -69,17 +78,16 @@ export interface TransactionOptions extends TransactionForm {
 export async function createTransaction(command: CommandSource, options: TransactionOptions): Promise<Transaction> {
   const { signer, block, signal, nonce } = options;
   const { version = "TX_VERSION_V3", chainIdPrefix = "signed-and-submitted" } = options;
-  const { tid = encodeHex(randomBytes(32)) } = options;
+  const { tid = encodeHex(randomBytes(32)), maxDifficulty = MAX_DIFFICULTY } = options;
+  requireAffordable(block.difficulty, maxDifficulty);
   requirePublicKey(signer.publicKey);
-  if (version === "TX_VERSION_V3" && block.chainId === "") {
-    throw new RequestError("the chain's identifier is empty", {
-      advice: "A transaction of version TX_VERSION_V3 is signed for one chain: give its identifier.",
-    });
+  if (version === "TX_VERSION_V3") {
+    requireChainId("block.chainId", block.chainId);
   }
   const bare = encodeInputData(command, { blockHeight: block.height, nonce });
   const prefix = version === "TX_VERSION_V3" ? chainIdPrefixOf(block.chainId) : new Uint8Array();
   const message = Uint8Array.from([...prefix, ...bare]);
-  const signature = encodeHex(await signer.sign(message));
+  const signature = encodeHex(await untilAborted(signer.sign(message), signal));
   if (!verifySignature(message, signature, signer.publicKey)) {
     throw new RequestError(`the signer's signature is not one of ${signer.publicKey} over the message`, {
       advice: "A signer signs the SHA3-256 digest of the message by Ed25519, with the key that it names.",

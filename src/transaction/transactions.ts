@@ -1,48 +1,35 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type Client as ConnectClient } from "@connectrpc/connect";
-import {
-  type CheckTransactionResponse,
-  type CoreService,
-  type LastBlockHeightResponse,
-  type SpamStatistics,
-  SubmitTransactionRequest_Type,
-  type SubmitTransactionRequestSchema,
+import type { Client as ConnectClient } from "@connectrpc/connect";
+import type {
+  CheckTransactionResponse,
+  CoreService,
+  LastBlockHeightResponse,
+  SpamStatistics,
 } from "../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import {
-  CanceledError,
-  ConnectionError,
-  NodeError,
-  OutcomeUnknownError,
-  ProtocolError,
-  RequestError,
-  type SubmissionResult,
-  TradewireError,
-  TransactionError,
-  type TransactionIdentity,
-} from "../errors/index.js";
-import { createBlockAllowance } from "./block-allowance.js";
+import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
+import { createBlockAllowance, type Share } from "./block-allowance.js";
+import { type ChainSettings, namedChain } from "./chain-to-sign.js";
+import { within } from "./deadline.js";
 import { type CommandSource, readCommand } from "./input-data.js";
 import type { Signer } from "./signer.js";
-import { createTransaction, type TransactionForm } from "./transaction.js";
+import {
+  type SubmissionType,
+  type SubmitOptions,
+  type SubmitRequest,
+  submissionTypes,
+  submitOnce,
+} from "./submission.js";
+import { createTransaction, MAX_DIFFICULTY, type TransactionForm } from "./transaction.js";
 import { withSignal } from "./with-signal.js";
-
-/** How far a transaction must come before the node answers (specification, 2.5, `type`). */
-export type SubmissionType = "sync" | "async" | "commit";
-
-/** The request of the submit operation (specification, 4.2). */
-export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
-
-/** How to submit a transaction. */
-export interface SubmitOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Whether a refused transaction is thrown as an error; true by default. */
-  readonly throwOnRejection?: boolean | undefined;
-}
 
 /** How to make a signed transaction of a command. */
 export interface SignCommandOptions extends TransactionForm {
   readonly signer: Signer;
+  /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
+  readonly chainId?: string | undefined;
+  /** The longest time for all of it, in milliseconds; 120000 by default. */
+  readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -52,8 +39,16 @@ export interface SendCommandOptions extends SignCommandOptions, SubmitOptions {
   readonly type?: SubmissionType | undefined;
 }
 
+/** The time for all of a transaction: a minute's wait for a block, the proof of work, and the calls. */
+const TIMEOUT_MS = 120_000;
+
 /** The result of a submission, and the transaction that was submitted. */
 export interface SentCommand extends SubmissionResult {
+  readonly transaction: Transaction;
+}
+
+/** A signed transaction, and what gives its part of the allowance back where it is not sent. */
+interface Signed extends Pick<Share, "giveBack"> {
   readonly transaction: Transaction;
 }
 
@@ -88,7 +83,8 @@ export interface Transactions {
    * @param options the signer, the transaction's form, and how to submit it
    * @returns the submission result (specification, 2.6), and the transaction
    * @throws {@link CommandError} and {@link RequestError} as {@link signCommand} does; nothing was sent then
-   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does
+   * @throws {@link TransactionError} and {@link OutcomeUnknownError} as {@link submitTransaction} does; the latter also
+   *   where `timeoutMs` is over after it was sent
    *
    * @example
    * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
@@ -102,8 +98,10 @@ export interface Transactions {
    * @param options the signer, and the transaction's form
    * @returns the transaction, with its proof of work
    * @throws {@link CommandError} where a field of the command is wrong; nothing was signed then
-   * @throws {@link RequestError} where another option is invalid, the signature does not verify, the key is banned, or
-   *   no next block comes
+   * @throws {@link RequestError} where another option is invalid, the node is on another chain than the one named, no
+   *   chain is named for a node that is not on loopback, the node asks for more than `maxDifficulty`, the signature does
+   *   not verify, the key is banned, or no next block comes
+   * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where it is not made within `timeoutMs`
    *
    * @example
    * const tx = await client.signCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
@@ -150,46 +148,45 @@ export interface Transactions {
  * Make the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
+ * @param settings the chain to sign for, and whether the node is on loopback
  * @returns the operations
  */
-export function createTransactions(service: ConnectClient<typeof CoreService>): Transactions {
+export function createTransactions(service: ConnectClient<typeof CoreService>, settings: ChainSettings): Transactions {
   const allowance = createBlockAllowance(service);
 
-  const transactions: Transactions = {
-    async submitTransaction(request, { signal, throwOnRejection = true } = {}) {
-      if (request.tx === undefined) {
-        throw new RequestError("the request has no tx", {
-          advice: "Give the signed transaction (specification, 4.2).",
+  async function sign(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<Signed> {
+    readCommand(command); // A wrong command must not use up a part of the allowance.
+    const { signer, maxDifficulty = MAX_DIFFICULTY } = options;
+    const chainId = namedChain(options.chainId, settings);
+    const { block, giveBack } = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, signal });
+    const transaction = await createTransaction(command, { ...options, block, signal }).catch((reason: unknown) => {
+      giveBack();
+      throw reason;
+    });
+    return { transaction, giveBack };
+  }
+
+  return {
+    submitTransaction: (request, options = {}) => submitOnce(service, request, options),
+
+    sendCommand(command, options) {
+      const { type = "sync", throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
+      return within(timeoutMs, options.signal, async (signal) => {
+        const { transaction, giveBack } = await sign(command, options, signal);
+        const request = { tx: transaction, type: submissionTypes[type] };
+        const result = await submitOnce(service, request, { signal, throwOnRejection }).catch((reason: unknown) => {
+          if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
+            giveBack();
+          }
+          throw reason;
         });
-      }
-      if (signal?.aborted === true) {
-        throw new CanceledError({ cause: signal.reason });
-      }
-      const tx = create(TransactionSchema, request.tx);
-      const response = await service
-        .submitTransaction({ ...request, tx }, withSignal(signal))
-        .catch((reason: unknown) => {
-          throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason) : reason;
-        });
-      const { success, txHash, code, data, log, height } = response;
-      const result = { success, txHash, code, data, log, height };
-      if (!success && throwOnRejection) {
-        throw new TransactionError(result);
-      }
-      return result;
+        return { ...result, transaction };
+      });
     },
 
-    async sendCommand(command, options) {
-      const { type = "sync", signal, throwOnRejection } = options;
-      const transaction = await transactions.signCommand(command, options);
-      const request = { tx: transaction, type: submissionTypes[type] };
-      return { ...(await transactions.submitTransaction(request, { signal, throwOnRejection })), transaction };
-    },
-
-    async signCommand(command, options) {
-      readCommand(command); // A wrong command must not use up a part of the allowance.
-      const block = await allowance.take(options.signer.publicKey, options.signal);
-      return createTransaction(command, { ...options, block });
+    signCommand(command, options) {
+      const { timeoutMs = TIMEOUT_MS } = options;
+      return within(timeoutMs, options.signal, async (signal) => (await sign(command, options, signal)).transaction);
     },
 
     checkTransaction: (tx, { signal } = {}) =>
@@ -201,50 +198,4 @@ export function createTransactions(service: ConnectClient<typeof CoreService>): 
       return (await service.getSpamStatistics({ partyId: publicKey }, withSignal(signal))).statistics;
     },
   };
-  return transactions;
-}
-
-/** The enum values of the submission types. */
-export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionRequest_Type>> = {
-  sync: SubmitTransactionRequest_Type.SYNC,
-  async: SubmitTransactionRequest_Type.ASYNC,
-  commit: SubmitTransactionRequest_Type.COMMIT,
-};
-
-/** Whether a failed call may still have put its transaction into the mempool. */
-function mayHaveArrived(error: TradewireError): boolean {
-  if (error instanceof ConnectionError) {
-    return error.connected;
-  }
-  if (error instanceof NodeError) {
-    // With these codes the request was refused. Others may come from something in front of the node, or after it was
-    // accepted.
-    return ![
-      Code.InvalidArgument,
-      Code.NotFound,
-      Code.PermissionDenied,
-      Code.Unauthenticated,
-      Code.Unimplemented,
-      Code.FailedPrecondition,
-      Code.OutOfRange,
-      Code.ResourceExhausted,
-    ].includes(error.code);
-  }
-  return error instanceof ProtocolError || error instanceof CanceledError;
-}
-
-function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireError): OutcomeUnknownError {
-  const identity: TransactionIdentity = {
-    tid: pow?.tid ?? "",
-    publicKey: from.case === "pubKey" ? from.value : "",
-    signature: signature?.value ?? "",
-  };
-  const error = new OutcomeUnknownError(identity, cause);
-  if (cause.transport !== undefined) {
-    error.transport = cause.transport;
-  }
-  if (cause.method !== undefined) {
-    error.method = cause.method;
-  }
-  return error;
 }

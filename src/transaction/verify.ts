@@ -5,6 +5,7 @@ import {
   type Transaction,
   TxVersion,
 } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { requireChainId } from "../errors/chain-id.js";
 import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import { verify } from "./proof-of-work.js";
@@ -33,11 +34,13 @@ export type OpenedTransaction =
  * @param tx the signed transaction
  * @param chain the chain that the transaction is for, and whether the prefix is submitted
  * @returns its input data and public key (64 hex digits), or the problems by the path of the field
+ * @throws {@link RequestError} where `chain.chainId` is no identifier of a chain
  *
  * @example
  * const { inputData, problems } = openTransaction(tx, { chainId: "chain-1" });
  */
 export function openTransaction(tx: Transaction, chain: Chain): OpenedTransaction {
+  requireChainId("chainId", chain.chainId);
   const { inputData, problems } = readInputData(tx, chain);
   const wrong = [...formProblems(tx), ...problems];
   if (wrong.length > 0 || inputData === undefined || tx.from.case !== "pubKey") {

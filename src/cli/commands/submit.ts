@@ -4,9 +4,9 @@ import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from ".
 import { type Client, createClient } from "../../client.js";
 import { RequestError, TransactionError } from "../../errors/index.js";
 import { readCommand } from "../../transaction/input-data.js";
+import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { type SubmissionType, submissionTypes } from "../../transaction/transactions.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { type ClientOptions, chainIdOption, clientConfig, clientOptions } from "../client-options.js";
 import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { commandSigner, keyFileOption } from "../signer.js";
@@ -74,6 +74,7 @@ export function addSign(program: Command, context: CommandContext): void {
 function signOptions(): Option[] {
   return [
     keyFileOption(),
+    chainIdOption(),
     new Option("--type <type>", "how far it has to come before the node answers")
       .choices(Object.keys(submissionTypes))
       .default("sync"),

@@ -2,10 +2,11 @@ import { type Command, Option } from "commander";
 import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { createClient } from "../../client.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
+import { requireChain } from "../../transaction/chain-to-sign.js";
 import type { Problem } from "../../transaction/check/index.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { type ClientOptions, chainIdOption, clientConfig, clientOptions } from "../client-options.js";
 import { readTransactionInput } from "../json-input.js";
 import { type CommandContext, json } from "../output.js";
 
@@ -34,7 +35,7 @@ export function addVerify(program: Command, context: CommandContext): void {
         .default("signed-and-submitted"),
     )
     .option("--json", "print the result as a JSON object");
-  for (const option of clientOptions()) {
+  for (const option of [chainIdOption(), ...clientOptions()]) {
     command.addOption(option);
   }
   command.action((file: string, options: VerifyOptions) => runVerify(file, options, context));
@@ -45,36 +46,45 @@ async function runVerify(file: string, options: VerifyOptions, { out, signal }: 
   if (request?.tx === undefined) {
     throw new RequestError("there is no signed transaction in it", { advice: "Give what `tradewire sign` printed." });
   }
-  const problems = await problemsOf(request.tx, options, signal);
+  const { chainId, problems } = await examine(request.tx, options, signal);
   if (problems.length > 0) {
     const said = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
     throw new ProtocolError(`the transaction is not valid: ${said}`, {
-      advice: "A node would refuse it; sign the command again.",
+      advice:
+        "A node would refuse it now. If it was submitted before, look for its effects before you sign the command again.",
     });
   }
   const { pow, from } = request.tx;
   const publicKey = from.value ?? "";
   out.write(
     options.json === true
-      ? json({ valid: true, publicKey, tid: pow?.tid })
-      : `Valid: signature, prefix, command and proof of work of ${publicKey}.\n`,
+      ? json({ valid: true, chainId, publicKey, tid: pow?.tid })
+      : `Valid for chain ${chainId}: signature, prefix, command and proof of work of ${publicKey}.\n`,
   );
 }
 
-async function problemsOf(tx: Transaction, options: VerifyOptions, signal: AbortSignal): Promise<readonly Problem[]> {
-  await using client = createClient(clientConfig(options));
-  const { chainId, height: last, spamPowDifficulty: difficulty } = await client.lastBlockHeight({ signal });
+async function examine(
+  tx: Transaction,
+  options: VerifyOptions,
+  signal: AbortSignal,
+): Promise<{ readonly chainId: string; readonly problems: readonly Problem[] }> {
+  const config = clientConfig(options);
+  await using client = createClient(config);
+  const block = await client.lastBlockHeight({ signal });
+  const { chainId } = block;
+  requireChain(chainId, config.chainId);
   const { inputData, publicKey, problems } = openTransaction(tx, { chainId, chainIdPrefix: options.chainIdPrefix });
   if (inputData === undefined) {
-    return problems;
+    return { chainId, problems };
   }
   const wrong = inputDataProblems(inputData);
   const statistics = await client.spamStatistics(publicKey, { signal });
   const state = statistics?.pow?.blockStates.find(({ blockHeight }) => blockHeight === inputData.blockHeight);
   if (state === undefined) {
-    const message = `is ${inputData.blockHeight}, not one of the node's recent blocks up to ${last}`;
-    return [...wrong, { path: "tx.inputData.blockHeight", message }];
+    const message = `is ${inputData.blockHeight}, not one of the node's recent blocks up to ${block.height}`;
+    return { chainId, problems: [...wrong, { path: "tx.inputData.blockHeight", message }] };
   }
   const { blockHeight: height, blockHash: hash, hashFunction } = state;
-  return [...wrong, ...[proofProblem(tx, { height, hash, difficulty, hashFunction })].flatMap((item) => item ?? [])];
+  const proof = proofProblem(tx, { height, hash, difficulty: block.spamPowDifficulty, hashFunction });
+  return { chainId, problems: proof === undefined ? wrong : [...wrong, proof] };
 }

@@ -1,0 +1,57 @@
+import { Code } from "@connectrpc/connect";
+import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+
+/** The longest time that Node's timers can wait, in milliseconds. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/**
+ * Do something within a time, and say so where the time is up.
+ *
+ * @param timeoutMs the time for all of it, in milliseconds
+ * @param signal ends it earlier
+ * @param act does it; it has to end when the signal that it gets is aborted
+ * @returns what `act` returns
+ * @throws {@link ConnectionError} with `DEADLINE_EXCEEDED` where the time is up and nothing was sent, {@link RequestError}
+ *   where `timeoutMs` is no such time, and what `act` throws
+ */
+export async function within<T>(
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  act: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > LONGEST_MS) {
+    throw new RequestError(`timeoutMs is ${timeoutMs}`, { advice: `Give whole milliseconds, 1 to ${LONGEST_MS}.` });
+  }
+  const ending = new AbortController();
+  const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
+  const timer = setTimeout(() => ending.abort(timeout), timeoutMs);
+  const cancel = () => ending.abort(signal?.reason);
+  signal?.addEventListener("abort", cancel);
+  if (signal?.aborted === true) {
+    cancel();
+  }
+  try {
+    return await act(ending.signal);
+  } catch (reason) {
+    throw ending.signal.reason === timeout && isEnd(reason) ? timeUp(timeoutMs, reason) : reason;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", cancel);
+  }
+}
+
+/** Whether an error says no more than that its signal was aborted. */
+function isEnd(reason: unknown): boolean {
+  return (
+    reason instanceof CanceledError || (reason instanceof ConnectionError && reason.code === Code.DeadlineExceeded)
+  );
+}
+
+function timeUp(timeoutMs: number, cause: unknown): ConnectionError {
+  return new ConnectionError(`the time was up, ${timeoutMs} ms, before the transaction was sent`, {
+    code: Code.DeadlineExceeded,
+    advice: "Nothing was sent. Allow more time (timeoutMs), or check why it takes so long.",
+    connected: false,
+    cause,
+  });
+}

@@ -1,0 +1,114 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code, type Client as ConnectClient } from "@connectrpc/connect";
+import {
+  type CoreService,
+  SubmitTransactionRequest_Type,
+  type SubmitTransactionRequestSchema,
+} from "../../gen/vega/api/v1/core_pb.js";
+import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import {
+  CanceledError,
+  ConnectionError,
+  NodeError,
+  OutcomeUnknownError,
+  ProtocolError,
+  RequestError,
+  type SubmissionResult,
+  TradewireError,
+  TransactionError,
+  type TransactionIdentity,
+} from "../errors/index.js";
+import { withSignal } from "./with-signal.js";
+
+/** How far a transaction must come before the node answers (specification, 2.5, `type`). */
+export type SubmissionType = "sync" | "async" | "commit";
+
+/** The request of the submit operation (specification, 4.2). */
+export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
+
+/** How to submit a transaction. */
+export interface SubmitOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Whether a refused transaction is thrown as an error; true by default. */
+  readonly throwOnRejection?: boolean | undefined;
+}
+
+/** The enum values of the submission types. */
+export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionRequest_Type>> = {
+  sync: SubmitTransactionRequest_Type.SYNC,
+  async: SubmitTransactionRequest_Type.ASYNC,
+  commit: SubmitTransactionRequest_Type.COMMIT,
+};
+
+/**
+ * Submit a signed transaction once, whatever happens (specification, 4.2).
+ *
+ * @param service a client whose methods throw the library's errors
+ * @param request the transaction, and how far it must come before the node answers
+ * @param options a signal, and whether a refusal is thrown
+ * @returns the submission result
+ * @throws {@link OutcomeUnknownError} where it may have arrived; any other error but a {@link TransactionError} says that
+ *   it was not taken
+ */
+export async function submitOnce(
+  service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
+  request: SubmitRequest,
+  { signal, throwOnRejection = true }: SubmitOptions,
+): Promise<SubmissionResult> {
+  if (request.tx === undefined) {
+    throw new RequestError("the request has no tx", {
+      advice: "Give the signed transaction (specification, 4.2).",
+    });
+  }
+  if (signal?.aborted === true) {
+    throw new CanceledError({ cause: signal.reason });
+  }
+  const tx = create(TransactionSchema, request.tx);
+  const response = await service.submitTransaction({ ...request, tx }, withSignal(signal)).catch((reason: unknown) => {
+    throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason) : reason;
+  });
+  const { success, txHash, code, data, log, height } = response;
+  const result = { success, txHash, code, data, log, height };
+  if (!success && throwOnRejection) {
+    throw new TransactionError(result);
+  }
+  return result;
+}
+
+/** Whether a failed call may still have put its transaction into the mempool. */
+function mayHaveArrived(error: TradewireError): boolean {
+  if (error instanceof ConnectionError) {
+    return error.connected;
+  }
+  if (error instanceof NodeError) {
+    // With these codes the request was refused. Others may come from something in front of the node, or after it was
+    // accepted.
+    return ![
+      Code.InvalidArgument,
+      Code.NotFound,
+      Code.PermissionDenied,
+      Code.Unauthenticated,
+      Code.Unimplemented,
+      Code.FailedPrecondition,
+      Code.OutOfRange,
+      Code.ResourceExhausted,
+    ].includes(error.code);
+  }
+  return error instanceof ProtocolError || error instanceof CanceledError;
+}
+
+function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireError): OutcomeUnknownError {
+  const identity: TransactionIdentity = {
+    tid: pow?.tid ?? "",
+    publicKey: from.case === "pubKey" ? from.value : "",
+    signature: signature?.value ?? "",
+  };
+  const error = new OutcomeUnknownError(identity, cause);
+  if (cause.transport !== undefined) {
+    error.transport = cause.transport;
+  }
+  if (cause.method !== undefined) {
+    error.method = cause.method;
+  }
+  return error;
+}
