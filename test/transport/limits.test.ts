@@ -15,7 +15,7 @@ import { envelope, serveStreams } from "../support/servers.js";
 const names = ["grpc", "grpc-js", "rest"] as const;
 const gRpcNames = ["grpc", "grpc-js"] as const;
 const segments = [{ fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" }];
-const range = { table: "trades", fromBlock: 1, toBlock: 1000 } as const;
+const range = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
