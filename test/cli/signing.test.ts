@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { main, run, shell, start } from "../support/command.js";
@@ -133,7 +132,8 @@ describe("a key", () => {
 test.each(["submit", "sign", "verify"])("Ctrl-C ends %s while it reads standard input", async (command) => {
   const child = spawn(process.execPath, [main, command, "-"], { stdio: ["pipe", "ignore", "ignore"] });
   const closed = once(child, "close");
-  await sleep(1500);
+  // More than a pipe holds: once it is written, the command is reading.
+  await new Promise((resolve) => child.stdin.write(" ".repeat(2 ** 20), resolve));
   expect(child.exitCode).toBeNull();
   child.kill("SIGINT");
   expect((await closed)[0]).toBe(130);
