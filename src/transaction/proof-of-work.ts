@@ -143,7 +143,7 @@ const UNITS = [
 
 function inWords(seconds: number): string {
   const [unit, length] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["seconds", 1];
-  const count = Math.ceil(seconds / length);
+  const count = Math.max(2, Math.ceil(seconds / length));
   return unit === "years" && count > 1_000_000 ? "over a million years" : `about ${count} ${unit}`;
 }
 
