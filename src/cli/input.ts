@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { addAbortSignal, type Readable } from "node:stream";
-import { fileError } from "../errors/file-error.js";
+import { fileError, readingAdvice } from "../errors/file-error.js";
 import type { CommandContext } from "./output.js";
 
 /** The argument that stands for standard input or standard output in place of a file. */
@@ -32,6 +32,6 @@ export async function* bytesOf(file: string, context: CommandContext): AsyncGene
   try {
     yield* createReadStream(file, { signal: context.signal });
   } catch (reason) {
-    throw fileError(reason, file);
+    throw fileError(reason, file, readingAdvice);
   }
 }

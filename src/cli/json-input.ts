@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import {
   type DescMessage,
@@ -10,10 +9,12 @@ import {
 } from "@bufbuild/protobuf";
 import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/vega/api/v1/core_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { fileError } from "../errors/file-error.js";
+import { quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
 import type { CommandInit } from "../transaction/input-data.js";
+import { bytesOf, STANDARD } from "./input.js";
+import type { CommandContext } from "./output.js";
 
 /** The content of an input file: a command to be signed, or a signed request (specification, 4.2). */
 export type TransactionInput =
@@ -24,15 +25,14 @@ export type TransactionInput =
  * Read a command or a signed request in Protobuf's JSON.
  *
  * @param path path of the file; `-` for standard input
+ * @param context the input stream, and the signal that ends the reading
  * @returns the command, or the request if the JSON object has a member `tx`
  * @throws {@link FileError} if the file cannot be read
  * @throws {@link RequestError} if the content is neither a command nor a signed request
  */
-export async function readTransactionInput(path: string): Promise<TransactionInput> {
-  const source = path === "-" ? "standard input" : JSON.stringify(path);
-  const content = await (path === "-" ? text(process.stdin) : readFile(path, "utf8")).catch((reason: unknown) => {
-    throw fileError(reason, path);
-  });
+export async function readTransactionInput(path: string, context: CommandContext): Promise<TransactionInput> {
+  const source = path === STANDARD ? "standard input" : quotedPath(path);
+  const content = await text(bytesOf(path, context));
   const json = parse(content, source);
   if ("tx" in json) {
     return { request: message(SubmitTransactionRequestSchema, json, source) };

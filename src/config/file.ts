@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parse } from "@humanwhocodes/momoa";
-import { fileError } from "../errors/file-error.js";
+import { fileError, quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { absolute, type Given, isObject } from "./given.js";
 import { typeName } from "./issues.js";
@@ -49,7 +49,7 @@ function readText(path: string, named: string | undefined): string | undefined {
     if (named === undefined) {
       return undefined;
     }
-    throw new RequestError(`the configuration file ${JSON.stringify(named)} does not exist`, {
+    throw new RequestError(`the configuration file ${quotedPath(named)} does not exist`, {
       advice: `Correct its path, or leave it out: then ${CONFIG_FILE} is read, where it exists.`,
     });
   }

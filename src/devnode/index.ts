@@ -5,7 +5,7 @@ import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/con
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { ConnectionError, RequestError } from "../errors/index.js";
+import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import { applyStopOrders } from "./core/apply-stop-orders.js";
@@ -41,6 +41,8 @@ export interface DevnodeOptions {
    * follows the specification (2.5); `signature-only` follows deployed nodes.
    */
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
+  /** Cancels the start; aborted later, it stops the node as {@link Devnode.close} does. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A running local node. */
@@ -68,6 +70,7 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
  * @returns the running node; `close()` or `await using` stops it
  * @throws {@link RequestError} if an option has an invalid value
  * @throws {@link ConnectionError} if the node cannot listen on an address
+ * @throws {@link CanceledError} if the signal is aborted during the start; nothing is left running then
  *
  * @example
  * await using node = await startDevnode();
@@ -82,7 +85,8 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   if (!Number.isInteger(blockMs) || blockMs < 0 || blockMs > 2 ** 31 - 1) {
     throw new RequestError(`blockMs is ${blockMs}`, { advice: "Give whole milliseconds, or 0 for no blocks." });
   }
-  const database = await openDatabase({ chainId, segments, blocksPerSegment });
+  const { signal } = options;
+  const database = await openDatabase({ chainId, segments, blocksPerSegment, signal });
   const rules = await readSpamRules(database.pg);
   const chain = createLocalChain({
     chainId,
@@ -105,6 +109,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const rest = createHttpServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));
   const sessions = trackSessions(grpc);
   const stopAll = async () => {
+    signal?.removeEventListener("abort", close);
     clearInterval(clock);
     for (const session of sessions) {
       session.destroy();
@@ -121,6 +126,10 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   try {
     const grpcUrl = await listen(grpc, host, grpcPort);
     const restUrl = await listen(rest, host, restPort);
+    if (signal?.aborted === true) {
+      throw new CanceledError({ cause: signal.reason });
+    }
+    signal?.addEventListener("abort", close);
     return { grpcUrl, restUrl, chainId, makeBlock, close, [Symbol.asyncDispose]: close };
   } catch (reason) {
     await close();

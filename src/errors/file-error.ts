@@ -1,18 +1,43 @@
 import { Code } from "@connectrpc/connect";
 import { FileError } from "./errors.js";
 
+/** Runs of hex digits like those of a seed, also of one that was mistyped by a few. */
+const SEED = /(0x)?[0-9a-f]{60,}/gi;
+
+/**
+ * Quote a path for an error. What looks like a seed is masked, for a seed may be given where a path belongs.
+ *
+ * @param path the path
+ * @returns the path as JSON, with `***` for a seed
+ */
+export function quotedPath(path: string): string {
+  return JSON.stringify(path.replace(SEED, "***"));
+}
+
+/** Advice by the code of Node's error, such as `ENOENT`, where the usual one does not fit. */
+export type FileAdvice = Readonly<Record<string, string>>;
+
+/** Advice for who only reads. */
+export const readingAdvice: FileAdvice = { ENOENT: "Check the path: there is nothing to read." };
+
 /**
  * Make the error of a failed operation on a file or folder.
  *
  * @param reason the error that Node threw; its `code` decides what is said
  * @param path the path of the file or folder
- * @returns the error, caused by `reason`
+ * @param advised advice that takes the place of the usual one, which is for writing
+ * @returns the error, caused by `reason` unless that shows what looks like a seed
  */
-export function fileError(reason: unknown, path: string): FileError {
+export function fileError(reason: unknown, path: string, advised: FileAdvice = {}): FileError {
   const errno = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const [code, what, advice] = describe(errno);
-  const said = what === "" ? (reason instanceof Error ? reason.message : String(reason)) : what;
-  return new FileError(`${JSON.stringify(path)}: ${said}`, { code, advice, cause: reason });
+  const message = reason instanceof Error ? reason.message : String(reason);
+  const said = what === "" ? message.replace(SEED, "***") : what;
+  return new FileError(`${quotedPath(path)}: ${said}`, {
+    code,
+    advice: advised[errno] ?? advice,
+    cause: path.search(SEED) === -1 ? reason : undefined,
+  });
 }
 
 function describe(errno: string): [Code, string, string] {

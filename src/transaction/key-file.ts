@@ -1,15 +1,22 @@
 import { randomFillSync } from "node:crypto";
-import { open } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { open, realpath, rm, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { fileError } from "../errors/file-error.js";
+import { fileError, quotedPath } from "../errors/file-error.js";
 import { FileError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
 /** 64 hex digits and a line end. */
 const FILE_BYTES = 2 * SEED_BYTES + 1;
 
-/** The permission bits of everyone but the owner. */
+/** The permission bits of everyone but the owner; that of all to write; and that which keeps each to their own files. */
 const OF_OTHERS = 0o077;
+const ALL_WRITE = 0o002;
+const STICKY = 0o1000;
+
+/** Whether the system has owners and permission bits. */
+const HAS_OWNERS = process.platform !== "win32";
 
 /**
  * Make a key: write a new random seed to a file that only its owner may read (mode 600). An existing file is left
@@ -17,7 +24,7 @@ const OF_OTHERS = 0o077;
  *
  * @param path of the file; its folder must exist
  * @returns the public key, 64 hex digits in lower case
- * @throws {@link FileError} where the file exists, or cannot be written
+ * @throws {@link FileError} where the file exists, cannot be written, or would stand in a folder that all may write to
  *
  * @example
  * const { publicKey } = await createKeyFile("trading.key");
@@ -29,14 +36,20 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
     text[2 * index] = digit(byte >> 4);
     text[2 * index + 1] = digit(byte & 15);
   });
+  let isMade = false;
   try {
+    await requirePrivateFolder(path, dirname(resolve(path)));
     await using file = await open(path, "wx", 0o600);
+    isMade = true;
     await file.writeFile(text);
     await file.sync();
     using signer = signerFromSeed(seed);
     return { publicKey: signer.publicKey };
   } catch (reason) {
-    throw fileError(reason, path);
+    if (isMade) {
+      await rm(path, { force: true }).catch(() => undefined); // The first error is the one to tell.
+    }
+    throw reason instanceof FileError ? reason : fileError(reason, path, ADVICE);
   } finally {
     seed.fill(0);
     text.fill(0);
@@ -50,7 +63,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
  *
  * @param path of the file
  * @returns the signer; its `sign` throws a {@link FileError} where the file can no longer be read or holds another key
- * @throws {@link FileError} where the file cannot be read, others may use it, or it holds no seed
+ * @throws {@link FileError} where the file cannot be read, is a pipe, may be used or replaced by others, or holds no seed
  *
  * @example
  * const signer = await signerFromKeyFile("trading.key");
@@ -64,7 +77,7 @@ export async function signerFromKeyFile(path: string): Promise<Signer> {
     async sign(message: Uint8Array): Promise<Uint8Array> {
       using signer = await readKeyFile(path);
       if (signer.publicKey !== publicKey) {
-        throw new FileError(`${JSON.stringify(path)}: the key file holds another key than before`, {
+        throw refusal(path, "the key file holds another key than before", {
           code: Code.FailedPrecondition,
           advice: `Put the key of ${publicKey} back, or make a signer of the new one.`,
         });
@@ -79,28 +92,72 @@ async function readKeyFile(path: string): Promise<SeedSigner> {
   const text = Buffer.alloc(FILE_BYTES + 2);
   const seed = secretBytes(SEED_BYTES);
   try {
-    await using file = await open(path, "r");
-    const { mode } = await file.stat();
-    if (process.platform !== "win32" && (mode & OF_OTHERS) !== 0) {
-      throw new FileError(`${JSON.stringify(path)}: others than its owner may use the key file (${octal(mode)})`, {
-        code: Code.PermissionDenied,
-        advice: "Take the key for known to others, or close the file: chmod 600.",
-      });
-    }
+    // Without O_NONBLOCK, the opening of a pipe waits for a writer, and no signal ends that wait.
+    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    await requirePrivate(path, await file.stat());
     const { bytesRead } = await file.read(text, 0, text.length, 0);
     if (!parseSeed(text.subarray(0, bytesRead), seed)) {
-      throw new FileError(`${JSON.stringify(path)}: it is no key file`, {
+      throw refusal(path, "it is no key file", {
         code: Code.InvalidArgument,
         advice: "A key file holds 64 hex digits, a seed, and nothing else.",
       });
     }
     return signerFromSeed(seed);
   } catch (reason) {
-    throw reason instanceof FileError ? reason : fileError(reason, path);
+    throw reason instanceof FileError ? reason : fileError(reason, path, ADVICE);
   } finally {
     text.fill(0);
     seed.fill(0);
   }
+}
+
+/** Advice where a key file cannot be read or made. */
+const ADVICE = {
+  ENOENT: "Check the path. `tradewire keys new FILE` makes a key, in a folder that exists.",
+  EEXIST: "Choose another name: a key is never replaced.",
+};
+
+/** Refuse what is no file, and a file that others may read, write or replace. */
+async function requirePrivate(path: string, stats: Stats): Promise<void> {
+  if (!stats.isFile()) {
+    throw refusal(path, "it is a folder, a pipe or a device, not a file", {
+      code: Code.InvalidArgument,
+      advice: "A key file is read for each signature. Save the key in a file of mode 600, or set TRADEWIRE_SEED to it.",
+    });
+  }
+  if (!HAS_OWNERS) {
+    return;
+  }
+  if (stats.uid !== process.geteuid?.()) {
+    throw refusal(path, `its owner is another user (${stats.uid})`, {
+      code: Code.PermissionDenied,
+      advice: "Who owns a key file can read and change it: use one of your own.",
+    });
+  }
+  if ((stats.mode & OF_OTHERS) !== 0) {
+    throw refusal(path, `others than its owner may use the key file (${octal(stats.mode)})`, {
+      code: Code.PermissionDenied,
+      advice: "Take the key for known to others, or close the file: chmod 600.",
+    });
+  }
+  for (const folder of new Set([dirname(resolve(path)), dirname(await realpath(path))])) {
+    await requirePrivateFolder(path, folder);
+  }
+}
+
+/** Refuse a key file in a folder where all may put another file in its place. */
+async function requirePrivateFolder(path: string, folder: string): Promise<void> {
+  const { mode } = await stat(folder);
+  if (HAS_OWNERS && (mode & ALL_WRITE) !== 0 && (mode & STICKY) === 0) {
+    throw refusal(path, `all may write to its folder (${octal(mode)})`, {
+      code: Code.PermissionDenied,
+      advice: "Put the key where nobody else can replace it, or close the folder: chmod o-w.",
+    });
+  }
+}
+
+function refusal(path: string, what: string, options: { readonly code: Code; readonly advice: string }): FileError {
+  return new FileError(`${quotedPath(path)}: ${what}`, options);
 }
 
 /** Read 64 hex digits, which one line end may follow, into `seed`. No string holds more than one of the digits. */

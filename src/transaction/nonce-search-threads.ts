@@ -6,6 +6,9 @@ import { NONCE_END, type NonceSearch, nonceSearchModule } from "./nonce-search.j
 /** How many nonces a thread takes at a time. They take about a millisecond; then it turns to the next search. */
 const BLOCK_SIZE = 4096n;
 
+/** How long a thread without a search is kept, in milliseconds. To start one takes about 30. */
+const IDLE_MS = 5000;
+
 /** Indexes of the numbers that the threads of a search share: the next block to take, and the block to stop before. */
 const NEXT = 0;
 const END = 1;
@@ -61,9 +64,11 @@ interface Answer {
 interface Thread {
   readonly worker: Worker;
   readonly pending: Map<number, { resolve(answer: Answer): void; reject(error: unknown): void }>;
+  /** Ends the thread when it has been idle for long. */
+  idle?: NodeJS.Timeout;
 }
 
-/** The running threads. Idle ones wait for the next search, and do not keep the process alive. */
+/** The running threads. Idle ones wait a while for the next search, and do not keep the process alive. */
 const threads: Thread[] = [];
 
 let lastId = 0;
@@ -105,12 +110,20 @@ export async function searchNoncesInThreads(
   }
 }
 
-/** Choose `count` threads, idle ones first. Threads are started up to the number of processors, or to `count`. */
+/**
+ * Choose `count` threads, idle ones first, and start what is missing. Searches share as many threads as there are
+ * processors, or as many as the one that wants more of them was told to take.
+ */
 function leastBusyThreads(count: number): Thread[] {
-  const most = Math.max(count, availableParallelism());
-  let idle = threads.filter(({ pending }) => pending.size === 0).length;
-  for (; idle < count && threads.length < most; idle++) threads.push(startThread());
-  return threads.toSorted((a, b) => a.pending.size - b.pending.size).slice(0, count);
+  const shared = threads.slice(0, Math.max(count, availableParallelism()));
+  const idle = shared.filter(({ pending }) => pending.size === 0).length;
+  const missing = Math.min(count - idle, Math.max(count, availableParallelism()) - shared.length);
+  for (let started = 0; started < missing; started += 1) {
+    const thread = startThread();
+    threads.push(thread);
+    shared.push(thread);
+  }
+  return shared.toSorted((a, b) => a.pending.size - b.pending.size).slice(0, count);
 }
 
 function startThread(): Thread {
@@ -125,17 +138,31 @@ function startThread(): Thread {
   worker.on("message", (answer: Answer) => {
     thread.pending.get(answer.id)?.resolve(answer);
     thread.pending.delete(answer.id);
-    if (thread.pending.size === 0) worker.unref();
+    if (thread.pending.size === 0) {
+      worker.unref();
+      thread.idle = setTimeout(() => end(thread), IDLE_MS).unref();
+    }
   });
   worker.on("error", (error) => {
-    threads.splice(threads.indexOf(thread), 1);
+    end(thread);
     for (const { reject } of thread.pending.values()) reject(error);
   });
   return thread;
 }
 
-function ask({ worker, pending }: Thread, job: NonceSearch & { readonly id: number }): Promise<Answer> {
+/** Take a thread out of the list, so that no search gets it, and end it. */
+function end(thread: Thread): void {
+  const index = threads.indexOf(thread);
+  if (index !== -1) {
+    threads.splice(index, 1);
+  }
+  void thread.worker.terminate();
+}
+
+function ask(thread: Thread, job: NonceSearch & { readonly id: number }): Promise<Answer> {
+  const { worker, pending } = thread;
   return new Promise((resolve, reject) => {
+    clearTimeout(thread.idle);
     pending.set(job.id, { resolve, reject });
     worker.ref();
     worker.postMessage(job);

@@ -74,8 +74,8 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
  * Find a proof of work for a transaction (specification, 2.5, `tx.pow`): the first nonce from `startNonce` on that
  * {@link verify} accepts. The answer does not depend on the number of threads.
  *
- * The search runs in threads, which are started when a difficulty needs them and kept for the next search. Idle threads
- * do not keep the process alive. Each bit of difficulty doubles the time. Searches that run at once share the threads
+ * The search runs in threads, which are started when a difficulty needs them and kept for the next search, until they
+ * have been idle for 5 seconds. Idle threads do not keep the process alive. Each bit of difficulty doubles the time. Searches that run at once share the threads
  * evenly.
  *
  * @param options block hash, tid, difficulty in zero bits, and how to search
@@ -143,7 +143,7 @@ const UNITS = [
 
 function inWords(seconds: number): string {
   const [unit, length] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["seconds", 1];
-  const count = Math.ceil(seconds / length);
+  const count = Math.max(2, Math.ceil(seconds / length));
   return unit === "years" && count > 1_000_000 ? "over a million years" : `about ${count} ${unit}`;
 }
 

@@ -1,9 +1,11 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { main, run, start } from "../support/command.js";
+import { main, run, shell, start } from "../support/command.js";
 import { seed } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to. */
@@ -42,7 +44,10 @@ describe("the chain that the user names", () => {
     expect(signed).toMatchObject({ code: 0, err: "" });
     const file = await write("signed.json", signed.out);
     const valid = await run(["verify", file, ...over, "--chain-id", "tradewire-devnet"]);
-    expect(valid).toMatchObject({ code: 0, out: expect.stringContaining("Valid for chain tradewire-devnet: ") });
+    expect(valid).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("Valid: signature for chain tradewire-devnet, "),
+    });
     for (const args of [sign, ["submit", ...sign.slice(1)], ["verify", file, ...over]]) {
       const refused = await run([...args, "--chain-id", "vega-mainnet-0011"]);
       expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining(other) });
@@ -63,4 +68,73 @@ describe("the chain that the user names", () => {
     const refused = await run(["sign", commandFile, "--key-file", keyFile, ...over, "--chain-id", "a b"]);
     expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining('chainId is "a b", but must be') });
   });
+});
+
+describe("what is submitted", () => {
+  const submit = (file: string, ...more: string[]) => run(["submit", file, ...over, ...more]);
+  const sign = async (...more: string[]) =>
+    (await run(["sign", commandFile, "--key-file", keyFile, ...over, ...more])).out;
+
+  test("is told by the type in the file", async () => {
+    const file = await write("async.json", await sign("--type", "async"));
+    expect(await submit(file)).toMatchObject({ code: 0, err: "Sent; it was not checked yet.\n" });
+    const none = { ...JSON.parse(await sign()), type: "TYPE_UNSPECIFIED" };
+    const unspecified = await write("unspecified.json", JSON.stringify(none));
+    expect(await submit(unspecified)).toMatchObject({ code: 0, err: "Sent; it was not checked yet.\n" });
+    await node.makeBlock();
+    const sync = await write("sync.json", await sign());
+    expect(await submit(sync)).toMatchObject({ code: 0, err: "It is in the mempool.\n" });
+  });
+
+  test("is not signed anew: options of signing do not go with it", async () => {
+    const file = await write("again.json", await sign());
+    for (const [options, named] of [
+      [["--type", "sync"], "--type"],
+      [["--tx-version", "TX_VERSION_V3"], "--tx-version"],
+      [["--chain-id-prefix", "signature-only", "--key-file", keyFile], "--key-file, --chain-id-prefix"],
+      [["--chain-id", "tradewire-devnet"], "--chain-id"],
+    ] as const) {
+      const err = expect.stringContaining(`it is signed already, so ${named} cannot apply`);
+      expect(await submit(file, ...options)).toMatchObject({ code: 2, out: "", err });
+    }
+    expect(await submit(file)).toMatchObject({ code: 0 });
+  });
+});
+
+describe("a key", () => {
+  test("that could not be written leaves no file", async () => {
+    const made = await shell('ulimit -f 0; tradewire keys new "$1"', [join(folder, "unwritten")], folder);
+    expect(made).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file is larger than") });
+    expect(await readdir(folder)).not.toContain("unwritten");
+  });
+
+  test("may not come out of a pipe, and says so at once", async () => {
+    const piped = await start("bash", ["-c", '"$0" "$1" keys show <(echo)', process.execPath, main]).ended;
+    expect(piped).toMatchObject({ code: 1, out: "", err: expect.stringContaining("not a file") });
+  });
+
+  test("is not shown where it was given for a path", async () => {
+    for (const args of [
+      ["keys", "show", seed],
+      ["submit", seed],
+      ["verify", seed],
+      ["sign", commandFile, "--key-file", `0x${seed}`, ...over],
+      ["submit", commandFile, "--config", seed],
+    ]) {
+      const { code, out, err } = await run(args);
+      expect(code).toBeGreaterThan(0);
+      expect(err).toContain('"***"');
+      expect(out + err).not.toContain(seed.slice(8, 40));
+    }
+  });
+});
+
+test.each(["submit", "sign", "verify"])("Ctrl-C ends %s while it reads standard input", async (command) => {
+  const child = spawn(process.execPath, [main, command, "-"], { stdio: ["pipe", "ignore", "ignore"] });
+  const closed = once(child, "close");
+  // More than a pipe holds: once it is written, the command is reading.
+  await new Promise((resolve) => child.stdin.write(" ".repeat(2 ** 20), resolve));
+  expect(child.exitCode).toBeNull();
+  child.kill("SIGINT");
+  expect((await closed)[0]).toBe(130);
 });

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { ConnectionError, NodeError, RequestError } from "../../src/errors/index.js";
+import { CanceledError, ConnectionError, NodeError, RequestError } from "../../src/errors/index.js";
 
 let node: Devnode;
 let clients: Record<"grpc" | "rest", Client>;
@@ -218,6 +218,19 @@ describe("a node that is closed", () => {
     );
     // A short export may have arrived whole by then.
     expect(outcome === undefined || outcome instanceof ConnectionError).toBe(true);
+    await other.close();
+    await expect(client.listSegments()).rejects.toThrow(ConnectionError);
+  });
+
+  it("is not started where its signal is aborted before or during the start, and stops where it is later", async () => {
+    const options = { segments: 1, blocksPerSegment: 1 };
+    await expect(startDevnode({ ...options, signal: AbortSignal.abort() })).rejects.toThrow(CanceledError);
+    await expect(startDevnode({ ...options, signal: AbortSignal.timeout(1) })).rejects.toThrow(CanceledError);
+    const abort = new AbortController();
+    const other = await startDevnode({ ...options, signal: abort.signal });
+    await using client = createClient({ transport: "rest", rest: { url: other.restUrl }, retry: { tries: 1 } });
+    expect(await client.listSegments()).toHaveLength(1);
+    abort.abort();
     await other.close();
     await expect(client.listSegments()).rejects.toThrow(ConnectionError);
   });

@@ -122,10 +122,10 @@ describe("a part of the allowance that was not used", () => {
         throw new ConnectError("no", codes.shift());
       },
     });
-    const send = () => failure(served.client.sendCommand(stopOrder(), { signer: sender, timeoutMs: 3000 }));
+    const send = () => failure(served.client.sendCommand(stopOrder(), { signer: sender, timeoutMs: 5000 }));
     expect(await send()).toMatchObject({ name: "NodeError" });
     expect(await send()).toMatchObject({ name: "OutcomeUnknownError" });
-    expect(await send()).toMatchObject({ summary: expect.stringContaining("the time was up, 3000 ms") });
+    expect(await send()).toMatchObject({ summary: expect.stringContaining("the time was up, 5000 ms") });
     const other = signerFromSeed("01".repeat(32));
     expect(await served.client.signCommand(stopOrder(), { signer: other })).toMatchObject({ version: 3 });
   });

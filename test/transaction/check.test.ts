@@ -44,7 +44,7 @@ describe("an order", () => {
     ["one that may only reduce", { timeInForce: "TIME_IN_FORCE_FOK", reduceOnly: true }],
     ["a market order without a price", { type: "TYPE_MARKET", price: "", timeInForce: "TIME_IN_FORCE_IOC" }],
     ["an iceberg", { icebergOpts: { peakSize: "5", minimumVisibleSize: "5" } }],
-    ["a pegged one without a price", { price: "", peggedOrder: { reference: "PEGGED_REFERENCE_MID", offset: "0" } }],
+    ["a pegged one without a price", { price: "", peggedOrder: { reference: "PEGGED_REFERENCE_MID", offset: "1" } }],
   ])("%s has no problem", (_, change) => {
     expect(problemsOf({ orderSubmission: { ...limit, ...change } })).toEqual([]);
   });
@@ -222,7 +222,10 @@ describe("other commands", () => {
       },
       ["batchMarketInstructions.amendments[1].orderId is amended already in this batch"],
     ],
-    [{ withdrawSubmission: { asset: id } }, ["withdrawSubmission.amount is required"]],
+    [
+      { withdrawSubmission: { asset: id } },
+      ["withdrawSubmission.amount is required", "withdrawSubmission.ext.erc20 is required"],
+    ],
     [{ voteSubmission: { proposalId: id } }, ["voteSubmission.value is required"]],
     [{ liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "0.001" } }, []],
     [

@@ -58,7 +58,7 @@ describe("the work that a node asks for", () => {
   test("is as much as the user allows", async () => {
     const core = { lastBlockHeight: () => ({ ...last, spamPowDifficulty: 9 }) };
     expect(await failureAt(core, { maxDifficulty: 8 })).toMatchObject({
-      summary: expect.stringContaining("has difficulty 9, above 8, the most allowed: it would take about 1 second"),
+      summary: expect.stringContaining("has difficulty 9, above 8, the most allowed: it would take about 2 seconds"),
     });
     expect(await failureAt(core, { maxDifficulty: 9 }, "signCommand")).toMatchObject({ version: 3 });
     expect(await failureAt(core, { maxDifficulty: -1 })).toMatchObject({ summary: "maxDifficulty is -1" });
@@ -115,7 +115,7 @@ describe("the time for a transaction", () => {
 
   test("leaves the outcome unknown where it was sent", async () => {
     const core = { lastBlockHeight: () => last, getSpamStatistics: () => ({}), submitTransaction: never };
-    const error = await failureAt(core, { timeoutMs: 1500 });
+    const error = await failureAt(core, { timeoutMs: 4000 });
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ code: Code.DeadlineExceeded });
   });

@@ -26,7 +26,7 @@ export function addDemo(program: Command, { out, signal }: CommandContext): void
     .action(async (options: { readonly out?: string }) => {
       const folder =
         options.out === undefined ? await mkdtemp(join(tmpdir(), "tradewire-demo-")) : resolve(options.out);
-      await using node = await startDevnode();
+      await using node = await startDevnode({ signal });
       out.write(`A local node runs: gRPC on ${node.grpcUrl}, REST on ${node.restUrl}.\n`);
       out.write(`Exporting ${REQUEST.table}, blocks ${REQUEST.fromBlock} to ${REQUEST.toBlock}:\n`);
 

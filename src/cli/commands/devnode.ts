@@ -43,7 +43,7 @@ export function addDevnode(program: Command, { out, err, signal }: CommandContex
     )
     .option("--json", "print where it listens as a JSON object")
     .action(async (options: DevnodeCommandOptions) => {
-      await using node = await startDevnode(options);
+      await using node = await startDevnode({ ...options, signal });
       const { grpcUrl, restUrl, chainId } = node;
       out.write(options.json === true ? json({ grpcUrl, restUrl, chainId }) : `gRPC ${grpcUrl}\nREST ${restUrl}\n`);
       err.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);

@@ -44,7 +44,7 @@ export function addSubmit(program: Command, context: CommandContext): void {
   for (const option of signOptions()) {
     command.addOption(option);
   }
-  command.action((file: string, options: SubmitOptions) => runSubmit(file, options, context));
+  command.action((file: string, options: SubmitOptions) => runSubmit(file, options, context, givenOptions(command)));
 }
 
 /**
@@ -62,7 +62,7 @@ export function addSign(program: Command, context: CommandContext): void {
     command.addOption(option);
   }
   command.action(async (file: string, options: SignOptions) => {
-    const input = await readTransactionInput(file);
+    const input = await readTransactionInput(file, context);
     if (input.command === undefined) {
       throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
     }
@@ -72,9 +72,13 @@ export function addSign(program: Command, context: CommandContext): void {
 }
 
 function signOptions(): Option[] {
+  return [...signingOptions(), ...clientOptions()];
+}
+
+/** The options that decide how a command is signed. */
+function signingOptions(): Option[] {
   return [
     keyFileOption(),
-    chainIdOption(),
     new Option("--type <type>", "how far it has to come before the node answers")
       .choices(Object.keys(submissionTypes))
       .default("sync"),
@@ -87,13 +91,30 @@ function signOptions(): Option[] {
     )
       .choices(["signed-and-submitted", "signature-only"])
       .default("signed-and-submitted"),
-    ...clientOptions(),
+    chainIdOption(),
   ];
 }
 
-async function runSubmit(file: string, options: SubmitOptions, context: CommandContext): Promise<void> {
+/** The options of signing that the command line holds, by their names on it. */
+function givenOptions(command: Command): string[] {
+  return signingOptions()
+    .filter((option) => command.getOptionValueSource(option.attributeName()) === "cli")
+    .map(({ long }) => long ?? "");
+}
+
+async function runSubmit(
+  file: string,
+  options: SubmitOptions,
+  context: CommandContext,
+  signingGiven: readonly string[],
+): Promise<void> {
   const { signal, out, err } = context;
-  const input = await readTransactionInput(file);
+  const input = await readTransactionInput(file, context);
+  if (input.request !== undefined && signingGiven.length > 0) {
+    throw new RequestError(`it is signed already, so ${signingGiven.join(", ")} cannot apply`, {
+      advice: "Leave that out to submit it as it is, with the type in it; or sign the command again.",
+    });
+  }
   await using client = createClient(clientConfig(options));
   const request = await signedRequest(client, input, options, context);
   const tid = request.tx?.pow?.tid ?? "";
@@ -112,7 +133,9 @@ async function runSubmit(file: string, options: SubmitOptions, context: CommandC
   const result = await client.submitTransaction(request, { signal });
   out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
   if (options.json !== true) {
-    err.write(options.type === "async" ? "Sent; it was not checked yet.\n" : "It is in the mempool.\n");
+    // A node may answer any other type before it has checked the transaction.
+    const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
+    err.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
   }
 }
 

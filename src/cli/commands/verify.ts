@@ -41,8 +41,9 @@ export function addVerify(program: Command, context: CommandContext): void {
   command.action((file: string, options: VerifyOptions) => runVerify(file, options, context));
 }
 
-async function runVerify(file: string, options: VerifyOptions, { out, signal }: CommandContext): Promise<void> {
-  const { request } = await readTransactionInput(file);
+async function runVerify(file: string, options: VerifyOptions, context: CommandContext): Promise<void> {
+  const { out, signal } = context;
+  const { request } = await readTransactionInput(file, context);
   if (request?.tx === undefined) {
     throw new RequestError("there is no signed transaction in it", { advice: "Give what `tradewire sign` printed." });
   }
@@ -59,7 +60,7 @@ async function runVerify(file: string, options: VerifyOptions, { out, signal }: 
   out.write(
     options.json === true
       ? json({ valid: true, chainId, publicKey, tid: pow?.tid })
-      : `Valid for chain ${chainId}: signature, prefix, command and proof of work of ${publicKey}.\n`,
+      : `Valid: signature for chain ${chainId}, prefix, command and proof of work of ${publicKey}.\n`,
   );
 }
 

@@ -1,15 +1,21 @@
 import type { OrderAmendment, OrderCancellation, OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { Order_TimeInForce, Order_Type, PeggedReference, Side } from "../../../gen/vega/order_pb.js";
 import {
+  both,
   fieldProblems,
   identifier,
+  known,
   optional,
   type Problem,
   positive,
   positiveWhole,
+  reference,
   specified,
-  whole,
+  whereSet,
 } from "./problem.js";
+
+/** The largest size of an order. */
+const LARGEST_SIZE = (2n ** 63n - 1n) / 2n;
 
 /** Orders of these kinds never rest on the book. */
 const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Order_TimeInForce.FOK];
@@ -23,7 +29,15 @@ const NON_PERSISTENT: readonly Order_TimeInForce[] = [Order_TimeInForce.IOC, Ord
  */
 export function* orderProblems(order: OrderSubmission, at: string): Generator<Problem> {
   yield* orderProblemsButSize(order, at);
-  yield* fieldProblems(order, { size: positive }, at);
+  yield* fieldProblems(order, { size: both(positive, notTooLarge) }, at);
+  const peakSize = order.icebergOpts?.peakSize ?? 0n;
+  if (peakSize > order.size) {
+    yield { path: `${at}.icebergOpts.peakSize`, message: `is above size, ${order.size}` };
+  }
+}
+
+function notTooLarge(size: bigint): string | undefined {
+  return size > LARGEST_SIZE ? `is ${size}, and may be ${LARGEST_SIZE} at most` : undefined;
 }
 
 /**
@@ -40,7 +54,7 @@ export function* orderProblemsButSize(order: OrderSubmission, at: string): Gener
   yield* fieldProblems(order, { marketId: identifier, side: specified, timeInForce: specified, type: specified }, at);
   yield* fieldProblems(
     order,
-    { side: known(Side), timeInForce: known(Order_TimeInForce), type: known(Order_Type) },
+    { side: known(Side), timeInForce: known(Order_TimeInForce), type: known(Order_Type), reference },
     at,
   );
   if (type === Order_Type.NETWORK) {
@@ -76,7 +90,11 @@ export function* orderProblemsButSize(order: OrderSubmission, at: string): Gener
   }
   if (peggedOrder !== undefined) {
     const pegged = `${at}.peggedOrder`;
-    yield* fieldProblems(peggedOrder, { reference: specified, offset: whole }, pegged);
+    yield* fieldProblems(
+      peggedOrder,
+      { reference: both(specified, known(PeggedReference)), offset: positiveWhole },
+      pegged,
+    );
     if (type !== Order_Type.LIMIT || !isPersistent) {
       yield wrong("peggedOrder", "is for limit orders that rest on the book");
     }
@@ -117,12 +135,18 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
     {
       orderId: identifier,
       marketId: identifier,
-      price: optional(positiveWhole),
-      peggedOffset: optional(whole),
+      price: whereSet(positiveWhole),
+      peggedOffset: optional(positiveWhole),
+      peggedReference: known(PeggedReference),
       timeInForce: known(Order_TimeInForce),
     },
     at,
   );
+  const { price, peggedOffset, peggedReference } = amendment;
+  const hasValue = price !== undefined || size !== undefined || sizeDelta !== 0n || (expiresAt ?? 0n) > 0n;
+  if (!hasValue && timeInForce === 0 && peggedOffset === "" && peggedReference === 0) {
+    yield { path: at, message: "changes nothing" };
+  }
   if (size !== undefined && sizeDelta !== 0n) {
     yield wrong("sizeDelta", "cannot be set along with size");
   }
@@ -139,17 +163,4 @@ export function* orderAmendmentProblems(amendment: OrderAmendment, at: string): 
   if (expiresAt !== undefined && !leavesExpiry) {
     yield wrong("expiresAt", "may be set only with TIME_IN_FORCE_GTT");
   }
-}
-
-/**
- * Make a rule for the numbers of an enumeration, because any number may come over the wire.
- *
- * @param values the generated enum
- * @returns the rule
- */
-export function known(values: object): (value: number | undefined) => string | undefined {
-  return (value) =>
-    value === undefined || Object.values(values).includes(value)
-      ? undefined
-      : `is ${value}, which is not a known value`;
 }

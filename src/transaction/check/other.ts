@@ -1,27 +1,33 @@
 import {
   CancelAMM_Method,
-  type SubmitAMM_ConcentratedLiquidityParameters,
-  type Transfer,
   UndelegateSubmission_Method,
   type UpdateMarginMode,
   UpdateMarginMode_Mode,
+  type WithdrawSubmission,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { Vote_Value } from "../../../gen/vega/governance_pb.js";
-import { AccountType } from "../../../gen/vega/transfer_pb.js";
+import { quoted } from "../../errors/quoted.js";
+import { ammAmendmentProblems, ammProblems } from "./amm.js";
 import type { Command } from "./command.js";
-import { known } from "./order.js";
 import {
   atMost,
+  both,
   decimal,
   fieldProblems,
   identifier,
+  known,
+  listProblems,
+  nonEmpty,
   optional,
   type Problem,
   positiveWhole,
   present,
+  reference,
   specified,
   upToOne,
+  whereSet,
 } from "./problem.js";
+import { transferProblems } from "./transfer.js";
 
 const NAME = atMost(100);
 const URL = atMost(200);
@@ -36,17 +42,21 @@ export function* otherProblems(command: Command): Generator<Problem> {
   const at = command.case;
   switch (command.case) {
     case "withdrawSubmission":
-      yield* fieldProblems(command.value, { amount: positiveWhole, asset: identifier }, at);
+      yield* withdrawalProblems(command.value, at);
       break;
     case "voteSubmission":
       yield* fieldProblems(command.value, { proposalId: identifier, value: both(specified, known(Vote_Value)) }, at);
       break;
     case "liquidityProvisionSubmission":
-      yield* fieldProblems(command.value, { marketId: identifier, commitmentAmount: positiveWhole, fee: decimal }, at);
+      yield* fieldProblems(
+        command.value,
+        { marketId: identifier, commitmentAmount: positiveWhole, fee: decimal, reference },
+        at,
+      );
       break;
     case "liquidityProvisionAmendment": {
       const rules = { commitmentAmount: optional(positiveWhole), fee: optional(decimal) };
-      yield* fieldProblems(command.value, { marketId: identifier, ...rules }, at);
+      yield* fieldProblems(command.value, { marketId: identifier, reference, ...rules }, at);
       break;
     }
     case "liquidityProvisionCancellation":
@@ -74,6 +84,7 @@ export function* otherProblems(command: Command): Generator<Problem> {
       if (team !== undefined) {
         const rules = { name: both(nonEmpty, NAME), teamUrl: optional(URL), avatarUrl: optional(URL) };
         yield* fieldProblems(team, rules, `${at}.team`);
+        yield* allowListProblems(team, `${at}.team`);
       }
       break;
     }
@@ -83,9 +94,10 @@ export function* otherProblems(command: Command): Generator<Problem> {
       if (team !== undefined) {
         yield* fieldProblems(
           team,
-          { name: optional(NAME), teamUrl: optional(URL), avatarUrl: optional(URL) },
+          { name: whereSet(NAME), teamUrl: optional(URL), avatarUrl: optional(URL) },
           `${at}.team`,
         );
+        yield* allowListProblems(team, `${at}.team`);
       }
       break;
     }
@@ -102,38 +114,20 @@ export function* otherProblems(command: Command): Generator<Problem> {
       if (metadata.length > 10) {
         yield { path: `${at}.metadata`, message: `has ${metadata.length} entries, and may have 10` };
       }
+      yield* listProblems(metadata, `${at}.metadata`, (entry, path) =>
+        fieldProblems(entry, { key: both(nonEmpty, atMost(32)), value: atMost(255) }, path),
+      );
       if (new Set(metadata.map(({ key }) => key)).size < metadata.length) {
         yield { path: `${at}.metadata`, message: "holds a key twice" };
       }
       break;
     }
-    case "submitAmm": {
-      const { concentratedLiquidityParameters: curve } = command.value;
-      yield* fieldProblems(
-        command.value,
-        {
-          marketId: identifier,
-          commitmentAmount: positiveWhole,
-          slippageTolerance: upToOne,
-          proposedFee: decimal,
-          concentratedLiquidityParameters: present,
-        },
-        at,
-      );
-      if (curve !== undefined) {
-        yield* curveProblems(curve, `${at}.concentratedLiquidityParameters`);
-      }
+    case "submitAmm":
+      yield* ammProblems(command.value, at);
       break;
-    }
-    case "amendAmm": {
-      const { concentratedLiquidityParameters: curve } = command.value;
-      const rules = { commitmentAmount: optional(positiveWhole), proposedFee: optional(decimal) };
-      yield* fieldProblems(command.value, { marketId: identifier, slippageTolerance: upToOne, ...rules }, at);
-      if (curve !== undefined) {
-        yield* curveProblems(curve, `${at}.concentratedLiquidityParameters`);
-      }
+    case "amendAmm":
+      yield* ammAmendmentProblems(command.value, at);
       break;
-    }
     case "cancelAmm": {
       const method = both(specified, known(CancelAMM_Method));
       yield* fieldProblems(command.value, { marketId: identifier, method }, at);
@@ -158,69 +152,29 @@ export function* marginModeProblems(command: UpdateMarginMode, at: string): Gene
   yield* fieldProblems(command, { marketId: identifier, mode, marginFactor: factor }, at);
 }
 
-function* transferProblems(transfer: Transfer, at: string): Generator<Problem> {
-  const { kind } = transfer;
-  const accountType = both(specified, known(AccountType));
-  yield* fieldProblems(
-    transfer,
-    {
-      fromAccountType: accountType,
-      to: identifier,
-      toAccountType: accountType,
-      asset: identifier,
-      amount: positiveWhole,
-      reference: atMost(100),
-      from: optional(identifier),
-    },
-    at,
-  );
-  if (kind.case === undefined) {
-    yield { path: at, message: "holds neither oneOff nor recurring" };
-  }
-  if (kind.case === "oneOff" && kind.value.deliverOn < 0n) {
-    yield { path: `${at}.oneOff.deliverOn`, message: `is ${kind.value.deliverOn}, and cannot be negative` };
-  }
-  if (kind.case === "recurring") {
-    const { startEpoch, endEpoch } = kind.value;
-    if (startEpoch === 0n) {
-      yield { path: `${at}.recurring.startEpoch`, message: "is required" };
-    }
-    if (endEpoch !== undefined && endEpoch < startEpoch) {
-      yield { path: `${at}.recurring.endEpoch`, message: "is before startEpoch" };
-    }
-    yield* fieldProblems(kind.value, { factor: decimal }, `${at}.recurring`);
-  }
-}
-
-/** Check the curve of an automated market maker: lower bound, base and upper bound must ascend. */
-function* curveProblems(
-  curve: Omit<SubmitAMM_ConcentratedLiquidityParameters, "$typeName">,
-  at: string,
-): Generator<Problem> {
-  const bounds = { base: positiveWhole, lowerBound: optional(positiveWhole), upperBound: optional(positiveWhole) };
-  const leverages = { leverageAtLowerBound: optional(decimal), leverageAtUpperBound: optional(decimal) };
-  const wrong = [...fieldProblems(curve, { ...bounds, ...leverages }, at)];
-  yield* wrong;
-  const { base, lowerBound = "", upperBound = "" } = curve;
-  if (lowerBound === "" && upperBound === "") {
-    yield { path: at, message: "holds neither lowerBound nor upperBound" };
-  }
-  if (wrong.length > 0) {
+function* withdrawalProblems(withdrawal: WithdrawSubmission, at: string): Generator<Problem> {
+  yield* fieldProblems(withdrawal, { amount: positiveWhole, asset: identifier }, at);
+  const ext = withdrawal.ext?.ext;
+  if (ext?.case !== "erc20") {
+    yield { path: `${at}.ext.erc20`, message: "is required" };
     return;
   }
-  if (lowerBound !== "" && BigInt(lowerBound) >= BigInt(base)) {
-    yield { path: `${at}.lowerBound`, message: "has to be below base" };
-  }
-  if (upperBound !== "" && BigInt(upperBound) <= BigInt(base)) {
-    yield { path: `${at}.upperBound`, message: "has to be above base" };
+  yield* fieldProblems(ext.value, { receiverAddress: ethereumAddress }, `${at}.ext.erc20`);
+}
+
+/** The list of those that may join a team, where the command says that all may. */
+function* allowListProblems(
+  { closed, allowList }: { readonly closed?: boolean | undefined; readonly allowList: readonly string[] },
+  at: string,
+): Generator<Problem> {
+  if (closed === false && allowList.length > 0) {
+    yield { path: `${at}.allowList`, message: "may be set only for a team that is closed" };
   }
 }
 
-function nonEmpty(value: string): string | undefined {
-  return value === "" ? "is required" : undefined;
-}
-
-/** Join two rules. Where both are broken, the first one counts. */
-function both<T>(first: (value: T) => string | undefined, second: (value: T) => string | undefined) {
-  return (value: T) => first(value) ?? second(value);
+function ethereumAddress(value: string): string | undefined {
+  if (value === "") {
+    return "is required";
+  }
+  return /^(0x)?[0-9a-f]{40}$/i.test(value) ? undefined : `is ${quoted(value)}, not an Ethereum address`;
 }

@@ -78,6 +78,9 @@ export const decimal: Rule<string> = (value) => {
   return isDecimal(value) ? undefined : `is ${quoted(value)}, not a decimal number from 0 on`;
 };
 
+/** A decimal number above 0. */
+export const positiveDecimal: Rule<string> = (value) => decimal(value) ?? (isZero(value) ? "is 0" : undefined);
+
 /** A decimal number above 0 and below 1. */
 export const betweenZeroAndOne: Rule<string> = (value) =>
   value === ""
@@ -107,6 +110,46 @@ export const positive: Rule<bigint> = (value) => (value > 0n ? undefined : `is $
 export function optional<T>(rule: Rule<T>): Rule<T | undefined> {
   return (value) => (value === undefined || value === "" ? undefined : rule(value));
 }
+
+/**
+ * Make a rule for a field that may be left out, but not be empty.
+ *
+ * @param rule for the field where it is set
+ * @returns the rule
+ */
+export function whereSet(rule: Rule<string>): Rule<string | undefined> {
+  return (value) => (value === undefined ? undefined : value === "" ? "is empty; leave it out" : rule(value));
+}
+
+/**
+ * Join two rules. Where both are broken, the first one counts.
+ *
+ * @param first the rule that is checked first
+ * @param second the rule for values that keep the first one
+ * @returns the rule
+ */
+export function both<T>(first: Rule<T>, second: Rule<T>): Rule<T> {
+  return (value) => first(value) ?? second(value);
+}
+
+/**
+ * Make a rule for the numbers of an enumeration, because any number may come over the wire.
+ *
+ * @param values the generated enum
+ * @returns the rule
+ */
+export function known(values: object): (value: number | undefined) => string | undefined {
+  return (value) =>
+    value === undefined || Object.values(values).includes(value)
+      ? undefined
+      : `is ${value}, which is not a known value`;
+}
+
+/** A text that must not be empty. */
+export const nonEmpty: Rule<string> = (value) => (value === "" ? "is required" : undefined);
+
+/** A label for people to read. */
+export const reference: Rule<string> = (value) => atMost(100)(value);
 
 /**
  * Make a rule for a text of limited length.

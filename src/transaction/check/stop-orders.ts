@@ -4,14 +4,15 @@ import type {
   StopOrdersSubmission,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { StopOrder_ExpiryStrategy, StopOrder_SizeOverrideSetting } from "../../../gen/vega/stop_order_pb.js";
-import { known, orderProblems, orderProblemsButSize } from "./order.js";
+import { orderProblems, orderProblemsButSize } from "./order.js";
 import {
   betweenZeroAndOne,
-  decimal,
   fieldProblems,
   identifier,
+  known,
   optional,
   type Problem,
+  positiveDecimal,
   positiveWhole,
 } from "./problem.js";
 
@@ -32,6 +33,14 @@ export function* stopOrdersProblems(submission: StopOrdersSubmission, at: string
   }
   if (fallsBelow !== undefined) {
     yield* setupProblems(fallsBelow, `${at}.fallsBelow`);
+  }
+  if (risesAbove !== undefined && fallsBelow !== undefined) {
+    for (const [half, { expiryStrategy }] of Object.entries({ risesAbove, fallsBelow })) {
+      if (expiryStrategy === StopOrder_ExpiryStrategy.SUBMIT) {
+        const message = "is EXPIRY_STRATEGY_SUBMIT, which a pair cannot have";
+        yield { path: `${at}.${half}.expiryStrategy`, message };
+      }
+    }
   }
   const market = risesAbove?.orderSubmission?.marketId;
   const otherMarket = fallsBelow?.orderSubmission?.marketId;
@@ -85,6 +94,6 @@ function* setupProblems(setup: StopOrderSetup, at: string): Generator<Problem> {
     if (!fromPosition) {
       yield wrong("sizeOverrideValue", "may be set only with SIZE_OVERRIDE_SETTING_POSITION");
     }
-    yield* fieldProblems(sizeOverrideValue, { percentage: decimal }, `${at}.sizeOverrideValue`);
+    yield* fieldProblems(sizeOverrideValue, { percentage: positiveDecimal }, `${at}.sizeOverrideValue`);
   }
 }

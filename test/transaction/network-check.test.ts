@@ -1,0 +1,275 @@
+import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { describe, expect, test } from "@jest/globals";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { sha3_256 } from "@noble/hashes/sha3.js";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { commandProblems } from "../../src/transaction/check/index.js";
+import { verifySignature } from "../../src/transaction/signature.js";
+
+const market = "ab".repeat(32);
+const id = "cd".repeat(32);
+const zeros = "0".repeat(64);
+const long = "x".repeat(101);
+
+/** The problems of a command in Protobuf's JSON, each as a line. */
+function problemsOf(json: JsonValue): string[] {
+  const { command } = fromJson(InputDataSchema, json);
+  return command.case === undefined
+    ? ["no command"]
+    : commandProblems(command).map(({ path, message }) => `${path} ${message}`);
+}
+
+const order = {
+  marketId: market,
+  price: "123456",
+  size: "10",
+  side: "SIDE_BUY",
+  timeInForce: "TIME_IN_FORCE_GTC",
+  type: "TYPE_LIMIT",
+};
+const amendment = { orderId: id, marketId: market };
+const stop = {
+  orderSubmission: {
+    marketId: market,
+    size: "10",
+    side: "SIDE_SELL",
+    timeInForce: "TIME_IN_FORCE_IOC",
+    type: "TYPE_MARKET",
+    reduceOnly: true,
+  },
+  price: "100",
+};
+const submits = { expiresAt: "1", expiryStrategy: "EXPIRY_STRATEGY_SUBMIT" };
+const withdrawal = { amount: "1", asset: id, ext: { erc20: { receiverAddress: `0x${"Ab".repeat(20)}` } } };
+const transfer = {
+  fromAccountType: "ACCOUNT_TYPE_GENERAL",
+  to: id,
+  toAccountType: "ACCOUNT_TYPE_GENERAL",
+  asset: id,
+  amount: "1",
+};
+const once = { ...transfer, oneOff: {} };
+const recurring = { startEpoch: "1", factor: "1" };
+const vested = { fromAccountType: "ACCOUNT_TYPE_VESTED_REWARDS" };
+const curve = { base: "10", upperBound: "11" };
+const amm = {
+  marketId: market,
+  commitmentAmount: "1",
+  slippageTolerance: "0.1",
+  proposedFee: "0.1",
+  concentratedLiquidityParameters: curve,
+};
+const ammAmendment = { marketId: market, slippageTolerance: "0.1" };
+const team = (of: JsonObject) => ({ createReferralSet: { isTeam: true, team: { name: "a", ...of } } });
+const newTeam = (of: JsonObject) => ({ updateReferralSet: { id, isTeam: true, team: of } });
+const metadata = (key: string, value = "") => ({ updatePartyProfile: { metadata: [{ key, value }] } });
+
+describe("what the network's check refuses too", () => {
+  test.each<[string, JsonObject, string]>([
+    [
+      "an order that is too large",
+      { orderSubmission: { ...order, size: "4611686018427387904" } },
+      "orderSubmission.size is 4611686018427387904, and may be 4611686018427387903 at most",
+    ],
+    [
+      "an iceberg with a peak above its size",
+      { orderSubmission: { ...order, icebergOpts: { peakSize: "11", minimumVisibleSize: "1" } } },
+      "orderSubmission.icebergOpts.peakSize is above size, 10",
+    ],
+    [
+      "a long reference of an order",
+      { orderSubmission: { ...order, reference: long } },
+      "orderSubmission.reference has 101 characters, and may have 100",
+    ],
+    [
+      "one of liquidity",
+      { liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "0.1", reference: long } },
+      "liquidityProvisionSubmission.reference has 101 characters, and may have 100",
+    ],
+    [
+      "one of its amendment",
+      { liquidityProvisionAmendment: { marketId: id, fee: "0.1", reference: long } },
+      "liquidityProvisionAmendment.reference has 101 characters, and may have 100",
+    ],
+    [
+      "a pegged offset of 0",
+      { orderSubmission: { ...order, price: "", peggedOrder: { reference: "PEGGED_REFERENCE_MID", offset: "0" } } },
+      "orderSubmission.peggedOrder.offset is 0",
+    ],
+    [
+      "an unknown pegged reference",
+      { orderSubmission: { ...order, price: "", peggedOrder: { reference: 9, offset: "1" } } },
+      "orderSubmission.peggedOrder.reference is 9, which is not a known value",
+    ],
+    [
+      "a pegged offset amended to 0",
+      { orderAmendment: { ...amendment, peggedOffset: "0" } },
+      "orderAmendment.peggedOffset is 0",
+    ],
+    [
+      "an unknown pegged reference in an amendment",
+      { orderAmendment: { ...amendment, peggedReference: 9 } },
+      "orderAmendment.peggedReference is 9, which is not a known value",
+    ],
+    ["an amendment that amends nothing", { orderAmendment: amendment }, "orderAmendment changes nothing"],
+    ["one of an expiry of 0", { orderAmendment: { ...amendment, expiresAt: "0" } }, "orderAmendment changes nothing"],
+    [
+      "an amendment with an empty price",
+      { orderAmendment: { ...amendment, price: "" } },
+      "orderAmendment.price is empty; leave it out",
+    ],
+    [
+      "a pair of which one is submitted when it expires",
+      { stopOrdersSubmission: { risesAbove: stop, fallsBelow: { ...stop, ...submits } } },
+      "stopOrdersSubmission.fallsBelow.expiryStrategy is EXPIRY_STRATEGY_SUBMIT, which a pair cannot have",
+    ],
+    [
+      "a size override of 0",
+      {
+        stopOrdersSubmission: {
+          risesAbove: {
+            ...stop,
+            sizeOverrideSetting: "SIZE_OVERRIDE_SETTING_POSITION",
+            sizeOverrideValue: { percentage: "0.0" },
+          },
+        },
+      },
+      "stopOrdersSubmission.risesAbove.sizeOverrideValue.percentage is 0",
+    ],
+    [
+      "a withdrawal without details",
+      { withdrawSubmission: { ...withdrawal, ext: {} } },
+      "withdrawSubmission.ext.erc20 is required",
+    ],
+    [
+      "one to no Ethereum address",
+      { withdrawSubmission: { ...withdrawal, ext: { erc20: { receiverAddress: "0xabc" } } } },
+      'withdrawSubmission.ext.erc20.receiverAddress is "0xabc", not an Ethereum address',
+    ],
+    [
+      "one without an address",
+      { withdrawSubmission: { ...withdrawal, ext: { erc20: {} } } },
+      "withdrawSubmission.ext.erc20.receiverAddress is required",
+    ],
+    [
+      "a transfer from an account of another kind",
+      { transfer: { ...once, fromAccountType: "ACCOUNT_TYPE_BOND" } },
+      "transfer.fromAccountType is ACCOUNT_TYPE_BOND, not ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_VESTED_REWARDS",
+    ],
+    [
+      "a single one to an account of another kind",
+      { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_INSURANCE" } },
+      "transfer.toAccountType is ACCOUNT_TYPE_INSURANCE, not ACCOUNT_TYPE_GENERAL or ACCOUNT_TYPE_GLOBAL_REWARD or ACCOUNT_TYPE_NETWORK_TREASURY",
+    ],
+    [
+      "one to the network's rewards with a receiver",
+      { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_GLOBAL_REWARD" } },
+      "transfer.to has to be 64 zeros with ACCOUNT_TYPE_GLOBAL_REWARD",
+    ],
+    [
+      "a recurring one from vested rewards",
+      { transfer: { ...transfer, ...vested, recurring } },
+      "transfer.fromAccountType is ACCOUNT_TYPE_VESTED_REWARDS, not ACCOUNT_TYPE_GENERAL",
+    ],
+    [
+      "one from another's account",
+      { transfer: { ...once, from: id } },
+      "transfer.from may be set only from ACCOUNT_TYPE_VESTED_REWARDS to ACCOUNT_TYPE_GENERAL",
+    ],
+    [
+      "a recurring factor of 0",
+      { transfer: { ...transfer, recurring: { ...recurring, factor: "0" } } },
+      "transfer.recurring.factor is 0",
+    ],
+    [
+      "an open team's allow list",
+      team({ allowList: [id] }),
+      "createReferralSet.team.allowList may be set only for a team that is closed",
+    ],
+    [
+      "one of a team that is opened",
+      newTeam({ closed: false, allowList: [id] }),
+      "updateReferralSet.team.allowList may be set only for a team that is closed",
+    ],
+    ["an empty name of a team", newTeam({ name: "" }), "updateReferralSet.team.name is empty; leave it out"],
+    ["a blank metadata key", metadata(""), "updatePartyProfile.metadata[0].key is required"],
+    [
+      "a long metadata key",
+      metadata("x".repeat(33)),
+      "updatePartyProfile.metadata[0].key has 33 characters, and may have 32",
+    ],
+    [
+      "an automated market maker without a fee",
+      { submitAmm: { ...amm, proposedFee: "0" } },
+      "submitAmm.proposedFee is 0",
+    ],
+    [
+      "one with an empty bound",
+      { submitAmm: { ...amm, concentratedLiquidityParameters: { ...curve, lowerBound: "" } } },
+      "submitAmm.concentratedLiquidityParameters.lowerBound is empty; leave it out",
+    ],
+    [
+      "one with an empty leverage",
+      { submitAmm: { ...amm, concentratedLiquidityParameters: { ...curve, leverageAtUpperBound: "" } } },
+      "submitAmm.concentratedLiquidityParameters.leverageAtUpperBound is empty; leave it out",
+    ],
+    ["an amendment of it without a change", { amendAmm: ammAmendment }, "amendAmm changes nothing"],
+    ["one of a fee of 0", { amendAmm: { ...ammAmendment, proposedFee: "0" } }, "amendAmm.proposedFee is 0"],
+    [
+      "one of an empty commitment",
+      { amendAmm: { ...ammAmendment, commitmentAmount: "" } },
+      "amendAmm.commitmentAmount is empty; leave it out",
+    ],
+  ])("%s", (_, command, problem) => {
+    expect(problemsOf(command)).toEqual([problem]);
+  });
+
+  test.each<JsonObject>([
+    { orderSubmission: { ...order, size: "4611686018427387903", reference: "x".repeat(100) } },
+    { orderSubmission: { ...order, icebergOpts: { peakSize: "10", minimumVisibleSize: "1" } } },
+    { orderAmendment: { ...amendment, peggedOffset: "1" } },
+    { orderAmendment: { ...amendment, expiresAt: "1" } },
+    { orderAmendment: { ...amendment, peggedReference: "PEGGED_REFERENCE_MID" } },
+    { stopOrdersSubmission: { risesAbove: { ...stop, ...submits } } },
+    { withdrawSubmission: withdrawal },
+    { transfer: once },
+    { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_GLOBAL_REWARD", to: zeros } },
+    { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_NETWORK_TREASURY", to: zeros } },
+    { transfer: { ...once, ...vested, from: id } },
+    { transfer: { ...transfer, toAccountType: "ACCOUNT_TYPE_REWARD_RELATIVE_RETURN", recurring } },
+    team({ closed: true, allowList: [id] }),
+    newTeam({ allowList: [id] }),
+    metadata("x".repeat(32)),
+    { submitAmm: amm },
+    { amendAmm: { ...ammAmendment, proposedFee: "0.1" } },
+    { amendAmm: { ...ammAmendment, concentratedLiquidityParameters: curve } },
+  ])("but not %j", (command) => {
+    expect(problemsOf(command)).toEqual([]);
+  });
+});
+
+describe("signatures that only the rules of ZIP 215 take", () => {
+  const message = new TextEncoder().encode("any message at all");
+  const s0 = "00".repeat(32);
+  // Points of small order, in their canonical encodings and in others. With S = 0 and such R and key, the equation holds
+  // for every message once the cofactor is cleared.
+  const small = [
+    `01${"00".repeat(31)}`,
+    `ec${"ff".repeat(30)}7f`,
+    `${"00".repeat(32)}`,
+    `${"00".repeat(31)}80`,
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    `01${"00".repeat(30)}80`,
+    `ee${"ff".repeat(30)}7f`,
+    `ed${"ff".repeat(30)}7f`,
+  ];
+  test.each(small.flatMap((key) => small.map((point) => [key, point] as const)))("key %s, R %s", (key, point) => {
+    expect(ed25519.verify(hex(`${point}${s0}`), sha3_256(message), hex(key), { zip215: true })).toBe(true);
+    expect(verifySignature(message, `${point}${s0}`, key)).toBe(false);
+  });
+});
+
+function hex(text: string): Uint8Array {
+  return Uint8Array.from(Buffer.from(text, "hex"));
+}
