@@ -50,7 +50,7 @@ describe("tradewire assemble", () => {
     expect(JSON.parse(first.out)).toMatchObject({
       path: join(folder, "a.zip"),
       bytes: archive.length,
-      entries: [{ name: "chain-1-trades-1-3000.csv", size: 300_004 }],
+      entries: [{ name: "chain-1-trades-1-3000.csv", size: 408_004 }],
     });
     expect(await assembled(capture, "-o", "a.zip")).toMatchObject({ code: 1, err: expect.stringContaining("exists") });
     expect(await assembled(capture, "-o", "a.zip", "--force")).toMatchObject({ code: 0 });
