@@ -1,5 +1,5 @@
 import { openFile } from "../zip/seekable.js";
-import { archiveEntries } from "./entries.js";
+import { archiveEntries, UNLIMITED } from "./entries.js";
 import { csvHeads, type FileOptions } from "./files.js";
 
 /**
@@ -21,7 +21,6 @@ export async function archiveColumns(
   if (file.archive === undefined) {
     return undefined;
   }
-  const limits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: 1100 };
-  const heads = await csvHeads(archiveEntries(file.archive, { limits, signal }), options);
+  const heads = await csvHeads(archiveEntries(file.archive, { limits: UNLIMITED, signal }), options);
   return [...new Set(heads.flatMap(({ columns }) => columns))];
 }

@@ -3,10 +3,10 @@ import { RequestError } from "../errors/index.js";
 import { nameText } from "../zip/archive-error.js";
 import { openFile } from "../zip/seekable.js";
 import { writeArchiveFiles } from "../zip/write.js";
-import { archiveEntries } from "./entries.js";
+import { archiveEntries, UNLIMITED } from "./entries.js";
 import { csvHeads } from "./files.js";
 import { archiveName, csvName, type ExportName } from "./names.js";
-import { changed, createPartReader, LIMITS, type Part, type PartReader } from "./parts.js";
+import { changed, createPartReader, type Part, type PartReader } from "./parts.js";
 import { type SavedArchive, saveArchive } from "./save.js";
 
 /** How the archives are read. */
@@ -78,7 +78,7 @@ async function partsOf(path: string, { signal, ...options }: Reading): Promise<P
   if (file.archive === undefined) {
     throw cannot(`${nameText(path)} is no file`, "Save it to a file first: archives are read more than once.");
   }
-  const heads = await csvHeads(archiveEntries(file.archive, { limits: LIMITS, signal }), options);
+  const heads = await csvHeads(archiveEntries(file.archive, { limits: UNLIMITED, signal }), options);
   return heads.map(({ entry, name, columns }) => {
     if (name === undefined) {
       throw cannot(

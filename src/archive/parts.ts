@@ -2,11 +2,8 @@ import type { ProtocolError } from "../errors/index.js";
 import { corrupt, nameText } from "../zip/archive-error.js";
 import type { Entry } from "../zip/entry.js";
 import { inMemory, type OpenFile, openFile } from "../zip/seekable.js";
-import { archiveEntries } from "./entries.js";
+import { archiveEntries, UNLIMITED } from "./entries.js";
 import type { ExportName } from "./names.js";
-
-/** Files are only copied, so their sizes do no harm. */
-export const LIMITS = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
 
 /** One CSV file of the archives that are merged. */
 export interface Part {
@@ -48,7 +45,7 @@ export function createPartReader(signal: AbortSignal | undefined): PartReader {
         await close();
         const file = await openFile(part.path);
         const archive = file.archive ?? inMemory(Buffer.alloc(0));
-        current = { path: part.path, file, entries: archiveEntries(archive, { limits: LIMITS, signal }) };
+        current = { path: part.path, file, entries: archiveEntries(archive, { limits: UNLIMITED, signal }) };
       }
       for await (const entry of unclosed(current.entries)) {
         if (entry.name === part.fileName) {
