@@ -59,6 +59,7 @@ export type {
   ExportProgress,
   NetworkHistoryExport,
   SavedExport,
+  SaveOptions,
 } from "./history/network-history-export.js";
 export type { ExportRequest } from "./history/request.js";
 export {

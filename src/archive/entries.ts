@@ -1,9 +1,13 @@
 import { withoutErrorObject } from "../json/error-tail.js";
 import { abortable } from "../zip/abortable.js";
+import type { Limits } from "../zip/content.js";
 import type { Entry, Reading } from "../zip/entry.js";
 import { seekableEntries } from "../zip/file.js";
 import type { Seekable } from "../zip/seekable.js";
 import { streamedEntries } from "../zip/stream.js";
+
+/** The limits for files that are checked or copied but not kept: no size of theirs does harm. */
+export const UNLIMITED: Limits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
 
 /**
  * Read the files of a seekable archive. An error object that a gateway wrote behind it is thrown as a

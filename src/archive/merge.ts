@@ -1,20 +1,23 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
-import { corrupt, nameText } from "../zip/archive-error.js";
-import type { Entry } from "../zip/entry.js";
-import { inMemory, type OpenFile, openFile } from "../zip/seekable.js";
+import { nameText } from "../zip/archive-error.js";
+import { openFile } from "../zip/seekable.js";
 import { writeArchiveFiles } from "../zip/write.js";
-import { archiveEntries } from "./entries.js";
+import { archiveEntries, UNLIMITED } from "./entries.js";
 import { csvHeads } from "./files.js";
 import { archiveName, csvName, type ExportName } from "./names.js";
+import { changed, createPartReader, type Part, type PartReader } from "./parts.js";
 import { type SavedArchive, saveArchive } from "./save.js";
 
-/** One CSV file of the archives that are merged. */
-interface Part {
-  readonly path: string;
-  readonly fileName: string;
-  readonly name: ExportName;
-  readonly columns: readonly string[];
+/** How the archives are read. */
+interface Reading {
+  readonly maxRowBytes?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** How archives are merged. */
+interface MergeOptions extends Reading {
+  readonly force?: boolean | undefined;
 }
 
 /** Parts that become one CSV file. */
@@ -23,7 +26,6 @@ interface Group {
   schemaVersion: bigint | undefined;
 }
 
-const LIMITS = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: 1100 };
 const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -36,7 +38,8 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
  *
  * @param sources paths of the archives, in any order
  * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file
- * @param options `force` replaces a file that exists; `signal` ends the work
+ * @param options `force` replaces a file that exists; `maxRowBytes` is the most bytes of a row, 64 MiB by default;
+ *   `signal` ends the work
  * @returns the path, size and checksum of the merged archive, and the files in it
  * @throws {@link RequestError} where no source is given, the ranges overlap or leave a gap, are of different chains or
  *   tables, their columns and schema versions do not fit together, or a file's name does not give its range
@@ -51,31 +54,31 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 export async function mergeArchives(
   sources: readonly string[],
   target: string,
-  { force = false, signal }: { readonly force?: boolean; readonly signal?: AbortSignal } = {},
+  { force = false, ...reading }: MergeOptions = {},
 ): Promise<SavedArchive> {
   const parts: Part[] = [];
   for (const path of sources) {
-    parts.push(...(await partsOf(path, signal)));
+    parts.push(...(await partsOf(path, reading)));
   }
   parts.sort((a, b) => (a.name.fromBlock < b.name.fromBlock ? -1 : a.name.fromBlock > b.name.fromBlock ? 1 : 0));
   checkAdjacent(parts);
   const groups = groupsOf(parts);
   const crossing = groups.length > 1;
-  await using reader = createPartReader(signal);
+  await using reader = createPartReader(reading.signal);
   const files = groups.map((group) => ({
     name: csvName(joined(group.parts, crossing ? group.schemaVersion : undefined)),
-    content: () => contentOf(group.parts, reader),
+    content: () => contentOf(group.parts, reader, reading),
   }));
   const fileName = () => archiveName(joined(parts, crossing ? groups.at(-1)?.schemaVersion : undefined));
-  return await saveArchive(writeArchiveFiles(files), { target, force, fileName, signal });
+  return await saveArchive(writeArchiveFiles(files), { target, force, fileName, signal: reading.signal });
 }
 
-async function partsOf(path: string, signal: AbortSignal | undefined): Promise<Part[]> {
+async function partsOf(path: string, { signal, ...options }: Reading): Promise<Part[]> {
   await using file = await openFile(path);
   if (file.archive === undefined) {
     throw cannot(`${nameText(path)} is no file`, "Save it to a file first: archives are read more than once.");
   }
-  const heads = await csvHeads(archiveEntries(file.archive, { limits: LIMITS, signal }), {});
+  const heads = await csvHeads(archiveEntries(file.archive, { limits: UNLIMITED, signal }), options);
   return heads.map(({ entry, name, columns }) => {
     if (name === undefined) {
       throw cannot(
@@ -159,47 +162,13 @@ function joined(parts: readonly Part[], schemaVersion: bigint | undefined): Expo
   return { chainId, table, schemaVersion, fromBlock, toBlock: last.name.toBlock };
 }
 
-/** Opens the content of parts, in their order. */
-interface PartReader extends AsyncDisposable {
-  open(part: Part): Promise<AsyncGenerator<Buffer, void, undefined>>;
-}
-
-/** Keep the archive of the last part open: its directory is read once, and its further parts stand behind that one. */
-function createPartReader(signal: AbortSignal | undefined): PartReader {
-  let current: { readonly path: string; readonly file: OpenFile; readonly entries: AsyncGenerator<Entry> } | undefined;
-
-  async function close(): Promise<void> {
-    await current?.file[Symbol.asyncDispose]();
-    current = undefined;
-  }
-
-  return {
-    async open(part) {
-      if (current?.path !== part.path) {
-        await close();
-        const file = await openFile(part.path);
-        const archive = file.archive ?? inMemory(Buffer.alloc(0));
-        current = { path: part.path, file, entries: archiveEntries(archive, { limits: LIMITS, signal }) };
-      }
-      for await (const entry of unclosed(current.entries)) {
-        if (entry.name === part.fileName) {
-          return entry.content();
-        }
-      }
-      throw changed(part);
-    },
-    [Symbol.asyncDispose]: close,
-  };
-}
-
-/** The values of a generator, which stays open when the caller stops early. */
-function unclosed<T>(values: AsyncGenerator<T>): AsyncIterable<T> {
-  return { [Symbol.asyncIterator]: () => ({ next: () => values.next() }) };
-}
-
-async function* contentOf(parts: readonly Part[], reader: PartReader): AsyncGenerator<Uint8Array, void, undefined> {
+async function* contentOf(
+  parts: readonly Part[],
+  reader: PartReader,
+  reading: Reading,
+): AsyncGenerator<Uint8Array, void, undefined> {
   for (const [index, part] of parts.entries()) {
-    yield* checkedRows(await reader.open(part), part, index > 0);
+    yield* checkedRows(await reader.open(part), part, index > 0, reading);
   }
 }
 
@@ -208,6 +177,7 @@ async function* checkedRows(
   content: AsyncGenerator<Buffer, void, undefined>,
   part: Part,
   headless: boolean,
+  { maxRowBytes }: Reading,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const header = createCarry();
   let inHeader = headless;
@@ -227,7 +197,7 @@ async function* checkedRows(
       }
     }
   }
-  for await (const { columns } of decodeCsv(reading(), { name: part.fileName })) {
+  for await (const { columns } of decodeCsv(reading(), { name: part.fileName, maxRowBytes })) {
     if (!sameColumns(columns, part.columns)) {
       throw changed(part);
     }
@@ -238,10 +208,6 @@ async function* checkedRows(
 
 function sameColumns(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((column, index) => column === b[index]);
-}
-
-function changed({ path, fileName }: Part) {
-  return corrupt(`${nameText(fileName)} in ${nameText(path)} was changed while it was read`);
 }
 
 function cannot(why: string, advice: string): RequestError {

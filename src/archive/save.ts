@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileError } from "../errors/file-error.js";
@@ -7,6 +7,7 @@ import { withoutErrorObject } from "../json/error-tail.js";
 import { abortable } from "../zip/abortable.js";
 import type { ArchiveEntry } from "../zip/file.js";
 import type { Exported } from "./rules.js";
+import { sweepTemporary, temporaryName } from "./temporary.js";
 import { type Verification, verifyContent, verifyStructure } from "./verify.js";
 
 /** How many bytes are gathered before they are written. */
@@ -50,7 +51,8 @@ export interface SaveTarget {
  * Write an archive to a file: whole, or not at all.
  *
  * The bytes go to a temporary file beside the target. It takes the target's name only after the stream has ended
- * without an error and the archive was checked. On failure it is removed.
+ * without an error and the archive was checked. On failure it is removed. That of a process that was killed is removed
+ * when the next archive is saved to the folder, by a process of the same machine since its boot (on Linux).
  *
  * @param bytes the archive, split anywhere; its errors are thrown unchanged
  * @param where the folder or file to write to, whether an existing file is replaced, and how the archive is checked
@@ -63,7 +65,8 @@ export interface SaveTarget {
 export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
   const { verify = "content", exported, signal } = where;
   const { folder, name } = await place(where);
-  const temporary = join(folder, `.tradewire-${randomBytes(8).toString("hex")}.part`);
+  await sweepTemporary(folder);
+  const temporary = join(folder, await temporaryName());
   const file = await onFile(folder, open(temporary, "wx"));
   try {
     let path = join(folder, name ?? "");

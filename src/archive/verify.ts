@@ -1,7 +1,7 @@
 import { readDirectory } from "../zip/directory.js";
 import { type ArchiveEntry, listEntries } from "../zip/file.js";
 import { createTail } from "../zip/tail.js";
-import { arrivingEntries } from "./entries.js";
+import { arrivingEntries, UNLIMITED } from "./entries.js";
 import { checkFolder, createExportRules, type Exported, exportEntries, isFolder } from "./rules.js";
 
 /**
@@ -9,9 +9,6 @@ import { checkFolder, createExportRules, type Exported, exportEntries, isFolder 
  * be wrong. `structure` compares the records between the files only.
  */
 export type Verification = "content" | "structure";
-
-/** Files are inflated only to be checked, so their sizes do no harm. */
-const LIMITS = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
 
 /**
  * Read an archive to its end and check the content of its files. Inflating has a thread of its own.
@@ -26,7 +23,7 @@ export async function verifyContent(
   { exported, signal }: { readonly exported: Exported; readonly signal: AbortSignal | undefined },
 ): Promise<ArchiveEntry[]> {
   const files: ArchiveEntry[] = [];
-  for await (const { entry } of exportEntries(arrivingEntries(bytes, { limits: LIMITS, signal }), exported)) {
+  for await (const { entry } of exportEntries(arrivingEntries(bytes, { limits: UNLIMITED, signal }), exported)) {
     for await (const _ of entry.content()) {
       // Only checked.
     }

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { Option } from "commander";
 import type { ArchiveFile } from "../archive/files.js";
 import { nullStringOf } from "../csv/format.js";
@@ -12,6 +13,7 @@ export interface PrintRowsOptions {
   readonly columns?: readonly string[];
   readonly limit?: number;
   readonly null?: string;
+  readonly maxRowBytes?: number;
 }
 
 /**
@@ -26,8 +28,18 @@ export function printRowsOptions(): Option[] {
       text.split(","),
     ),
     new Option("--limit <count>", "stop reading after this many rows").argParser(wholeNumber),
+    maxRowBytesOption(),
     new Option("--null <text>", "what stands for NULL in csv (nothing by default) and in a table (NULL)"),
   ];
+}
+
+/**
+ * Create the command-line option for the largest row that is read.
+ *
+ * @returns the option
+ */
+export function maxRowBytesOption(): Option {
+  return new Option("--max-row-bytes <count>", "the most bytes of a row (64 MiB)").argParser(wholeNumber);
 }
 
 /**
@@ -56,7 +68,7 @@ const WRITE_SIZE = 64 * 1024;
 
 /**
  * Print the rows of all files, one file after another, at the pace of the reader. If an error occurs, the rows before
- * it are printed first.
+ * it are printed first, and CSV then ends inside an open quote, so that no reader takes it for whole.
  *
  * A file of an older schema may lack columns of a newer one. In JSON each row has the columns of its own file. A format
  * with a header has the columns of all files if `allColumns` can tell them before the first row is printed, and NULL
@@ -116,11 +128,29 @@ export async function printRows(
         break;
       }
     }
-  } finally {
-    if (!context.signal.aborted) {
-      text += format.end();
+  } catch (reason) {
+    if (context.signal.aborted) {
+      await writeBriefly(context.out, format.broken());
+    } else {
+      text += format.end() + format.broken();
       await flush();
     }
+    throw reason;
+  }
+  text += format.end();
+  await flush();
+}
+
+/** How long an interrupted command waits for its reader, in milliseconds. */
+const LAST_WRITE_TIMEOUT = 1000;
+
+/** Write a text behind what has been written, but do not wait for a reader that has stopped reading. */
+async function writeBriefly(out: CommandContext["out"], text: string): Promise<void> {
+  if (text !== "") {
+    const written = new Promise<void>((resolve) => {
+      out.write(text, () => resolve());
+    });
+    await Promise.race([written, setTimeout(LAST_WRITE_TIMEOUT)]);
   }
 }
 

@@ -14,6 +14,8 @@ export interface RowFormat {
   text(columns: readonly string[], rows: readonly CsvRow[]): string;
   /** The text that is still to be printed after the last row. */
   end(): string;
+  /** The text that marks the rows before it as incomplete, for a reader that does not learn of the failure. */
+  broken(): string;
 }
 
 /**
@@ -56,6 +58,7 @@ function jsonLines(): RowFormat {
       return text;
     },
     end: () => "",
+    broken: () => "",
   };
 }
 
@@ -77,6 +80,9 @@ function csv(nullText: string): RowFormat {
       return text;
     },
     end: () => "",
+    // A quote that is never closed: COPY refuses such input, and none of the rows before it is kept. As a header row it
+    // would be passed over.
+    broken: () => (number === 0 ? '\n"' : '"'),
   };
 }
 
@@ -136,5 +142,6 @@ function alignedTable(nullText: string): RowFormat {
       return waiting.length >= SAMPLE_ROWS || waitingSize >= SAMPLE_SIZE ? release() : "";
     },
     end: () => (widths === undefined && header.length > 0 ? release() : ""),
+    broken: () => "",
   };
 }

@@ -111,7 +111,8 @@ export function tooManyColumns(maxColumns: number): CsvMistake {
 export function rowTooLong(maxRowBytes: number): CsvMistake {
   return {
     what: `the row is longer than ${maxRowBytes} bytes`,
-    expected: "Raise maxRowBytes if rows of this size are right; otherwise a quote is missing further up.",
+    expected:
+      "Raise maxRowBytes (--max-row-bytes) if rows of this size are right; otherwise a quote is missing further up.",
     code: Code.ResourceExhausted,
   };
 }

@@ -40,7 +40,7 @@ export interface ExportParts {
  */
 export function createExport(parts: ExportParts): NetworkHistoryExport {
   const { takeRange, startingOver, fail, maxArchiveBytes } = parts;
-  const { signal, onProgress, extensions = "required" } = parts.options;
+  const { signal, onProgress, maxRowBytes, extensions = "required" } = parts.options;
 
   interface Watch {
     readonly onHeader?: (header: Headers) => void;
@@ -149,12 +149,13 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     const call = createLinkedAbortController(signal);
     const { onHeader, asked } = expecting();
     // A caller that stops early must not wait for the next chunk.
-    return openArchive(bytes({ call, onHeader }), { exported: asked, signal, onClose: () => call.abort() });
+    const onClose = () => call.abort();
+    return openArchive(bytes({ call, onHeader }), { exported: asked, maxRowBytes, signal, onClose });
   }
 
   function toZip() {
     const { onHeader, asked } = expecting();
-    return zipInMemory(bytes({ onHeader }), { maxArchiveBytes, exported: asked, signal }).catch(fail);
+    return zipInMemory(bytes({ onHeader }), { maxArchiveBytes, exported: asked, maxRowBytes, signal }).catch(fail);
   }
 
   return {

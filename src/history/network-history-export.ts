@@ -37,6 +37,8 @@ export interface ExportOptions {
   readonly check?: boolean | undefined;
   /** Ask the node for its segments first, and widen the range to the boundaries of its first and its last segment. */
   readonly snap?: boolean | undefined;
+  /** The most bytes of a row, quotes and line end included, where rows are read; 64 MiB by default. */
+  readonly maxRowBytes?: number | undefined;
   /** Further headers of the request. */
   readonly headers?: CallOptions["headers"];
 }

@@ -95,7 +95,12 @@ export async function openFile(path: string): Promise<OpenFile> {
     return {
       archive: stats.isFile() ? ofFile(file, stats.size, path) : undefined,
       stream: () => sequence(file, path),
-      [Symbol.asyncDispose]: close,
+      async [Symbol.asyncDispose]() {
+        const closed = close();
+        if (stats.isFile()) {
+          await closed; // A pipe is closed once its last read has ended, which may be never.
+        }
+      },
     };
   } catch (reason) {
     await close();

@@ -1,3 +1,5 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -112,6 +114,23 @@ describe("a source that is silent", () => {
     expect(await outcome).toBeInstanceOf(CanceledError);
     expect(await outcome).toMatchObject({ cause: "enough" });
     await onlyLeft(before);
+  });
+
+  it.each(Object.entries(takings))("is left at once where it is a pipe: %s", async (_, take) => {
+    const path = join(folder, "pipe");
+    expect(spawnSync("mkfifo", [path]).status).toBe(0);
+    await writeFile(join(folder, "part"), good.subarray(0, 60));
+    const writer = spawn("sh", ["-c", "{ cat part; exec sleep 60; } > pipe"], { cwd: folder });
+    const gone = once(writer, "exit");
+    const controller = new AbortController();
+    const taken = take(openArchive(path, { signal: controller.signal }));
+    const outcome = taken.catch((reason: unknown) => reason);
+    await setTimeout(300);
+    controller.abort();
+    expect(await outcome).toBeInstanceOf(CanceledError);
+    expect(writer.exitCode).toBeNull();
+    writer.kill();
+    await gone;
   });
 
   it("is not even asked where the signal is aborted already", async () => {

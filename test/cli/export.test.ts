@@ -105,13 +105,41 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
     const { child, ended } = startCommand([...options(transport, server), "--out", folder]);
     await server.asked;
-    expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-\w+\.part$/)]);
+    expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
     child.kill(signal);
     const outcome = await ended;
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 130, out: "" });
     expect(await readdir(folder)).toEqual([]);
     await server.closed;
+  });
+
+  it("leaves a file behind on SIGKILL, which the next export to the folder removes", async () => {
+    await using silent = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
+    const killed = startCommand([...options(transport, silent), "--out", folder]);
+    await silent.asked;
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const left = await readdir(folder);
+    expect(left).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
+    const others = [`.tradewire-${"0".repeat(16)}-1-1-${"0".repeat(16)}.part`, ".tradewire-0123.part", "mine.part"];
+    for (const name of others) {
+      await writeFile(join(folder, name), "");
+    }
+
+    await using second = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
+    const living = startCommand([...options(transport, second), "--out", folder]);
+    await second.asked;
+    await using server = await serveExport(wire, good());
+    expect(await run([...options(transport, server), "--out", folder])).toMatchObject({ code: 0 });
+    const now = await readdir(folder);
+    expect(now).toEqual(expect.arrayContaining([NAME, ...others]));
+    // The one that is left is that of the process that lives.
+    expect(now).toHaveLength(others.length + 2);
+    expect(now).toEqual(expect.not.arrayContaining(left));
+    living.child.kill("SIGTERM");
+    await living.ended;
+    expect((await readdir(folder)).sort()).toEqual([...others, NAME].sort());
   });
 
   it("tells the node's error, with its details", async () => {

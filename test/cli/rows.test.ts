@@ -109,7 +109,7 @@ describe("tradewire rows over a change of the schema", () => {
 
   it("ends CSV with an error where a stream comes to columns that its header does not have", async () => {
     const outcome = await shell("tradewire rows - --format csv < two.zip", [], folder);
-    expect(outcome).toMatchObject({ code: 1, out: "id,note\n1,x\n" });
+    expect(outcome).toMatchObject({ code: 1, out: 'id,note\n1,x\n"' });
     expect(outcome.err).toContain(
       `"${NEW}" has columns that the files before it, and so the header, do not have: fee\n`,
     );

@@ -149,7 +149,7 @@ describe("auto", () => {
   });
 
   it("fetches a file again over REST where gRPC breaks off, but not bytes that were handed out", async () => {
-    const archive = await csvZip(5000);
+    const archive = await csvZip(5000, "chain-1-trades-1-1000.csv");
     const extensions = [{ typeUrl: "type.googleapis.com/google.protobuf.Empty", value: new Uint8Array() }];
     const part = (from: number, to?: number) => ({
       contentType: "application/zip",
@@ -300,7 +300,7 @@ describe("time limits", () => {
   });
 
   it("do not count the time that the caller takes", async () => {
-    const archive = await csvZip(5000);
+    const archive = await csvZip(5000, "chain-1-trades-1-1000.csv");
     await using node = await serveNode({
       async *exportNetworkHistory() {
         for (let at = 0; at < archive.length; at += 1000) {
@@ -332,7 +332,7 @@ describe("time limits", () => {
 
 describe("hooks and interceptors", () => {
   it.each(["grpc", "rest"] as const)("see every call over %s", async (transport) => {
-    const archive = await csvZip(50);
+    const archive = await csvZip(50, "chain-1-trades-1-1000.csv");
     const tested: (string | null)[] = [];
     await using node = await serveNode({
       listAllNetworkHistorySegments: (_, { requestHeader }) => {

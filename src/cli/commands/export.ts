@@ -86,6 +86,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
     signal,
     extensions: options.extensions,
     snap: options.snap === true,
+    maxRowBytes: options.maxRowBytes,
     onProgress: (state) => {
       arrived = true;
       if (!toTerminal) {
@@ -109,11 +110,14 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
 /** Check that the options of the output fit together. */
 function checkFormat({ format, out, verify, force, json: asJson, ...rows }: ExportCommandOptions): void {
   if (format === "zip") {
-    const given = (["columns", "limit", "null"] as const).find((name) => rows[name] !== undefined);
+    const given = (["columns", "limit", "null", "maxRowBytes"] as const).find((name) => rows[name] !== undefined);
     if (given !== undefined) {
-      throw new RequestError(`--${given} is about rows, but an archive is asked for`, {
-        advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,
-      });
+      throw new RequestError(
+        `--${given === "maxRowBytes" ? "max-row-bytes" : given} is about rows, but an archive is asked for`,
+        {
+          advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,
+        },
+      );
     }
   } else {
     checkPrintRowsOptions(rows, format);

@@ -5,6 +5,7 @@ import type { CsvRow } from "../../csv/index.js";
 import { TradewireError } from "../../errors/index.js";
 import { STANDARD, standardInput } from "../input.js";
 import { type CommandContext, json, printable, Reported, size, table } from "../output.js";
+import { maxRowBytesOption } from "../print-rows.js";
 
 /** How many different values of a column are shown, and how many characters of each. */
 const SAMPLES = 3;
@@ -40,6 +41,11 @@ interface FileReport extends FileFacts {
   readonly columns: readonly ColumnReport[];
 }
 
+interface InspectCommandOptions {
+  readonly json?: boolean;
+  readonly maxRowBytes?: number;
+}
+
 /**
  * Add the command `inspect`, which shows the content of an archive and whether it is sound.
  *
@@ -53,16 +59,18 @@ export function addInspect(program: Command, context: CommandContext): void {
       "Read an archive to its end: its files, schema versions, columns, rows, NULLs, sizes, and whether it is sound.",
     )
     .argument("<file>", "the archive, or - for standard input")
+    .addOption(maxRowBytesOption())
     .option("--json", "print one JSON object")
-    .action((file: string, options: { readonly json?: boolean }) => runInspect(file, options.json === true, context));
+    .action((file: string, options: InspectCommandOptions) => runInspect(file, options, context));
 }
 
-async function runInspect(path: string, asJson: boolean, context: CommandContext): Promise<void> {
+async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
+  const { json: asJson = false, maxRowBytes } = options;
   const source = path === STANDARD ? standardInput(context) : path;
   const files: FileReport[] = [];
   let error: TradewireError | undefined;
   try {
-    for await (const file of openArchive(source, { signal: context.signal }).files()) {
+    for await (const file of openArchive(source, { signal: context.signal, maxRowBytes }).files()) {
       await inspectFile(file, files);
     }
   } catch (reason) {

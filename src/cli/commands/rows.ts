@@ -31,9 +31,11 @@ export function addRows(program: Command, context: CommandContext): void {
 async function runRows(file: string, options: RowsCommandOptions, context: CommandContext): Promise<void> {
   checkPrintRowsOptions(options, options.format);
   const { signal } = context;
+  const { maxRowBytes } = options;
   if (file === STANDARD) {
-    await printRows(openArchive(standardInput(context), { signal }).files(), options, context);
+    await printRows(openArchive(standardInput(context), { signal, maxRowBytes }).files(), options, context);
     return;
   }
-  await printRows(openArchive(file, { signal }).files(), options, context, () => archiveColumns(file, signal));
+  const allColumns = () => archiveColumns(file, { signal, maxRowBytes });
+  await printRows(openArchive(file, { signal, maxRowBytes }).files(), options, context, allColumns);
 }
