@@ -1,6 +1,6 @@
-import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { RequestError } from "../errors/index.js";
+import { exposedHost } from "./exposed.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";
 import {
@@ -62,11 +62,11 @@ const rest = group({
 });
 
 const timeouts = group({
-  /** The longest time until a connection is made, in milliseconds. */
+  /** The longest time until a connection is usable, in milliseconds. */
   connectMs: milliseconds.default(10_000),
   /** The longest time of a whole call that does not stream, in milliseconds. */
   callMs: milliseconds.default(60_000),
-  /** The longest time in which no message of a stream comes, in milliseconds. */
+  /** The longest time in which nothing of a stream comes, in milliseconds. */
   idleMs: milliseconds.default(60_000),
 });
 
@@ -154,7 +154,7 @@ export const configSchema = z
       if (endpoint.tls !== undefined) {
         refuse([name, "tls"], `goes with an https URL only, but ${name}.url is plain http`, `${name}.url`);
       }
-      const exposed = hostsOf(endpoint).find((host) => !isLoopback(host));
+      const exposed = exposedHost(endpoint);
       if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
         const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
         refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);
@@ -233,17 +233,4 @@ function chooseTransport({ transport, grpc, rest, ...shared }: z.output<typeof c
     return { ...shared, transport: transport === "grpc-js" ? transport : "grpc", grpc, rest };
   }
   throw new Error("the schema lets no configuration pass without a URL");
-}
-
-/** The hosts that requests go to. */
-function hostsOf(endpoint: { readonly url: string; readonly addresses?: readonly string[] | undefined }): string[] {
-  return (endpoint.addresses ?? [new URL(endpoint.url).host]).map((address) => new URL(`http://${address}`).hostname);
-}
-
-/** Whether a URL's host is loopback. */
-function isLoopback(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, "");
-  return (
-    host === "localhost" || host.endsWith(".localhost") || host === "::1" || (isIPv4(host) && host.startsWith("127."))
-  );
 }
