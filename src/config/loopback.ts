@@ -12,7 +12,7 @@ interface Target {
  * @param target the URL, and the addresses that stand in for its host
  * @returns the hosts, IPv6 addresses in brackets
  */
-export function hostsOf({ url, addresses }: Target): string[] {
+function hostsOf({ url, addresses }: Target): string[] {
   return (addresses ?? [new URL(url).host]).map((address) => new URL(`http://${address}`).hostname);
 }
 
@@ -46,4 +46,14 @@ export function staysOnLoopback(config: {
     transport === "rest" || transport === "auto" ? rest : undefined,
   ];
   return called.every((target) => target === undefined || hostsOf(target).every(isLoopback));
+}
+
+/**
+ * Find a host to which requests go over plain HTTP, and so past other machines.
+ *
+ * @param target the URL, and the addresses that stand in for its host
+ * @returns the first such host; undefined where there is none
+ */
+export function exposedHost(target: Target): string | undefined {
+  return new URL(target.url).protocol === "http:" ? hostsOf(target).find((host) => !isLoopback(host)) : undefined;
 }

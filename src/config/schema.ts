@@ -2,7 +2,7 @@ import { z } from "zod";
 import { RequestError } from "../errors/index.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";
-import { hostsOf, isLoopback } from "./loopback.js";
+import { exposedHost } from "./loopback.js";
 import {
   address,
   bytes,
@@ -63,11 +63,11 @@ const rest = group({
 });
 
 const timeouts = group({
-  /** The longest time until a connection is made, in milliseconds. */
+  /** The longest time until a connection is usable, in milliseconds. */
   connectMs: milliseconds.default(10_000),
   /** The longest time of a whole call that does not stream, in milliseconds. */
   callMs: milliseconds.default(60_000),
-  /** The longest time in which no message of a stream comes, in milliseconds. */
+  /** The longest time in which nothing of a stream comes, in milliseconds. */
   idleMs: milliseconds.default(60_000),
 });
 
@@ -157,7 +157,7 @@ export const configSchema = z
       if (endpoint.tls !== undefined) {
         refuse([name, "tls"], `goes with an https URL only, but ${name}.url is plain http`, `${name}.url`);
       }
-      const exposed = hostsOf(endpoint).find((host) => !isLoopback(host));
+      const exposed = exposedHost(endpoint);
       if (exposed !== undefined && Object.keys(endpoint.headers ?? {}).length > 0 && !endpoint.allowInsecureHeaders) {
         const message = `would go over plain HTTP to ${exposed}; use https, or set ${name}.allowInsecureHeaders`;
         refuse([name, "headers"], message, `${name}.url`, `${name}.addresses`);

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { z } from "zod";
 import { isChainId } from "../errors/chain-id.js";
+import { isForbiddenHeader } from "./forbidden-headers.js";
 
 /** The URL of a server. */
 export const url = z
@@ -49,7 +50,8 @@ export const oneOf = <const Choice extends string>(...choices: Choice[]) =>
 export const headers = z.record(
   z
     .string()
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "has a name that no header can have: letters, digits and - are possible"),
+    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "has a name that no header can have: letters, digits and - are possible")
+    .refine((name) => !isForbiddenHeader(name), "has the name of a header that only the connection sets"),
   z
     .string("must be a text")
     .regex(/^[\t\x20-\x7e\x80-\xff]*$/, "must have no line breaks, and no characters beyond Latin-1"),

@@ -6,6 +6,7 @@ import type { ClosableTransport } from "./closable.js";
 import { createGrpcTransport } from "./grpc/grpc.js";
 import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
 import type { Hooks } from "./hooks.js";
+import { callersError, marking } from "./layers/callers-errors.js";
 import { closing } from "./layers/closing.js";
 import { callError } from "./layers/failure.js";
 import { type FallbackMember, fallback } from "./layers/fallback.js";
@@ -92,7 +93,7 @@ export function createTransport(
   const transport = limited(chosen(config, observers), {
     url: endpoint.url,
     timeouts,
-    interceptors: [...interceptors, retryInterceptor(retry, observers)],
+    interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
   });
   return closing(tellingHooks(transport, endpoint, observers), endpoint.name);
 }
@@ -101,12 +102,16 @@ export function createTransport(
  * Make the function that turns the failure of a call over the chosen transport into one of the library's errors.
  *
  * @param config the configuration that the transport was made with
- * @returns makes, for a call, a function that throws its failure; errors of neither Connect nor this library pass
- *   unchanged
+ * @returns makes, for a call, a function that throws its failure; errors of the caller's interceptors, and of neither
+ *   Connect nor this library, pass unchanged
  */
 export function failingCall(config: Config): FailingCall {
   const { name: transport, url } = mainEndpoint(config);
   return (method, signal) => (reason) => {
+    const callers = callersError(reason);
+    if (callers !== undefined) {
+      throw callers;
+    }
     throw reason instanceof ConnectError || reason instanceof TradewireError
       ? callError(reason, { transport, url, method: methodName(method), signal })
       : reason;

@@ -10,8 +10,12 @@ import {
   ZIP64_LOCATOR_SIZE,
 } from "./records.js";
 
+const SIGNATURE = signatureBytes(END_RECORD);
+
 /** How many of the last bytes are kept: ZIP64's records fit into them. */
 const LOOK_BACK = 16 * 1024;
+/** The size of the window in which they are kept: small pieces move them once in a while only, not one by one. */
+const WINDOW_SIZE = 4 * LOOK_BACK;
 /** How many bytes behind an archive are read: it is known to be bad, whatever follows. */
 const MAX_TRAILING = 1024 * 1024;
 /** The longest line end that a gateway may add behind the end record. */
@@ -52,8 +56,9 @@ export interface ArchiveEnd {
 export function createArchiveEnd(): ArchiveEnd {
   /** Where the stream stands, in bytes. */
   let position = 0;
-  /** The last bytes before `position`. */
-  let recent: Buffer = Buffer.alloc(0);
+  /** The last bytes before `position`, at the end of the window's filled part. */
+  const window = Buffer.alloc(WINDOW_SIZE);
+  let filled = 0;
   /** Where the archive ends, once that is known. */
   let end: number | undefined;
   /** The last end record not at its own position: that of an archive inside, or of one to which bytes were added. */
@@ -61,14 +66,19 @@ export function createArchiveEnd(): ArchiveEnd {
   const pieces: Uint8Array[] = [];
   let trailingSize = 0;
 
+  /** Put bytes, up to {@link LOOK_BACK} of them, behind those in the window. */
+  function append(bytes: Buffer): void {
+    if (filled + bytes.length > window.length) {
+      window.copyWithin(0, filled - LOOK_BACK, filled);
+      filled = LOOK_BACK;
+    }
+    filled += bytes.copy(window, filled);
+  }
+
   /** Look for the end record where it would be whole. */
   function search(view: Buffer, viewStart: number, from: number): void {
     const wideBefore = lastBefore(view, signatureBytes(ZIP64_END_RECORD));
-    for (
-      let at = view.indexOf(signatureBytes(END_RECORD), from);
-      at !== -1;
-      at = view.indexOf(signatureBytes(END_RECORD), at + 1)
-    ) {
+    for (let at = view.indexOf(SIGNATURE, Math.max(from, 0)); at !== -1; at = view.indexOf(SIGNATURE, at + 1)) {
       if (at + END_RECORD_SIZE > view.length) {
         return;
       }
@@ -88,14 +98,14 @@ export function createArchiveEnd(): ArchiveEnd {
       position += chunk.length;
       if (end === undefined) {
         // A record may begin before this chunk, or depend on bytes before it, so both are searched joined.
-        const joined = Buffer.concat([recent, chunk.subarray(0, LOOK_BACK)]);
-        search(joined, start - recent.length, 0);
+        const first = chunk.subarray(0, LOOK_BACK);
+        append(first);
+        search(window.subarray(0, filled), start + first.length - filled, filled - first.length - END_RECORD_SIZE + 1);
         if (end === undefined && chunk.length > LOOK_BACK) {
           search(chunk, start, LOOK_BACK - END_RECORD_SIZE + 1);
+          filled = 0;
+          append(chunk.subarray(-LOOK_BACK));
         }
-        recent = Buffer.from(
-          chunk.length >= LOOK_BACK ? chunk.subarray(-LOOK_BACK) : Buffer.concat([recent, chunk]).subarray(-LOOK_BACK),
-        );
       }
       if (end === undefined || position <= end) {
         return bytes;

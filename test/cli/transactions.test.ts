@@ -113,7 +113,11 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     });
     const file = await write(`signed-${transport}.json`, signed.out);
     const valid = await run(["verify", file, ...over(transport)]);
-    expect(valid).toEqual({ code: 0, err: "", out: expect.stringMatching(/^Valid for chain tradewire-devnet: .*[0-9a-f]{64}\.\n$/) });
+    expect(valid).toEqual({
+      code: 0,
+      err: "",
+      out: expect.stringMatching(/^Valid for chain tradewire-devnet: .*[0-9a-f]{64}\.\n$/),
+    });
     expect(await run(["submit", "--check", file, ...over(transport)])).toMatchObject({
       code: 0,
       out: "The node would take it.\n",

@@ -24,7 +24,7 @@ const listing = { listAllNetworkHistorySegments: () => ({ segments }) };
 const range = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
 const quick = { retry: { tries: 3, baseMs: 1, maxMs: 2 } };
 /** For calls that come to nothing: they would wait for as long. */
-const brief = { connectMs: 10_000, callMs: 300, idleMs: 300 };
+const brief = { callMs: 300, idleMs: 300 };
 
 const clients: Client[] = [];
 afterEach(async () => {

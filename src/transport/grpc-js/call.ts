@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Channel, type Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
+import { endedInsideMessage } from "./decoder.js";
 import { toHeaders } from "./metadata.js";
 import { statusError } from "./status.js";
 
@@ -56,6 +57,8 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
       finish({
         error: foreignType === undefined || /^HTTP /.test(error.rawMessage) ? error : unsupported(foreignType),
       });
+    } else if (endedInsideMessage(raw)) {
+      finish({ error: new ConnectError("premature end of the response, inside a message", Code.DataLoss) });
     } else {
       header ??= new Headers(trailer);
       finish(foreignType === undefined ? {} : { error: unsupported(foreignType) });

@@ -1,4 +1,5 @@
 import { Channel, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
+import { isLoopback } from "../../config/loopback.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { readTls } from "../tls.js";
 
@@ -33,6 +34,7 @@ export function channelOpener(config: GrpcConfig, { maxMessageBytes }: { readonl
     "grpc.service_config_disable_resolution": 1, // The DNS must not decide how calls are made.
     "grpc.use_local_subchannel_pool": 1, // Closing the channel then closes its connections.
     "grpc.enable_channelz": 0,
+    ...(isLoopback(hostname) && { "grpc.enable_http_proxy": 0 }), // A proxy would be this machine's own way out.
     ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
     ...(secure && serverName !== undefined && { "grpc.ssl_target_name_override": serverName }),
   };

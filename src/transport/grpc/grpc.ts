@@ -6,6 +6,7 @@ import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
 import { arrivalOf } from "../arrival.js";
 import type { ClosableTransport } from "../closable.js";
+import { wholeFrames } from "./frames.js";
 import { readingJson } from "./json-codec.js";
 import { createSessions } from "./sessions.js";
 
@@ -47,6 +48,8 @@ export function createGrpcTransport(
           stream.on("response", arrived);
           arrivalOfStream.set(stream, arrived);
         }
+        const bytes = stream[Symbol.asyncIterator].bind(stream);
+        stream[Symbol.asyncIterator] = () => wholeFrames({ [Symbol.asyncIterator]: bytes });
         return stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
       },
       notifyResponseByteRead(stream) {

@@ -139,7 +139,7 @@ function brokenBy(message: string): BrokenAnswer | undefined {
 }
 
 const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
-  [/missing status|without a status|promised \d+ bytes|premature end/, CUT_SHORT],
+  [/missing status|without a status|promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
   [/missing output message|has no message/, EMPTY],
   [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],

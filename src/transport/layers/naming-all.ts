@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { ConnectionError, NodeError, ProtocolError, RequestError, type TradewireError } from "../../errors/index.js";
 
 /** A transport over which a call failed. */
 export interface FailedMember {
@@ -36,6 +36,9 @@ function named(error: TradewireError, others: string): TradewireError | undefine
   }
   if (error instanceof ProtocolError) {
     return new ProtocolError(summary, { code, advice, details, cause });
+  }
+  if (error instanceof RequestError) {
+    return new RequestError(summary, { advice, cause });
   }
   return error instanceof NodeError ? new NodeError(error.object, cause, others) : undefined;
 }

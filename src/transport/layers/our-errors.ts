@@ -1,6 +1,8 @@
 import { ConnectError, type Transport } from "@connectrpc/connect";
-import { type FailingCall, failingWith } from "../../errors/failing.js";
-import { ConnectionError, NodeError, type TradewireError } from "../../errors/index.js";
+import { isForbiddenHeader } from "../../config/forbidden-headers.js";
+import { exposedHost } from "../../config/loopback.js";
+import { type Fail, type FailingCall, failingWith } from "../../errors/failing.js";
+import { ConnectionError, NodeError, RequestError, type TradewireError } from "../../errors/index.js";
 import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
@@ -13,8 +15,12 @@ export interface Endpoint {
   readonly name: string;
   /** Where the node is. */
   readonly url: string;
+  /** Addresses that are taken instead of the URL's host. */
+  readonly addresses?: readonly string[] | undefined;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Whether headers may go over plain HTTP to other machines. */
+  readonly allowInsecureHeaders?: boolean | undefined;
 }
 
 /**
@@ -58,18 +64,27 @@ function failingBy(
   headersOf: (header: HeaderInit) => HeaderInit = (header) => header,
 ): Transport {
   return {
-    unary: (method, signal, timeoutMs, header, message, contextValues) =>
-      transport
-        .unary(method, signal, timeoutMs, headersOf(header), message, contextValues)
-        .catch(failing(method, signal)),
+    async unary(method, signal, timeoutMs, header, message, contextValues) {
+      const fail = failing(method, signal);
+      const sent = given(() => headersOf(header), fail);
+      return transport.unary(method, signal, timeoutMs, sent, message, contextValues).catch(fail);
+    },
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const fail = failing(method, signal);
-      const sent = headersOf(header);
+      const sent = given(() => headersOf(header), fail);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
       return { ...response, message: failingWith(response.message, fail) };
     },
   };
+}
+
+function given<T>(take: () => T, fail: Fail): T {
+  try {
+    return take();
+  } catch (reason) {
+    return fail(reason);
+  }
 }
 
 /** The failure of a call that does more than read. With a connection it may have arrived, so its outcome is unknown. */
@@ -83,9 +98,20 @@ function perhapsTaken(failure: TradewireError): TradewireError {
   return new ConnectionError(summary, { code, advice, cause: failure });
 }
 
-function withHeaders({ headers }: Endpoint, header: HeaderInit): Headers {
-  const all = new Headers(headers);
+function withHeaders(endpoint: Endpoint, header: HeaderInit): Headers {
+  const all = new Headers(endpoint.headers);
+  const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
   new Headers(header).forEach((value, name) => {
+    if (isForbiddenHeader(name)) {
+      throw new RequestError(`the header ${name} of the call is one that only the connection sets`, {
+        advice: "Leave it out; nothing was sent.",
+      });
+    }
+    if (exposed !== undefined) {
+      throw new RequestError(`the header ${name} of the call would go over plain HTTP to ${exposed}`, {
+        advice: "Use https, or set allowInsecureHeaders; nothing was sent.",
+      });
+    }
     all.set(name, value);
   });
   return all;

@@ -9,11 +9,13 @@ import type {
 import { Code, ConnectError, createContextValues, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
+import { RequestError } from "../../errors/index.js";
 import { type HttpBinding, httpBindings, writeCall } from "../../http-rule/http-rule.js";
 import { isHttpBody } from "../../json/message.js";
 import { arrivalOf } from "../arrival.js";
-import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
+import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
+import { methodName } from "../method-name.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
@@ -142,9 +144,10 @@ export function createRestTransport(
 function mainBinding(method: DescMethod): HttpBinding {
   const [rule] = httpBindings(method);
   if (rule === undefined) {
-    throw new ConnectError(
-      `${method.parent.typeName}/${method.name} has no google.api.http option, so it cannot be called over REST`,
-      Code.Unimplemented,
+    throw connectError(
+      new RequestError(`${methodName(method)} has no HTTP rule, so it cannot be called over REST`, {
+        advice: "Call it over gRPC.",
+      }),
     );
   }
   return rule;

@@ -229,14 +229,14 @@ describe("failures over gRPC", () => {
     [
       "a stream cut inside a message",
       { pieces: [PART, PART.subarray(0, 7)], ending: OK },
-      Code.InvalidArgument,
-      "protocol error: incomplete envelope",
+      Code.DataLoss,
+      "premature end of the response",
     ],
     [
       "a stream cut inside a frame's head",
       { pieces: [PART, PART.subarray(0, 3)], ending: OK },
-      Code.InvalidArgument,
-      "protocol error: incomplete envelope",
+      Code.DataLoss,
+      "premature end of the response",
     ],
     ["missing trailers", { pieces: [PART], ending: "end" }, Code.Internal, "protocol error: missing status"],
     ["a stream reset", { pieces: [PART], ending: "reset" }, Code.Internal, "INTERNAL_ERROR"],
