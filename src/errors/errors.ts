@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import { cut, MAX_MESSAGE } from "./quoted.js";
 import { codeName, type ErrorObject, TradewireError, type TradewireErrorOptions } from "./tradewire-error.js";
 
 /** The request cannot be right, so it was not sent. */
@@ -14,7 +15,7 @@ export class NodeError extends TradewireError {
   readonly object: ErrorObject;
 
   constructor(object: ErrorObject, cause?: unknown) {
-    const message = object.message.replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const message = cut(object.message, MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}`, {
       code: object.code,
