@@ -36,6 +36,7 @@ export {
   encodeCsv,
 } from "./csv/index.js";
 export {
+  BannedError,
   CanceledError,
   CommandError,
   ConnectionError,
@@ -108,7 +109,7 @@ export type {
   Transactions,
 } from "./transaction/transactions.js";
 export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "./transport/hooks.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
 export type { ArchiveEntry } from "./zip/file.js";

@@ -79,6 +79,8 @@ function stem({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName)
 const pattern = new RegExp(`^(.+)-(${tableNames.join("|")})(?:-([0-9]+))?-([0-9]+)-([0-9]+)$`, "u");
 // Separators, control characters, and halves of surrogate pairs, which UTF-8 cannot carry.
 const unsafe = /[/\\\p{Cc}\p{Cs}]/u;
+// In a name to save under: what hides it, is taken for an option, or hides or turns a part of it.
+const unwise = /^[-.]|[\p{Cf}\p{Zl}\p{Zp}]/u;
 const maxBytes = 255;
 const maxInt64 = 2n ** 63n - 1n;
 
@@ -136,7 +138,7 @@ function fitting(header: Headers, { table, fromBlock, toBlock }: ExportedRange) 
   const given = givenName(header.get("content-disposition"));
   const name = given === undefined ? undefined : parseArchiveName(given);
   const fits = name?.table === table && name.fromBlock === fromBlock && name.toBlock === toBlock;
-  return given !== undefined && name !== undefined && fits ? { given, name } : undefined;
+  return given !== undefined && name !== undefined && fits && !unwise.test(given) ? { given, name } : undefined;
 }
 
 function givenName(header: string | null): string | undefined {

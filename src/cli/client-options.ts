@@ -14,6 +14,7 @@ export interface ClientOptions {
   readonly connectTimeout?: number;
   readonly callTimeout?: number;
   readonly idleTimeout?: number;
+  readonly verbose?: boolean;
 }
 
 /**
@@ -36,6 +37,7 @@ export function clientOptions(): Option[] {
     timeout("connect", "longest time until a connection is made, such as 500ms, 30s, 2m; without a unit, seconds"),
     timeout("call", "longest time for a call that does not stream"),
     timeout("idle", "longest time in which nothing comes on a stream"),
+    new Option("--verbose", "report on standard error when and why calls wait or are tried again"),
   ];
 }
 

@@ -1,9 +1,14 @@
 import { type Client, createClient } from "../client.js";
+import type { Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable, type Streams } from "./output.js";
 
+/** The least time between two reports of waits, in milliseconds: at a limit every call waits. */
+const WAIT_REPORT_MS = 1000;
+
 /**
- * Create a client from the command's options. When it falls back to another transport, it reports that in one line.
+ * Create a client from the command's options. When it falls back to another transport, it reports that in one line;
+ * with `--verbose` also waits, one a second at most, and retries.
  *
  * @param options the values of the command-line options
  * @param streams `err` takes the reports
@@ -12,11 +17,25 @@ import { printable, type Streams } from "./output.js";
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
  */
 export function commandClient(options: ClientOptions, { err }: Streams): Client {
+  const report = (text: string) => err.write(`tradewire: ${printable(text)}\n`);
   return createClient(clientConfig(options), {
     hooks: {
-      onFallback: ({ from, to, error }) => {
-        err.write(`tradewire: ${from}: ${printable(error.summary)}; going on over ${to}\n`);
-      },
+      onFallback: ({ from, to, error }) => report(`${from}: ${error.summary}; going on over ${to}`),
+      ...(options.verbose === true && reportsOfWaits(report)),
     },
   });
+}
+
+function reportsOfWaits(report: (text: string) => void): Hooks {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  return {
+    onWait({ method, waitMs, reason }) {
+      if (performance.now() - reportedAt >= WAIT_REPORT_MS) {
+        reportedAt = performance.now();
+        report(`${method} waits ${Math.ceil(waitMs)} ms: ${reason}`);
+      }
+    },
+    onRetry: ({ method, attempt, delayMs, error }) =>
+      report(`${method}: ${error.summary}; try ${attempt + 1} in ${Math.ceil(delayMs)} ms`),
+  };
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
+import { fileError } from "../errors/file-error.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { addAssemble } from "./commands/assemble.js";
 import { addConfig } from "./commands/config.js";
@@ -78,7 +79,11 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 }
 // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  process.exit(interrupt.signal.aborted ? EXIT.interrupted : error.code === "EPIPE" ? EXIT.ok : EXIT.failure);
+  if (!interrupt.signal.aborted && error.code !== "EPIPE") {
+    process.stderr.write(`tradewire: ${fileError(error, "standard output").summary}\n`);
+    process.exit(EXIT.failure);
+  }
+  process.exit(interrupt.signal.aborted ? EXIT.interrupted : EXIT.ok);
 });
 process.exitCode = await main(process.argv.slice(2), {
   // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { TradewireError } from "../errors/index.js";
+import { cut } from "../errors/quoted.js";
 
 /** The output streams of a command: results go to `out`, everything else to `err`. */
 export interface Streams {
@@ -37,15 +38,37 @@ export async function writeOut(
   }
 }
 
+/** Characters that control a terminal, turn the direction of text, end lines, or cannot be seen. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 /**
- * Write a value as one line of JSON.
+ * Write a value as one line of JSON. Characters that could control the user's terminal, or hide, are escaped.
  *
  * @param value the value; 64-bit numbers become strings, as in Protobuf's JSON
  * @returns the JSON text and a line feed
  */
 export function json(value: unknown): string {
-  return `${JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? String(item) : item))}\n`;
+  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? String(item) : item));
+  return `${escapedJson(text)}\n`;
 }
+
+/**
+ * Escape the characters of JSON that could control the user's terminal, or hide.
+ *
+ * @param text the JSON text, on one line
+ * @returns JSON of the same value
+ */
+export function escapedJson(text: string): string {
+  return text.replace(UNSEEN, (character) =>
+    character
+      .split("")
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
+}
+
+/** The most characters that are shown of each detail of an error. */
+const MAX_DETAIL = 1000;
 
 /**
  * Describe an error for a person.
@@ -55,9 +78,9 @@ export function json(value: unknown): string {
  */
 export function errorText(reason: unknown): string {
   if (!(reason instanceof TradewireError)) {
-    return `tradewire: ${reason instanceof Error ? reason.message : String(reason)}\n`;
+    return `tradewire: ${printable(reason instanceof Error ? reason.message : String(reason))}\n`;
   }
-  const details = reason.details.map((detail) => `  ${printable(JSON.stringify(detail))}\n`);
+  const details = reason.details.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
   return `tradewire: ${printable(reason.summary)}\n${reason.advice}\n${details.join("")}`;
 }
 
@@ -73,13 +96,13 @@ export function errorJson(reason: unknown): string {
 }
 
 /**
- * Escape the control and format characters of a text. Text from the network must not control the user's terminal.
+ * Escape the characters of a text that control a terminal, or hide. Text from the network must not control the user's terminal.
  *
  * @param text the text
  * @returns the text with each such character as `\u{…}`
  */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /**

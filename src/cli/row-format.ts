@@ -1,5 +1,5 @@
 import { type CsvRow, csvLine } from "../csv/index.js";
-import { printable } from "./output.js";
+import { escapedJson, printable } from "./output.js";
 
 /** The formats in which rows can be printed. */
 export const rowFormats = ["jsonl", "csv", "table"] as const;
@@ -49,11 +49,12 @@ function jsonLines(): RowFormat {
       }
       let text = "";
       for (const row of rows) {
+        let line = "";
         for (const [index, key] of keys.entries()) {
           const value = row[index] ?? null;
-          text += key + (value === null ? "null" : JSON.stringify(value));
+          line += key + (value === null ? "null" : JSON.stringify(value));
         }
-        text += "}\n";
+        text += `${escapedJson(line)}}\n`;
       }
       return text;
     },

@@ -94,6 +94,8 @@ const limits = group({
   maxJsonBytes: bytes(1, 2 ** 29).default(64 * MIB),
   /** The largest archive that `toZip()` takes into memory, in bytes. */
   maxArchiveBytes: bytes(1, 2 ** 32 - 1).default(512 * MIB),
+  /** The most calls that are sent in a second, for those who share an address. The node's own limit is kept anyway. */
+  callsPerSecond: wholeNumber(1, 1_000_000).optional(),
 });
 
 /** The transports that a configuration can choose. */

@@ -65,6 +65,10 @@ export function createGateway(transport: Transport, services: readonly DescServi
   ): Promise<void> {
     if (isUnary(method)) {
       const { header, message: output } = await transport.unary(method, signal, undefined, undefined, message);
+      if (isMessage(output, HttpBodySchema)) {
+        await send(request, response, 200, header, output.contentType, [output.data]);
+        return;
+      }
       const part = responsePart(method.output, rule, messageJson(method.output, output));
       await send(request, response, 200, header, "application/json", [JSON.stringify(part)]);
       return;
@@ -74,7 +78,7 @@ export function createGateway(transport: Transport, services: readonly DescServi
     }
     const input = createAsyncIterable([message]);
     const { header, message: outputs } = await transport.stream(method, signal, undefined, undefined, input);
-    await stream(method, outputs, header, request, response);
+    await stream(method, rule, outputs, header, request, response);
   }
 
   return async (request, response) => {
@@ -104,6 +108,7 @@ function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
 
 async function stream(
   method: DescMethod,
+  rule: HttpBinding,
   outputs: AsyncIterable<MessageShape<DescMessage>>,
   header: Headers,
   request: IncomingMessage,
@@ -123,7 +128,8 @@ async function stream(
     try {
       for (; next.done !== true; next = await iterator.next()) {
         const output = next.value;
-        const json = () => `${JSON.stringify({ result: messageJson(method.output, output) })}\n`;
+        const part = () => responsePart(method.output, rule, messageJson(method.output, output));
+        const json = () => `${JSON.stringify({ result: part() })}\n`;
         yield raw && isMessage(output, HttpBodySchema) ? output.data : json();
       }
     } catch (reason) {
@@ -143,7 +149,7 @@ async function send(
   status: number,
   header: Headers,
   contentType: string,
-  body: Iterable<string> | AsyncIterable<Uint8Array | string>,
+  body: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
 ): Promise<void> {
   const disposition = header.get("content-disposition");
   if (disposition !== null) {

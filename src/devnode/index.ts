@@ -16,6 +16,7 @@ import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
 import { historyService } from "./history-service.js";
 import { listingService } from "./listings/service.js";
+import { createRateLimiter, type RateLimit } from "./rate-limit.js";
 
 /** Options of {@link startDevnode}. */
 export interface DevnodeOptions {
@@ -43,6 +44,11 @@ export interface DevnodeOptions {
   readonly chainIdPrefix?: ChainIdPrefix | undefined;
   /** Cancels the start; aborted later, it stops the node as {@link Devnode.close} does. */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * The limit on the calls of each address; none by default. `true` stands for that of deployed nodes: 100 calls at
+   * once, 20 a second, and a ban of ten minutes for who goes on after refusals.
+   */
+  readonly rateLimit?: boolean | RateLimit | undefined;
 }
 
 /** A running local node. */
@@ -85,7 +91,8 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   if (!Number.isInteger(blockMs) || blockMs < 0 || blockMs > 2 ** 31 - 1) {
     throw new RequestError(`blockMs is ${blockMs}`, { advice: "Give whole milliseconds, or 0 for no blocks." });
   }
-  const { signal } = options;
+  const { signal, rateLimit = false } = options;
+  const limiter = rateLimit === false ? undefined : createRateLimiter(rateLimit === true ? {} : rateLimit);
   const database = await openDatabase({ chainId, segments, blocksPerSegment, signal });
   const rules = await readSpamRules(database.pg);
   const chain = createLocalChain({
@@ -104,9 +111,14 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(
     { settings: { initialWindowSize: WINDOW_BYTES } },
-    connectNodeAdapter({ routes, jsonOptions }),
+    connectNodeAdapter({
+      routes,
+      jsonOptions,
+      ...(limiter && { interceptors: [limiter.interceptor], contextValues: limiter.contextValues }),
+    }),
   );
-  const rest = createHttpServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));
+  const gateway = createGateway(createRouterTransport(routes), [TradingDataService, CoreService]);
+  const rest = createHttpServer(limiter?.limited(gateway) ?? gateway);
   const sessions = trackSessions(grpc);
   const stopAll = async () => {
     signal?.removeEventListener("abort", close);

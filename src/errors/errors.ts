@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import { cut, MAX_MESSAGE } from "./quoted.js";
 import { codeName, type ErrorObject, TradewireError, type TradewireErrorOptions } from "./tradewire-error.js";
 
 /** The request cannot be right, so it was not sent. */
@@ -19,7 +20,7 @@ export class NodeError extends TradewireError {
    * @param more what else is to be said in the summary, in parentheses
    */
   constructor(object: ErrorObject, cause?: unknown, more = "") {
-    const message = object.message.replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const message = cut(object.message, MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
       code: object.code,

@@ -6,6 +6,7 @@ export {
   ProtocolError,
   RequestError,
 } from "./errors.js";
+export { BannedError } from "./rate-limit-error.js";
 export {
   codeName,
   type ErrorObject,

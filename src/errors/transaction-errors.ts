@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { RequestError } from "./errors.js";
+import { cut, MAX_MESSAGE } from "./quoted.js";
 import { TradewireError } from "./tradewire-error.js";
 
 /** A command has fields that are wrong, so it was not signed. */
@@ -54,7 +55,7 @@ export class TransactionError extends TradewireError {
     const problems = readProblems(data);
     const mayHaveBeenTaken = problems.some(isOfSentBefore);
     const said = [typeof data === "string" ? data : JSON.stringify(data), result.log].filter((text) => text !== "");
-    const why = said.join("; ").replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const why = cut(said.join("; "), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     super(`the network refused the transaction (code ${result.code})${why === "" ? "" : `: ${why}`}`, {
       code: Code.FailedPrecondition,
       advice: mayHaveBeenTaken

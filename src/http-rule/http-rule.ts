@@ -5,14 +5,18 @@ import {
   fromJson,
   getOption,
   hasOption,
+  isMessage,
   type JsonObject,
   type JsonValue,
+  type Message,
   type MessageShape,
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
+import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { http as httpOption } from "../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../gen/google/api/http_pb.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/values.js";
@@ -37,6 +41,8 @@ export interface HttpCall {
   readonly target: string;
   /** The JSON body, where there is one. */
   readonly body?: JsonValue;
+  /** The body where the rule's is a `google.api.HttpBody`: bytes of a content type of their own. */
+  readonly raw?: HttpBody;
 }
 
 /**
@@ -65,6 +71,37 @@ function binding(rule: HttpRule): HttpBinding[] {
 }
 
 /**
+ * Write a request message as an HTTP call, by the first way whose places fit the message.
+ *
+ * @param desc the message's descriptor
+ * @param rules the ways to call the method, the main one first
+ * @param message the request
+ * @returns the call and the way that was taken; undefined where there are no ways
+ * @throws {@link RequestError} where none fits: that of the main one
+ */
+export function writeFirstCall<I extends DescMessage>(
+  desc: I,
+  rules: readonly HttpBinding[],
+  message: MessageShape<I>,
+): { readonly call: HttpCall; readonly rule: HttpBinding } | undefined {
+  let refused: RequestError | undefined;
+  for (const rule of rules) {
+    try {
+      return { call: writeCall(desc, rule, message), rule };
+    } catch (reason) {
+      if (!(reason instanceof RequestError)) {
+        throw reason;
+      }
+      refused ??= reason;
+    }
+  }
+  if (refused !== undefined) {
+    throw refused;
+  }
+  return undefined;
+}
+
+/**
  * Write a request message as an HTTP call: fields to the path, the body and the query string.
  *
  * @param desc the message's descriptor
@@ -81,18 +118,27 @@ export function writeCall<I extends DescMessage>(desc: I, rule: HttpBinding, mes
     rule.template.variables.map(({ fieldPath }) => takeField(desc, fields, fieldPath)),
   );
   if (rule.body === "*") {
-    return { verb: rule.verb, target: path, body: fields };
+    return { verb: rule.verb, target: path, ...(isHttpBody(message) ? { raw: message } : { body: fields }) };
   }
   let body: JsonValue | undefined;
+  let raw: HttpBody | undefined;
   if (rule.body !== "") {
-    const name = findField(desc, rule.body)?.jsonName ?? rule.body;
-    body = fields[name];
+    const field = findField(desc, rule.body);
+    const name = field?.jsonName ?? rule.body;
+    const value = field === undefined ? undefined : reflect(desc, message).get(field);
+    raw =
+      isReflectMessage(value) && isHttpBody(value.message) && fields[name] !== undefined ? value.message : undefined;
+    body = raw === undefined ? fields[name] : undefined;
     delete fields[name];
   }
   const query = new URLSearchParams();
   writeQuery(desc, fields, "", query);
   const target = query.size === 0 ? path : `${path}?${query}`;
-  return { verb: rule.verb, target, ...(body === undefined ? {} : { body }) };
+  return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
+}
+
+function isHttpBody(message: Message): message is HttpBody {
+  return isMessage(message, HttpBodySchema);
 }
 
 /** The text of a field for the path; the field is removed from the JSON. */
@@ -164,6 +210,18 @@ export function readCall<I extends DescMessage>(
       cause,
     });
   }
+}
+
+/**
+ * Whether a response's body is the bytes of a `google.api.HttpBody`, not JSON.
+ *
+ * @param desc the response message's descriptor
+ * @param rule the way that the method is called
+ * @returns true where the response, or its field that is the body, is an `HttpBody`
+ */
+export function answersRaw(desc: DescMessage, { responseBody }: HttpBinding): boolean {
+  const body = responseBody === "" ? desc : findField(desc, responseBody)?.message;
+  return body?.typeName === HttpBodySchema.typeName;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { DescEnum, DescField, DescMessage, JsonValue } from "@bufbuild/protobuf";
+import { type DescEnum, type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
 import { isJsonObject } from "./values.js";
@@ -33,16 +33,31 @@ export function enumName(desc: DescEnum, value: number): string {
 }
 
 /**
- * Replace enum names that the definitions do not have by numbers; {@link enumName} gives the names back.
+ * Replace enum names that the definitions do not have by numbers; {@link enumName} gives the names back. On the way,
+ * refuse integers of 64 bits that came as JSON numbers and that JSON.parse may have rounded.
  *
  * @param desc the message's descriptor
  * @param json the message in Protobuf's JSON; changed in place
- * @throws {@link ProtocolError} where a text cannot be the name of an enum value, or there are too many unknown ones
+ * @throws {@link ProtocolError} where a text cannot be the name of an enum value, there are too many unknown ones, or a
+ *   number is beyond 2^53
  */
 export function numberUnknownEnums(desc: DescMessage, json: JsonValue): void {
-  replaceEnums(desc, json, (type, value, field) =>
-    typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value,
-  );
+  replaceEnums(desc, json, (type, value, field) => {
+    if (type === undefined) {
+      return checkExact(value, field);
+    }
+    return typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value;
+  });
+}
+
+function checkExact(value: JsonValue, { name }: DescField): JsonValue {
+  if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+    throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which cannot be read exactly`, {
+      code: Code.Internal,
+      advice: "The node must write integers of 64 bits as text; report it to who runs the node.",
+    });
+  }
+  return value;
 }
 
 /**
@@ -83,7 +98,14 @@ function standIn(name: string, field: DescField): number {
   return number;
 }
 
-type Replace = (type: DescEnum, value: JsonValue, field: DescField) => JsonValue;
+/** Gives what takes a value's place; the type is undefined for an integer of 64 bits. */
+type Replace = (type: DescEnum | undefined, value: JsonValue, field: DescField) => JsonValue;
+
+/** The kinds of integers of 64 bits, and the messages that hold nothing else. */
+const LONG: ReadonlySet<ScalarType | string | undefined> = new Set([
+  ...[ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64],
+  ...["google.protobuf.Int64Value", "google.protobuf.UInt64Value"],
+]);
 
 function replaceEnums(desc: DescMessage, json: JsonValue, replace: Replace): void {
   // Protobuf's own types have a JSON form of their own.
@@ -105,12 +127,15 @@ function replaceIn(field: DescField, value: JsonValue, replace: Replace): JsonVa
     if (field.enum !== undefined && field.enum.typeName !== "google.protobuf.NullValue") {
       return replace(field.enum, item, field);
     }
+    if (LONG.has(field.scalar ?? field.message?.typeName)) {
+      return replace(undefined, item, field);
+    }
     if (field.message !== undefined) {
       replaceEnums(field.message, item, replace);
     }
     return item;
   };
-  if (field.enum === undefined && field.message === undefined) {
+  if (field.enum === undefined && field.message === undefined && !LONG.has(field.scalar)) {
     return value;
   }
   if (field.fieldKind === "list" && Array.isArray(value)) {

@@ -61,6 +61,8 @@ export interface RecordSource<M, N extends M> {
 }
 
 const DEFAULT_PAGE_SIZE = 1000;
+/** The most pages of a listing that hold nothing but records of an earlier one: pages shift, but not that often. */
+const MAX_REPEATED_PAGES = 10;
 
 /**
  * List the records of all pages. Each page is fetched while the one before it is consumed. Nothing is sent before the
@@ -70,8 +72,8 @@ const DEFAULT_PAGE_SIZE = 1000;
  * @param options the size of a page, where to start and stop, a signal
  * @returns the records, each with its cursor
  * @throws {@link RequestError} at once, where an option is invalid
- * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, promises more records and gives none,
- *   or gives a record without a cursor or content
+ * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, or pages under new cursors, promises
+ *   more records and gives none, or gives a record without a cursor or content
  * @throws {@link CanceledError} while iterating, where the signal was aborted
  */
 export function listRecords<M, N extends M>(
@@ -99,6 +101,7 @@ async function* iterate<M, N extends M>(
   signal?.addEventListener("abort", follow, { once: true });
   const asked = new Set<string>();
   const seen = new Set<string>();
+  const checkProgress = progressCheck(source);
   let left = options.limit;
 
   async function fetchAfter(page: SentPage<M> | undefined): Promise<SentPage<M>> {
@@ -121,6 +124,7 @@ async function* iterate<M, N extends M>(
     let next: Promise<SentPage<M>> | undefined = fetchAfter(undefined);
     while (next !== undefined) {
       const page: SentPage<M> = await next;
+      checkProgress(page);
       const edges = page.edges.slice(0, left);
       left -= edges.length;
       next = page.pageInfo?.hasNextPage === true && left > 0 ? fetchAfter(page) : undefined;
@@ -144,6 +148,29 @@ async function* iterate<M, N extends M>(
     signal?.removeEventListener("abort", follow);
     abort.abort();
   }
+}
+
+/**
+ * Make a function that fails where pages go round in a circle under cursors that change. It keeps the records of one
+ * page at a time, for twice as many pages as the one before, so a circle of any length comes round while one is kept.
+ */
+function progressCheck<M, N extends M>({ isWhole, idOf }: RecordSource<M, N>): (page: SentPage<M>) => void {
+  let kept = new Set<string>();
+  let [pages, keepUntil, repeated] = [0, 1, 0];
+  return ({ edges }) => {
+    const ids = edges.map(({ cursor, node }) => (node !== undefined && isWhole(node) ? idOf(node) : cursor));
+    if (ids.length > 0 && ids.every((id) => kept.has(id))) {
+      repeated += 1;
+      if (repeated > MAX_REPEATED_PAGES) {
+        throw broken("the node repeats its pages under new cursors");
+      }
+    }
+    pages += 1;
+    if (pages === keepUntil) {
+      kept = new Set(ids);
+      keepUntil *= 2;
+    }
+  };
 }
 
 /** The cursor after which the next page starts. */

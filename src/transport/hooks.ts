@@ -32,6 +32,14 @@ export interface RetryInfo {
   readonly error: TradewireError;
 }
 
+/** A call that waits before it is sent, so that the node's limit on calls is kept. */
+export interface WaitInfo {
+  readonly method: string;
+  /** The expected wait, in milliseconds. */
+  readonly waitMs: number;
+  readonly reason: "the node's rate limit" | "the node refused a call" | "limits.callsPerSecond";
+}
+
 /** A call that is made again over another transport. */
 export interface FallbackInfo {
   /** The call's number, as in {@link CallInfo}. */
@@ -55,5 +63,6 @@ export interface Hooks {
   onBytes?(call: CallInfo, bytes: number): void;
   onCallEnd?(call: CallInfo, end: CallEnd): void;
   onRetry?(retry: RetryInfo): void;
+  onWait?(wait: WaitInfo): void;
   onFallback?(fallback: FallbackInfo): void;
 }

@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Config, TransportName } from "../config/schema.js";
 import type { FailingCall } from "../errors/failing.js";
@@ -13,6 +14,8 @@ import { type FallbackMember, fallback } from "./layers/fallback.js";
 import { idleLimited } from "./layers/idle.js";
 import { observing } from "./layers/observing.js";
 import { type Endpoint, withOurErrors } from "./layers/our-errors.js";
+import { createPace, type Pace } from "./layers/pace.js";
+import { paced } from "./layers/paced.js";
 import { retryInterceptor } from "./layers/retry.js";
 import { tellingHooks } from "./layers/tell-hooks.js";
 import { limited } from "./layers/time-limits.js";
@@ -49,21 +52,23 @@ interface Registration<E extends "grpc" | "rest"> {
 
 interface Registered {
   readonly name: TransportName;
-  open(config: Config): FallbackMember & { readonly transport: ClosableTransport };
+  open(config: Config, pace: Pace): FallbackMember & { readonly transport: ClosableTransport };
 }
 
 function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Registration<E>): Registered {
   return {
     name,
-    open(config) {
+    open(config, pace) {
       const settings: Config[E] = config[endpoint];
       if (settings === undefined) {
         throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
           advice: "Give it; docs/configuration.md lists what is possible.",
         });
       }
+      // Nodes count every request at the gateway, but not the streams of gRPC.
+      const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
       const transport = create(settings, { ...config.limits, ...config.timeouts });
-      const limited = idleLimited(transport, config.timeouts.idleMs);
+      const limited = paced(idleLimited(transport, config.timeouts.idleMs), pace, isCounted);
       return { name, transport: withOurErrors(limited, { ...settings, name }) };
     },
   };
@@ -72,8 +77,8 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
 /**
  * Make the transport that a configuration chooses.
  *
- * From the outside in: closing, hooks, the time limit, the caller's interceptors, retries, the choice of transport,
- * the limit of idle time, the transport.
+ * From the outside in: closing, hooks, the time limit, the caller's interceptors, retries, the choice of transport, the
+ * pace, the limit of idle time, the transport.
  *
  * @param config a configuration that was read by `readConfig`
  * @param options Connect's interceptors, and hooks that observe calls
@@ -125,7 +130,8 @@ function mainEndpoint(config: Config): Endpoint {
 
 function chosen(config: Config, hooks: Hooks): ClosableTransport {
   const names = config.transport === "auto" ? AUTO : [config.transport];
-  const members = registry.filter(({ name }) => names.includes(name)).map(({ open }) => open(config));
+  const pace = createPace(config.limits.callsPerSecond, hooks);
+  const members = registry.filter(({ name }) => names.includes(name)).map(({ open }) => open(config, pace));
   const [only, ...others] = members;
   return only !== undefined && others.length === 0 ? only.transport : fallback(members, { ...config.fallback, hooks });
 }

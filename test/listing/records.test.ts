@@ -16,11 +16,14 @@ let requests: ListStopOrdersRequest[] = [];
 /** What they are answered with, by the cursor that they come with. */
 let pages: Record<string, Connection | undefined> = {};
 let hold: Promise<void> = Promise.resolve();
+/** What pages beyond those hold, in turn, for ever; their cursors never come again. */
+let circle: string[][] = [];
 beforeAll(async () => {
   node = await serveNode({
     async listStopOrders(request) {
       requests.push(request);
-      const orders = pages[request.pagination?.after ?? ""];
+      const turn = circle[(requests.length - 1) % circle.length];
+      const orders = turn ? page(turn, `turn ${requests.length}`) : pages[request.pagination?.after ?? ""];
       if (requests.length > 1) {
         await hold;
       }
@@ -46,6 +49,7 @@ function page(ids: string[], next?: string): Connection {
 
 function answer(answers: Record<string, Connection | undefined>): void {
   requests = [];
+  circle = [];
   pages = answers;
   hold = Promise.resolve();
 }
@@ -115,6 +119,16 @@ describe.each(ways)("records over %s", (way) => {
     expect(reason).toBeInstanceOf(ProtocolError);
     expect(reason).toMatchObject({ summary, ...at });
     expect(ids).toEqual(wanted);
+  });
+
+  it.each([1, 2, 7])("end with an error where the node repeats %d pages for ever under new cursors", async (length) => {
+    answer({});
+    circle = Array.from({ length }, (_, turn) => [`${turn}a`, `${turn}b`]);
+    const { ids, reason } = await outcome(way, { pageSize: 2 });
+    expect(reason).toBeInstanceOf(ProtocolError);
+    expect(reason).toMatchObject({ summary: "the node repeats its pages under new cursors", ...at });
+    expect(ids.slice(0, 2 * length)).toEqual(circle.flat());
+    expect(requests.length).toBeLessThan(40 * length);
   });
 
   it("end with an error where the node repeats the cursor that was begun at", async () => {

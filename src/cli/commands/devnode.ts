@@ -15,6 +15,7 @@ interface DevnodeCommandOptions {
   readonly blocksPerSegment?: number;
   readonly blockMs?: number;
   readonly chainIdPrefix?: ChainIdPrefix;
+  readonly rateLimit?: boolean;
   readonly json?: boolean;
 }
 
@@ -41,6 +42,7 @@ export function addDevnode(program: Command, { out, err, signal }: CommandContex
         "signature-only",
       ]),
     )
+    .option("--rate-limit", "limit the calls of each address as deployed nodes do, and ban who goes on")
     .option("--json", "print where it listens as a JSON object")
     .action(async (options: DevnodeCommandOptions) => {
       await using node = await startDevnode({ ...options, signal });

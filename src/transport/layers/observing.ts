@@ -28,12 +28,13 @@ export function observing(hooks: Hooks): Hooks {
     }
   }
 
-  const { onCallStart, onBytes, onCallEnd, onRetry, onFallback } = hooks;
+  const { onCallStart, onBytes, onCallEnd, onRetry, onWait, onFallback } = hooks;
   return {
     ...(onCallStart && { onCallStart: (call) => observe("onCallStart", () => onCallStart.call(hooks, call)) }),
     ...(onBytes && { onBytes: (call, bytes) => observe("onBytes", () => onBytes.call(hooks, call, bytes)) }),
     ...(onCallEnd && { onCallEnd: (call, end) => observe("onCallEnd", () => onCallEnd.call(hooks, call, end)) }),
     ...(onRetry && { onRetry: (retry) => observe("onRetry", () => onRetry.call(hooks, retry)) }),
+    ...(onWait && { onWait: (wait) => observe("onWait", () => onWait.call(hooks, wait)) }),
     ...(onFallback && { onFallback: (info) => observe("onFallback", () => onFallback.call(hooks, info)) }),
   };
 }

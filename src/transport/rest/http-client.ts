@@ -10,7 +10,7 @@ export interface HttpRequest {
   /** Path and query string, percent-encoded. */
   readonly target: string;
   readonly header: Headers;
-  readonly body: string | undefined;
+  readonly body: string | Uint8Array | undefined;
   readonly signal: AbortSignal;
 }
 

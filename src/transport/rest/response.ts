@@ -11,6 +11,7 @@ import {
   UNFITTING,
 } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
+import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
 import { openEnvelope } from "../../json/envelope.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
 import { decodeUtf8, jsonObjects } from "../../json/values.js";
@@ -95,7 +96,7 @@ async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
  * Read the message of a response that does not stream.
  *
  * @param desc the message's descriptor
- * @param responseBody the message's field that the body holds; empty for the whole message
+ * @param rule the way that the method was called; it names the message's field that the body holds
  * @param response the response
  * @param maxBytes the largest body that is read, in bytes
  * @returns the message
@@ -103,18 +104,26 @@ async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
  */
 export async function responseMessage<O extends DescMessage>(
   desc: O,
-  responseBody: string,
+  rule: HttpBinding,
   response: RestResponse,
   maxBytes: number,
 ): Promise<MessageShape<O>> {
-  const json = await wholeJson(response, maxBytes);
-  return messageFromJson(desc, responseBody === "" ? json : { [responseBody]: json });
+  if (answersRaw(desc, rule)) {
+    const data = await wholeBody(response, maxBytes);
+    const contentType = response.header.get("content-type") ?? "";
+    return isHttpBody(desc)
+      ? httpBodyPiece(desc, contentType, data)
+      : messageFromJson(desc, inField(rule, { contentType, data: data.toString("base64") }));
+  }
+  return messageFromJson(desc, inField(rule, await wholeJson(response, maxBytes)));
 }
 
-async function wholeJson(response: RestResponse, maxBytes: number): Promise<JsonValue> {
-  if (!isJson(response.mediaType)) {
-    throw await notJson(response);
-  }
+/** The whole message of the part of it that is the body. */
+function inField({ responseBody }: HttpBinding, json: JsonValue): JsonValue {
+  return responseBody === "" ? json : { [responseBody]: json };
+}
+
+async function wholeBody(response: RestResponse, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of response.body) {
@@ -124,11 +133,19 @@ async function wholeJson(response: RestResponse, maxBytes: number): Promise<Json
       throw brokenAnswer(TOO_LARGE);
     }
   }
-  if (size === 0) {
+  return Buffer.concat(pieces);
+}
+
+async function wholeJson(response: RestResponse, maxBytes: number): Promise<JsonValue> {
+  if (!isJson(response.mediaType)) {
+    throw await notJson(response);
+  }
+  const bytes = await wholeBody(response, maxBytes);
+  if (bytes.length === 0) {
     throw brokenAnswer(EMPTY);
   }
   try {
-    return JSON.parse(decodeUtf8(Buffer.concat(pieces)));
+    return JSON.parse(decodeUtf8(bytes));
   } catch (cause) {
     throw brokenAnswer(UNFITTING, "", cause);
   }
@@ -153,6 +170,7 @@ async function quoted(response: RestResponse): Promise<string> {
  * Read the messages of a response that streams: JSON objects, or the pieces of a raw body (specification, 2.7 and 4.1).
  *
  * @param desc the messages' descriptor
+ * @param rule the way that the method was called; it names the field that a result holds
  * @param response the response
  * @param maxBytes the largest JSON object that is read, in bytes
  * @returns the messages, each as soon as it is complete
@@ -161,6 +179,7 @@ async function quoted(response: RestResponse): Promise<string> {
  */
 export async function* responseMessages<O extends DescMessage>(
   desc: O,
+  rule: HttpBinding,
   response: RestResponse,
   maxBytes: number,
 ): AsyncGenerator<MessageShape<O>> {
@@ -171,7 +190,7 @@ export async function* responseMessages<O extends DescMessage>(
         if (error !== undefined) {
           throw errorFromObject(error, response.header);
         }
-        yield messageFromJson(desc, result);
+        yield messageFromJson(desc, inField(rule, result));
       }
     } else if (isHttpBody(desc)) {
       const contentType = response.header.get("content-type") ?? "";

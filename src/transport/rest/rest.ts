@@ -10,8 +10,7 @@ import { Code, ConnectError, createContextValues, type StreamRequest, type Unary
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
-import { type HttpBinding, httpBindings, writeCall } from "../../http-rule/http-rule.js";
-import { isHttpBody } from "../../json/message.js";
+import { answersRaw, type HttpBinding, httpBindings, writeFirstCall } from "../../http-rule/http-rule.js";
 import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
@@ -19,6 +18,9 @@ import { methodName } from "../method-name.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
+
+/** The content type of bytes that have none. */
+const OCTETS = "application/octet-stream";
 
 /**
  * Make a Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
@@ -39,25 +41,27 @@ export function createRestTransport(
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
 
-  /** Send a call, and throw the error of a response whose status is not 200. */
+  /** Send a call by the first way that fits, and throw the error of a response whose status is not 200. */
   async function send(
     req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal" | "contextValues">,
-    rule: HttpBinding,
     message: MessageShape<DescMessage>,
-  ): Promise<RestResponse> {
-    const call = writeCall(req.method.input, rule, message);
-    const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-    if (body !== undefined) {
-      req.header.set("content-type", "application/json");
-    }
-    const { verb, target } = call;
+  ): Promise<{ readonly response: RestResponse; readonly rule: HttpBinding }> {
+    const { call, rule } = writeFirstCall(req.method.input, httpBindings(req.method), message) ?? noBinding(req.method);
+    const { verb, target, raw } = call;
+    const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const { header, signal } = req;
+    if (body !== undefined) {
+      header.set("content-type", raw === undefined ? "application/json" : raw.contentType || OCTETS);
+    }
+    if (!header.has("accept")) {
+      header.set("accept", answersRaw(req.method.output, rule) ? "*/*" : "application/json");
+    }
     const response = await client.send({ verb, target: `${prefix}${target}`, header, body, signal });
     const opened = openResponse(response, arrivalOf(req.contextValues));
     if (response.statusCode !== 200) {
       throw await errorFromResponse(response.statusCode ?? 0, opened);
     }
-    return opened;
+    return { response: opened, rule };
   }
 
   return {
@@ -78,19 +82,19 @@ export function createRestTransport(
           method,
           requestMethod: rule.verb,
           url: `${config.url}${rule.template.text}`,
-          header: requestHeaders(header, "application/json"),
+          header: requestHeaders(header),
           contextValues,
           message,
         },
         next: (req) =>
           asConnectError(async () => {
-            const response = await send(req, rule, req.message);
+            const { response, rule } = await send(req, req.message);
             return {
               stream: false,
               service: method.parent,
               method,
               header: response.header,
-              message: await responseMessage(method.output, rule.responseBody, response, options.maxJsonBytes),
+              message: await responseMessage(method.output, rule, response, options.maxJsonBytes),
               trailer: new Headers(),
             };
           }),
@@ -109,7 +113,6 @@ export function createRestTransport(
       if (method.methodKind !== "server_streaming") {
         throw new ConnectError(`${method.name} streams its requests, which HTTP/1.1 cannot`, Code.Unimplemented);
       }
-      const accept = isHttpBody(method.output) ? "*/*" : "application/json";
       return runStreamingCall<I, O>({
         ...callLimits(signal, timeoutMs),
         req: {
@@ -118,17 +121,17 @@ export function createRestTransport(
           method,
           requestMethod: rule.verb,
           url: `${config.url}${rule.template.text}`,
-          header: requestHeaders(header, accept),
+          header: requestHeaders(header),
           contextValues,
           message: input,
         },
         next: (req) =>
           asConnectError(async () => {
-            const response = await send(req, rule, await onlyMessage(req.message));
+            const { response, rule } = await send(req, await onlyMessage(req.message));
             return {
               ...req,
               header: response.header,
-              message: responseMessages(method.output, response, options.maxJsonBytes),
+              message: responseMessages(method.output, rule, response, options.maxJsonBytes),
               trailer: new Headers(),
             };
           }),
@@ -142,22 +145,19 @@ export function createRestTransport(
 }
 
 function mainBinding(method: DescMethod): HttpBinding {
-  const [rule] = httpBindings(method);
-  if (rule === undefined) {
-    throw connectError(
-      new RequestError(`${methodName(method)} has no HTTP rule, so it cannot be called over REST`, {
-        advice: "Call it over gRPC.",
-      }),
-    );
-  }
-  return rule;
+  return httpBindings(method)[0] ?? noBinding(method);
 }
 
-function requestHeaders(given: HeaderInit, accept: string): Headers {
+function noBinding(method: DescMethod): never {
+  throw connectError(
+    new RequestError(`${methodName(method)} has no HTTP rule, so it cannot be called over REST`, {
+      advice: "Call it over gRPC.",
+    }),
+  );
+}
+
+function requestHeaders(given: HeaderInit): Headers {
   const header = new Headers(given);
-  if (!header.has("accept")) {
-    header.set("accept", accept);
-  }
   header.set("accept-encoding", "identity"); // An archive gains nothing from compression.
   return header;
 }

@@ -1,0 +1,199 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { BannedError } from "../../errors/index.js";
+import type { Hooks, WaitInfo } from "../hooks.js";
+import { methodName } from "../method-name.js";
+import { type Bucket, createBucket } from "./bucket.js";
+import { banMs, isRefusal, readAllowance } from "./rate-headers.js";
+
+/** The pace of a client's calls, over all its transports. */
+export interface Pace {
+  /**
+   * Wait until a call may be sent.
+   *
+   * @param method the method that is called
+   * @param signal ends the wait
+   * @returns a function that is told the answer of the call, once: its headers, or its failure
+   * @throws ConnectError caused by {@link BannedError} while the node bans this address; the signal's reason
+   */
+  turn(method: DescMethod, signal: AbortSignal | undefined): Promise<Answered>;
+  /** Fail if the node has banned this address, or the client is closed. */
+  checkOpen(): void;
+  /** Fail all calls that wait or come later. */
+  close(): void;
+}
+
+type Answered = (answer: Headers | ConnectError) => void;
+
+interface Waiting {
+  go(): void;
+  stop(reason: unknown): void;
+}
+
+/** The calls that may be under way where no answer has told for a while what the node's limit leaves. */
+const CAUTIOUS_CALLS = 10;
+const CAUTIOUS_AFTER_MS = 1000;
+
+/**
+ * Make the pace of a client. Deployed nodes limit the calls of an address, and ban who goes on after a refusal. The
+ * node's answers tell what is left; calls beyond it wait, first come, first sent.
+ *
+ * @param callsPerSecond the most calls to send in a second; no limit of one's own by default
+ * @param hooks `onWait` is called before each wait
+ * @returns the pace
+ */
+export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks = {}): Pace {
+  const own = callsPerSecond === undefined ? undefined : createBucket(callsPerSecond, callsPerSecond / 10);
+  let node: Bucket | undefined;
+  let heardAt = Number.NEGATIVE_INFINITY;
+  let inFlight = 0;
+  let isCrowded = false;
+  let heldUntil = 0;
+  let ban: { readonly end: number; readonly until: Date } | undefined;
+  let waiting: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  /** The wait until the next call may be sent, and its reason; infinite until an answer comes. */
+  function delay(): Omit<WaitInfo, "method"> {
+    const held = heldUntil - performance.now();
+    if (held > 0) {
+      return { waitMs: held, reason: "the node refused a call" };
+    }
+    const [nodeMs, ownMs] = [node?.waitMs() ?? 0, own?.waitMs() ?? 0];
+    if (nodeMs > 0 || ownMs > 0) {
+      return nodeMs >= ownMs
+        ? { waitMs: nodeMs, reason: "the node's rate limit" }
+        : { waitMs: ownMs, reason: "limits.callsPerSecond" };
+    }
+    // Without a limit in its answers, a node has none.
+    const isFresh = performance.now() - heardAt < (node === undefined ? Number.POSITIVE_INFINITY : CAUTIOUS_AFTER_MS);
+    const isCautious = inFlight >= CAUTIOUS_CALLS && !isFresh;
+    const isOwnSlower = own !== undefined && own.msFor(1) >= (node?.msFor(1) ?? 0);
+    const reason = isOwnSlower && !isCautious ? "limits.callsPerSecond" : "the node's rate limit";
+    return { waitMs: isCautious ? Number.POSITIVE_INFINITY : 0, reason };
+  }
+
+  function take(): void {
+    node?.take();
+    own?.take();
+    isCrowded ||= inFlight > 0;
+    inFlight += 1;
+  }
+
+  /** Send the calls whose turn has come, and come back for the others. */
+  function sendNext(): void {
+    clearTimeout(timer);
+    for (;;) {
+      const [next] = waiting;
+      const { waitMs } = delay();
+      if (next === undefined || waitMs > 0) {
+        timer = next === undefined || waitMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(sendNext, waitMs);
+        return;
+      }
+      waiting.shift();
+      take();
+      next.go();
+    }
+  }
+
+  function stopAll(reason: () => unknown): void {
+    const stopped = waiting;
+    waiting = [];
+    clearTimeout(timer);
+    for (const { stop } of stopped) {
+      stop(reason());
+    }
+  }
+
+  function waitForTurn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        waiting = waiting.filter((other) => other !== entry);
+        reject(signal?.reason);
+        sendNext();
+      };
+      const entry: Waiting = {
+        go() {
+          signal?.removeEventListener("abort", leave);
+          resolve();
+        },
+        stop(reason) {
+          signal?.removeEventListener("abort", leave);
+          reject(reason);
+        },
+      };
+      signal?.addEventListener("abort", leave, { once: true });
+      waiting.push(entry);
+      sendNext();
+    });
+  }
+
+  /** Take what an answer says. Calls that are not answered yet may, or may not, have been counted in it. */
+  function learn(headers: Headers): void {
+    const allowance = readAllowance(headers);
+    if (allowance !== undefined) {
+      node ??= createBucket(allowance.perSecond);
+      node.correct(allowance.perSecond, allowance.remaining - inFlight, !isCrowded);
+    }
+  }
+
+  const pace: Pace = {
+    async turn(method, signal) {
+      pace.checkOpen();
+      signal?.throwIfAborted();
+      const { waitMs, reason } = delay();
+      if (waiting.length > 0 || waitMs > 0) {
+        if (waitMs !== Number.POSITIVE_INFINITY) {
+          const queueMs = Math.max(node?.msFor(waiting.length) ?? 0, own?.msFor(waiting.length) ?? 0);
+          onWait?.({ method: methodName(method), waitMs: waitMs + queueMs, reason });
+        }
+        await waitForTurn(signal);
+      } else {
+        take();
+      }
+      return (answer) => {
+        inFlight -= 1;
+        const isError = answer instanceof ConnectError;
+        const headers = isError ? answer.metadata : answer;
+        learn(headers);
+        isCrowded &&= inFlight > 0;
+        if (!isError || headers.has("grpc-status")) {
+          heardAt = performance.now();
+        }
+        const banned = isError ? banMs(answer) : undefined;
+        if (banned !== undefined) {
+          ban = { end: performance.now() + banned, until: new Date(Date.now() + banned) };
+          stopAll(() => bannedError(ban?.until ?? new Date(), answer));
+        } else if (isError && isRefusal(answer)) {
+          heldUntil = performance.now() + (readAllowance(headers)?.resetMs ?? 0);
+        }
+        sendNext();
+      };
+    },
+
+    checkOpen() {
+      if (isClosed) {
+        throw closedError();
+      }
+      if (ban !== undefined && performance.now() < ban.end) {
+        throw bannedError(ban.until);
+      }
+    },
+
+    close() {
+      isClosed = true;
+      stopAll(closedError);
+    },
+  };
+  return pace;
+}
+
+function closedError(): ConnectError {
+  return new ConnectError("the transport is closed", Code.Canceled);
+}
+
+function bannedError(until: Date, reason?: unknown): ConnectError {
+  const cause = new BannedError(until, reason);
+  return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}

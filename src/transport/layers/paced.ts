@@ -1,0 +1,67 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { ClosableTransport } from "../closable.js";
+import type { Pace } from "./pace.js";
+import { banMs, isRefusal } from "./rate-headers.js";
+
+/**
+ * Make a transport whose calls keep a pace.
+ *
+ * @param transport the transport that makes the calls
+ * @param pace the pace of the client
+ * @param isCounted tells whether nodes count the calls of a method over this transport
+ * @returns the transport; closing it fails the calls that wait and closes `transport`
+ */
+export function paced(
+  transport: ClosableTransport,
+  pace: Pace,
+  isCounted: (method: DescMethod) => boolean,
+): ClosableTransport {
+  /** Send a call in its turn; the time that it waited is taken from its time. */
+  async function inTurn<T extends { readonly header: Headers; readonly trailer: Headers }>(
+    method: DescMethod,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    send: (timeoutMs: number | undefined) => Promise<T>,
+  ): Promise<T> {
+    const start = performance.now();
+    const answered = await pace.turn(method, signal);
+    const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+    const left = isLimited ? Math.max(Math.ceil(timeoutMs - (performance.now() - start)), 1) : timeoutMs;
+    try {
+      const response = await send(left);
+      answered(response.header.has("ratelimit-remaining") ? response.header : response.trailer);
+      return response;
+    } catch (reason) {
+      const error = ConnectError.from(reason);
+      answered(error);
+      if (banMs(error) !== undefined) {
+        pace.checkOpen(); // Throws.
+      }
+      // Over HTTP the status alone tells, and it stands for another code.
+      const isOther = isRefusal(error) && error.code !== Code.ResourceExhausted;
+      throw isOther ? new ConnectError(error.rawMessage, Code.ResourceExhausted, error.metadata) : reason;
+    }
+  }
+
+  return {
+    unary: (method, signal, timeoutMs, header, message, contextValues) =>
+      inTurn(method, signal, timeoutMs, (left) =>
+        transport.unary(method, signal, left, header, message, contextValues),
+      ),
+
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      const send = (left: number | undefined) => transport.stream(method, signal, left, header, input, contextValues);
+      if (isCounted(method)) {
+        return inTurn(method, signal, timeoutMs, send);
+      }
+      pace.checkOpen();
+      return send(timeoutMs);
+    },
+
+    async close() {
+      pace.close();
+      await transport.close();
+    },
+  };
+}

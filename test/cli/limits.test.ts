@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { main, type Running, start, startCommand } from "../support/command.js";
+
+/** A node that keeps the limit of deployed nodes. */
+let node: Running;
+let urls: { grpcUrl: string; restUrl: string };
+beforeAll(async () => {
+  const size = ["--segments", "1", "--blocks-per-segment", "10", "--rate-limit"];
+  node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
+  urls = JSON.parse(await node.firstLine);
+});
+afterAll(async () => {
+  node.child.kill("SIGKILL");
+  await node.ended;
+});
+
+it("says with --verbose that calls wait, and why", async () => {
+  // With --snap the segments are asked for first.
+  const range = ["--table", "trades", "--from-block", "1", "--to-block", "10", "--snap", "--out", "-"];
+  const args = [main, "export", ...range, "--transport", "rest", "--rest-url", urls.restUrl];
+  const settings = { TRADEWIRE_LIMITS_CALLS_PER_SECOND: "1" };
+  const quiet = await start(process.execPath, args, undefined, settings).ended;
+  expect(quiet).toMatchObject({ code: 0, err: "" });
+  const verbose = await start(process.execPath, [...args, "--verbose"], undefined, settings).ended;
+  expect(verbose.code).toBe(0);
+  const line =
+    "tradewire: datanode.api.v2.TradingDataService/ExportNetworkHistory waits \\d+ ms: limits.callsPerSecond\n";
+  expect(verbose.err).toMatch(new RegExp(`^${line}$`));
+});
