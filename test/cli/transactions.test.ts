@@ -116,7 +116,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     expect(valid).toEqual({
       code: 0,
       err: "",
-      out: expect.stringMatching(/^Valid for chain tradewire-devnet: .*[0-9a-f]{64}\.\n$/),
+      out: expect.stringMatching(/^Valid: signature for chain tradewire-devnet, .*[0-9a-f]{64}\.\n$/),
     });
     expect(await run(["submit", "--check", file, ...over(transport)])).toMatchObject({
       code: 0,

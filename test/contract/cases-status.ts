@@ -7,8 +7,13 @@ import { streams } from "./operations.js";
 const known = { "@type": "type.googleapis.com/vega.ErrorDetail", code: 20_002, message: "no such range", inner: "7" };
 const unknown = { "@type": "type.googleapis.com/vega.Unheard", value: "AQID/w==" };
 
+/** A message of a node, as a summary has it. */
+function shortened(message: string): string {
+  return message.length > 1000 ? `${message.slice(0, 1000)}…` : message;
+}
+
 function answered({ code, message, details }: ErrorObject): Failure {
-  const said = message === "" ? ", without a message" : `: ${message.replace(/\n+/g, " ")}`;
+  const said = message === "" ? ", without a message" : `: ${shortened(message).replace(/\n+/g, " ")}`;
   return failure(NodeError, code, `the node answered ${codeName(code)}${said}`, details);
 }
 

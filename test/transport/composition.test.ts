@@ -21,7 +21,7 @@ import { shapeMethod } from "../support/shapes.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
 const listing = { listAllNetworkHistorySegments: () => ({ segments }) };
-const range = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
+const range = { table: "trades", fromBlock: 1, toBlock: 1000 } as const;
 const quick = { retry: { tries: 3, baseMs: 1, maxMs: 2 } };
 /** For calls that come to nothing: they would wait for as long. */
 const brief = { callMs: 300, idleMs: 300 };
