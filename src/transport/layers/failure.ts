@@ -26,8 +26,8 @@ import {
   networkFailure,
   resetByServer,
 } from "../../errors/network-failure.js";
+import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { errorObject } from "../../json/error-object.js";
-import { codeOfHttpStatus } from "../http-code.js";
 
 /** The call that an error comes from. */
 export interface CallContext {

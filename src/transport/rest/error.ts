@@ -1,9 +1,9 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { ErrorObject, TypedObject } from "../../errors/index.js";
+import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { anyFromObject, anyToObject } from "../../json/any.js";
 import { readErrorObject } from "../../json/envelope.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
-import { codeOfHttpStatus } from "../http-code.js";
 import { redirect } from "../layers/failure.js";
 
 /** The most bytes to read of a failing response: an error object is short, and a proxy's page is only quoted. */
