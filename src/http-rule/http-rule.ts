@@ -10,6 +10,7 @@ import {
   type JsonValue,
   type Message,
   type MessageShape,
+  type Registry,
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
@@ -76,6 +77,7 @@ function binding(rule: HttpRule): HttpBinding[] {
  * @param desc the message's descriptor
  * @param rules the ways to call the method, the main one first
  * @param message the request
+ * @param registry the types that an `Any` in it may hold
  * @returns the call and the way that was taken; undefined where there are no ways
  * @throws {@link RequestError} where none fits: that of the main one
  */
@@ -83,11 +85,12 @@ export function writeFirstCall<I extends DescMessage>(
   desc: I,
   rules: readonly HttpBinding[],
   message: MessageShape<I>,
+  registry?: Registry,
 ): { readonly call: HttpCall; readonly rule: HttpBinding } | undefined {
   let refused: RequestError | undefined;
   for (const rule of rules) {
     try {
-      return { call: writeCall(desc, rule, message), rule };
+      return { call: writeCall(desc, rule, message, registry), rule };
     } catch (reason) {
       if (!(reason instanceof RequestError)) {
         throw reason;
@@ -107,11 +110,17 @@ export function writeFirstCall<I extends DescMessage>(
  * @param desc the message's descriptor
  * @param rule the way to call the method
  * @param message the request
+ * @param registry the types that an `Any` in it may hold
  * @returns the call, whose target is percent-encoded
  * @throws {@link RequestError} where a field's value cannot stand in the place that the rule gives it
  */
-export function writeCall<I extends DescMessage>(desc: I, rule: HttpBinding, message: MessageShape<I>): HttpCall {
-  const json = toJson(desc, message, { registry: knownTypes });
+export function writeCall<I extends DescMessage>(
+  desc: I,
+  rule: HttpBinding,
+  message: MessageShape<I>,
+  registry: Registry = knownTypes,
+): HttpCall {
+  const json = toJson(desc, message, { registry });
   const fields: JsonObject = isJsonObject(json) ? structuredClone(json) : {};
   const path = fillPath(
     rule.template,

@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type Message,
   type MessageShape,
+  type Registry,
   toJson,
 } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
@@ -24,16 +25,21 @@ import { isJsonObject } from "./values.js";
  *
  * @param desc the message's descriptor
  * @param json the message in Protobuf's JSON; may be changed
+ * @param registry the types that an `Any` in it may hold
  * @returns the message
  * @throws {@link ProtocolError} where it does not fit the definitions
  */
-export function messageFromJson<O extends DescMessage>(desc: O, json: JsonValue): MessageShape<O> {
+export function messageFromJson<O extends DescMessage>(
+  desc: O,
+  json: JsonValue,
+  registry: Registry = knownTypes,
+): MessageShape<O> {
   if (isHttpBody(desc)) {
     return ofType(desc, httpBodyFromJson(json));
   }
   numberUnknownEnums(desc, json);
   try {
-    return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
+    return fromJson(desc, json, { registry, ignoreUnknownFields: true });
   } catch (cause) {
     throw brokenAnswer(UNFITTING, "", cause);
   }

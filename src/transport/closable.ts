@@ -1,7 +1,16 @@
+import type { Registry } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 
 /** A Connect transport that holds connections. */
 export interface ClosableTransport extends Transport {
   /** Close all connections; calls under way fail. */
   close(): Promise<void>;
+}
+
+/** The settings that every transport is made with, beside where its node is. */
+export interface TransportSettings {
+  /** The longest time to connect, in milliseconds. */
+  readonly connectMs: number;
+  /** The types that an `Any` in JSON may hold; by default those of error details. */
+  readonly registry?: Registry | undefined;
 }

@@ -1,8 +1,9 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
 import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Config, TransportName } from "../config/schema.js";
 import type { FailingCall } from "../errors/failing.js";
 import { RequestError, TradewireError } from "../errors/index.js";
+import { knownTypes } from "../json/any.js";
 import type { ClosableTransport } from "./closable.js";
 import { createGrpcTransport } from "./grpc/grpc.js";
 import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
@@ -29,10 +30,12 @@ export interface TransportOptions {
   /** Connect's interceptors; they see a call once, however often it is tried. */
   readonly interceptors?: readonly Interceptor[] | undefined;
   readonly hooks?: Hooks | undefined;
+  /** The types that an `Any` in JSON may hold, over REST and with gRPC's JSON codec, beside those of error details. */
+  readonly registry?: Registry | undefined;
 }
 
 /** The transports: the name of each, the part of the configuration that it reads, and the function that makes it. */
-const registry: readonly Registered[] = [
+const transports: readonly Registered[] = [
   registered({ name: "grpc", endpoint: "grpc", create: createGrpcTransport }),
   registered({ name: "grpc-js", endpoint: "grpc", create: createGrpcJsTransport }),
   registered({ name: "rest", endpoint: "rest", create: createRestTransport }),
@@ -42,7 +45,7 @@ const registry: readonly Registered[] = [
 const AUTO: readonly TransportName[] = ["grpc", "rest"];
 
 /** The limits that every transport is made with: sizes in bytes, times in milliseconds. */
-type TransportLimits = Config["limits"] & Config["timeouts"];
+type TransportLimits = Config["limits"] & Config["timeouts"] & { readonly registry: Registry };
 
 interface Registration<E extends "grpc" | "rest"> {
   readonly name: TransportName;
@@ -50,15 +53,22 @@ interface Registration<E extends "grpc" | "rest"> {
   readonly create: (endpoint: NonNullable<Config[E]>, limits: TransportLimits) => ClosableTransport;
 }
 
+interface Parts {
+  readonly config: Config;
+  readonly pace: Pace;
+  /** The types that an `Any` in JSON may hold. */
+  readonly types: Registry;
+}
+
 interface Registered {
   readonly name: TransportName;
-  open(config: Config, pace: Pace): FallbackMember & { readonly transport: ClosableTransport };
+  open(parts: Parts): FallbackMember & { readonly transport: ClosableTransport };
 }
 
 function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Registration<E>): Registered {
   return {
     name,
-    open(config, pace) {
+    open({ config, pace, types }) {
       const settings: Config[E] = config[endpoint];
       if (settings === undefined) {
         throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
@@ -67,7 +77,7 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
       }
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
-      const transport = create(settings, { ...config.limits, ...config.timeouts });
+      const transport = create(settings, { ...config.limits, ...config.timeouts, registry: types });
       const limited = paced(idleLimited(transport, config.timeouts.idleMs), pace, isCounted);
       return { name, transport: withOurErrors(limited, { ...settings, name }) };
     },
@@ -90,12 +100,12 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
  */
 export function createTransport(
   config: Config,
-  { interceptors = [], hooks = {} }: TransportOptions = {},
+  { interceptors = [], hooks = {}, registry }: TransportOptions = {},
 ): ClosableTransport {
   const { timeouts, retry } = config;
   const observers = observing(hooks);
   const endpoint = mainEndpoint(config);
-  const transport = limited(chosen(config, observers), {
+  const transport = limited(chosen(config, observers, registry), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
@@ -128,10 +138,13 @@ function mainEndpoint(config: Config): Endpoint {
   return { name: config.transport, url: config.transport === "rest" ? config.rest.url : config.grpc.url };
 }
 
-function chosen(config: Config, hooks: Hooks): ClosableTransport {
+function chosen(config: Config, hooks: Hooks, registry: Registry | undefined): ClosableTransport {
   const names = config.transport === "auto" ? AUTO : [config.transport];
+  const types = registry === undefined ? knownTypes : createRegistry(knownTypes, registry);
   const pace = createPace(config.limits.callsPerSecond, hooks);
-  const members = registry.filter(({ name }) => names.includes(name)).map(({ open }) => open(config, pace));
+  const members = transports
+    .filter(({ name }) => names.includes(name))
+    .map(({ open }) => open({ config, pace, types }));
   const [only, ...others] = members;
   return only !== undefined && others.length === 0 ? only.transport : fallback(members, { ...config.fallback, hooks });
 }

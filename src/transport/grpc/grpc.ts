@@ -5,7 +5,7 @@ import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
 import { arrivalOf } from "../arrival.js";
-import type { ClosableTransport } from "../closable.js";
+import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { wholeFrames } from "./frames.js";
 import { readingJson } from "./json-codec.js";
 import { createSessions } from "./sessions.js";
@@ -26,8 +26,9 @@ const CALL = "x-tradewire-call";
  */
 export function createGrpcTransport(
   config: GrpcConfig,
-  options: { readonly maxMessageBytes: number; readonly connectMs: number },
+  options: TransportSettings & { readonly maxMessageBytes: number },
 ): ClosableTransport {
+  const { registry = knownTypes } = options;
   const sessions = createSessions(config, options);
   const arrivals = new Map<string, () => void>();
   const arrivalOfStream = new WeakMap<ClientHttp2Stream, () => void>();
@@ -37,7 +38,7 @@ export function createGrpcTransport(
     useBinaryFormat: config.codec === "proto",
     readMaxBytes: options.maxMessageBytes,
     acceptCompression: [], // An archive gains nothing from compression.
-    jsonOptions: { registry: knownTypes },
+    jsonOptions: { registry },
     sessionManager: {
       ...sessions,
       async request(method, path, headers) {
@@ -58,7 +59,7 @@ export function createGrpcTransport(
       },
     },
   });
-  const { unary, stream } = config.codec === "json" ? readingJson(transport) : transport;
+  const { unary, stream } = config.codec === "json" ? readingJson(transport, registry) : transport;
   return {
     unary,
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
 import {
   brokenAnswer,
   COMPRESSED,
@@ -92,13 +92,21 @@ async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
+/** What JSON is held to. */
+export interface JsonLimits {
+  /** The largest body or object that is read, in bytes. */
+  readonly maxBytes: number;
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry | undefined;
+}
+
 /**
  * Read the message of a response that does not stream.
  *
  * @param desc the message's descriptor
  * @param rule the way that the method was called; it names the message's field that the body holds
  * @param response the response
- * @param maxBytes the largest body that is read, in bytes
+ * @param limits the largest body that is read, in bytes, and the types that an `Any` may hold
  * @returns the message
  * @throws {@link ProtocolError} where the body is empty, too large, not JSON or does not fit the definitions
  */
@@ -106,16 +114,16 @@ export async function responseMessage<O extends DescMessage>(
   desc: O,
   rule: HttpBinding,
   response: RestResponse,
-  maxBytes: number,
+  { maxBytes, registry }: JsonLimits,
 ): Promise<MessageShape<O>> {
   if (answersRaw(desc, rule)) {
     const data = await wholeBody(response, maxBytes);
     const contentType = response.header.get("content-type") ?? "";
     return isHttpBody(desc)
       ? httpBodyPiece(desc, contentType, data)
-      : messageFromJson(desc, inField(rule, { contentType, data: data.toString("base64") }));
+      : messageFromJson(desc, inField(rule, { contentType, data: data.toString("base64") }), registry);
   }
-  return messageFromJson(desc, inField(rule, await wholeJson(response, maxBytes)));
+  return messageFromJson(desc, inField(rule, await wholeJson(response, maxBytes)), registry);
 }
 
 /** The whole message of the part of it that is the body. */
@@ -172,7 +180,7 @@ async function quoted(response: RestResponse): Promise<string> {
  * @param desc the messages' descriptor
  * @param rule the way that the method was called; it names the field that a result holds
  * @param response the response
- * @param maxBytes the largest JSON object that is read, in bytes
+ * @param limits the largest JSON object that is read, in bytes, and the types that an `Any` may hold
  * @returns the messages, each as soon as it is complete
  * @throws ConnectError for the node's error object; for an answer that breaks the rules, its cause is a
  *   {@link ProtocolError}
@@ -181,7 +189,7 @@ export async function* responseMessages<O extends DescMessage>(
   desc: O,
   rule: HttpBinding,
   response: RestResponse,
-  maxBytes: number,
+  { maxBytes, registry }: JsonLimits,
 ): AsyncGenerator<MessageShape<O>> {
   try {
     if (isJson(response.mediaType)) {
@@ -190,7 +198,7 @@ export async function* responseMessages<O extends DescMessage>(
         if (error !== undefined) {
           throw errorFromObject(error, response.header);
         }
-        yield messageFromJson(desc, inField(rule, result));
+        yield messageFromJson(desc, inField(rule, result), registry);
       }
     } else if (isHttpBody(desc)) {
       const contentType = response.header.get("content-type") ?? "";

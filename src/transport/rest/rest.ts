@@ -13,7 +13,7 @@ import { RequestError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding, httpBindings, writeFirstCall } from "../../http-rule/http-rule.js";
 import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
@@ -36,17 +36,20 @@ const OCTETS = "application/octet-stream";
  */
 export function createRestTransport(
   config: RestConfig,
-  options: { readonly maxJsonBytes: number; readonly connectMs: number },
+  options: TransportSettings & { readonly maxJsonBytes: number },
 ): ClosableTransport {
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
+  const { maxJsonBytes: maxBytes, registry } = options;
+  const json = { maxBytes, registry };
 
   /** Send a call by the first way that fits, and throw the error of a response whose status is not 200. */
   async function send(
     req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal" | "contextValues">,
     message: MessageShape<DescMessage>,
   ): Promise<{ readonly response: RestResponse; readonly rule: HttpBinding }> {
-    const { call, rule } = writeFirstCall(req.method.input, httpBindings(req.method), message) ?? noBinding(req.method);
+    const { call, rule } =
+      writeFirstCall(req.method.input, httpBindings(req.method), message, registry) ?? noBinding(req.method);
     const { verb, target, raw } = call;
     const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const { header, signal } = req;
@@ -94,7 +97,7 @@ export function createRestTransport(
               service: method.parent,
               method,
               header: response.header,
-              message: await responseMessage(method.output, rule, response, options.maxJsonBytes),
+              message: await responseMessage(method.output, rule, response, json),
               trailer: new Headers(),
             };
           }),
@@ -131,7 +134,7 @@ export function createRestTransport(
             return {
               ...req,
               header: response.header,
-              message: responseMessages(method.output, rule, response, options.maxJsonBytes),
+              message: responseMessages(method.output, rule, response, json),
               trailer: new Headers(),
             };
           }),
