@@ -133,7 +133,7 @@ export interface Inflation {
  * @param size of the deflated data in bytes, where that is known: no more than this is taken from the reader
  * @returns the inflated bytes, which fail with a {@link ProtocolError} where the data is corrupt or cut short
  */
-export function inflation(reader: ByteReader, name: string, size: number | undefined): Inflation {
+function inflation(reader: ByteReader, name: string, size: number | undefined): Inflation {
   const inflate = createInflateRaw(options);
   let failure: { readonly reason: unknown } | undefined;
 

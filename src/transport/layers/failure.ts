@@ -74,7 +74,7 @@ function abortedError(reason: unknown): TradewireError {
  * @param reason the error that was thrown
  * @returns `reason` itself, or the cause of a Connect error; undefined where neither is the library's
  */
-export function ownError(reason: unknown): TradewireError | undefined {
+function ownError(reason: unknown): TradewireError | undefined {
   if (reason instanceof TradewireError) {
     return reason;
   }
