@@ -8,6 +8,7 @@ import {
   EMPTY,
   HEADERS_TOO_LARGE,
   notOfTheInterface,
+  SEVERAL,
   TOO_LARGE,
   UNFITTING,
 } from "../../errors/broken-answer.js";
@@ -141,6 +142,7 @@ function brokenBy(message: string): BrokenAnswer | undefined {
 const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/missing status|without a status|promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
   [/missing output message|has no message/, EMPTY],
+  [/extra output message|more than one message/, SEVERAL],
   [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
   [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],

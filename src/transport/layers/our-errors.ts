@@ -7,6 +7,7 @@ import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
+import { withOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
 
 /** The settings of a transport that its errors and requests need. */
@@ -74,7 +75,7 @@ function failingBy(
       const fail = failing(method, signal);
       const sent = given(() => headersOf(header), fail);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
-      return { ...response, message: failingWith(response.message, fail) };
+      return { ...response, message: failingWith(withOneAnswer(method, response.message), fail) };
     },
   };
 }
