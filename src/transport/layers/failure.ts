@@ -40,6 +40,8 @@ export interface CallContext {
   readonly url: string;
   /** The signal that ends the call. */
   readonly signal?: AbortSignal | undefined;
+  /** What is left of the call's time, in milliseconds; without a limit, undefined. */
+  readonly leftMs?: number | undefined;
 }
 
 /**
@@ -50,7 +52,7 @@ export interface CallContext {
  * @returns the error, with `transport` and `method` filled in where they were not
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
-  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context.url);
+  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context);
   error.transport ??= context.transport;
   error.method ??= context.method;
   return error;
@@ -82,7 +84,7 @@ function ownError(reason: unknown): TradewireError | undefined {
   return reason instanceof ConnectError && reason.cause instanceof TradewireError ? reason.cause : undefined;
 }
 
-function classify(reason: unknown, url: string): TradewireError {
+function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireError {
   const own = ownError(reason);
   if (own !== undefined) {
     return own;
@@ -98,6 +100,9 @@ function classify(reason: unknown, url: string): TradewireError {
     return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
   }
   const reset = resetCode(error);
+  if (reset === constants.NGHTTP2_CANCEL && leftMs <= 0) {
+    return timeUp(reason); // The server, which has the same limit, was first.
+  }
   const failure = reset === undefined ? networkFailure(reason) : resetByServer(reset);
   if (failure !== undefined) {
     return connectionError(failure, url, reason);
