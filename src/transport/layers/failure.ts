@@ -8,6 +8,7 @@ import {
   EMPTY,
   HEADERS_TOO_LARGE,
   notOfTheInterface,
+  SEVERAL,
   TOO_LARGE,
   UNFITTING,
 } from "../../errors/broken-answer.js";
@@ -39,6 +40,8 @@ export interface CallContext {
   readonly url: string;
   /** The signal that ends the call. */
   readonly signal?: AbortSignal | undefined;
+  /** What is left of the call's time, in milliseconds; without a limit, undefined. */
+  readonly leftMs?: number | undefined;
 }
 
 /**
@@ -49,7 +52,7 @@ export interface CallContext {
  * @returns the error, with `transport` and `method` filled in where they were not
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
-  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context.url);
+  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context);
   error.transport ??= context.transport;
   error.method ??= context.method;
   return error;
@@ -81,7 +84,7 @@ function ownError(reason: unknown): TradewireError | undefined {
   return reason instanceof ConnectError && reason.cause instanceof TradewireError ? reason.cause : undefined;
 }
 
-function classify(reason: unknown, url: string): TradewireError {
+function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireError {
   const own = ownError(reason);
   if (own !== undefined) {
     return own;
@@ -97,6 +100,9 @@ function classify(reason: unknown, url: string): TradewireError {
     return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
   }
   const reset = resetCode(error);
+  if (reset === constants.NGHTTP2_CANCEL && leftMs <= 0) {
+    return timeUp(reason); // The server, which has the same limit, was first.
+  }
   const failure = reset === undefined ? networkFailure(reason) : resetByServer(reset);
   if (failure !== undefined) {
     return connectionError(failure, url, reason);
@@ -141,6 +147,7 @@ function brokenBy(message: string): BrokenAnswer | undefined {
 const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/missing status|without a status|promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
   [/missing output message|has no message/, EMPTY],
+  [/extra output message|more than one message/, SEVERAL],
   [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
   [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],

@@ -7,7 +7,9 @@ import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
+import { withOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
+import { timeLeft } from "./time-limits.js";
 
 /** The settings of a transport that its errors and requests need. */
 export interface Endpoint {
@@ -32,9 +34,10 @@ export interface Endpoint {
  * @returns the transport; closing it closes `transport`
  */
 export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
-  const failing: FailingCall = (method, signal) => (reason) => {
+  const failing: FailingCall = (method, signal, contextValues) => (reason) => {
     const name = methodName(method);
-    const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
+    const leftMs = contextValues && timeLeft(contextValues);
+    const context = { transport: endpoint.name, method: name, url: endpoint.url, signal, leftMs };
     const failure = callError(reason, context);
     const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
     const { metadata } = ConnectError.from(reason);
@@ -65,16 +68,16 @@ function failingBy(
 ): Transport {
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const fail = failing(method, signal);
+      const fail = failing(method, signal, contextValues);
       const sent = given(() => headersOf(header), fail);
       return transport.unary(method, signal, timeoutMs, sent, message, contextValues).catch(fail);
     },
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const fail = failing(method, signal);
+      const fail = failing(method, signal, contextValues);
       const sent = given(() => headersOf(header), fail);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
-      return { ...response, message: failingWith(response.message, fail) };
+      return { ...response, message: failingWith(withOneAnswer(method, response.message), fail) };
     },
   };
 }
