@@ -11,7 +11,7 @@ const MAX_ERROR_BYTES = 1024 * 1024;
 
 /**
  * Make the error of a failing HTTP response: from its error object (specification, 7), bare or under `error`, else from
- * its status.
+ * its status alone, which also stands for an error object that is too large.
  *
  * @param status the HTTP status
  * @param response the response, whose body is read up to 1 MiB
@@ -22,13 +22,15 @@ export async function errorFromResponse(
   response: { readonly header: Headers; readonly body: AsyncIterable<Uint8Array> },
 ): Promise<ConnectError> {
   const bytes = await beginning(response.body);
-  const json = parse(bytes);
+  const isWhole = bytes.length <= MAX_ERROR_BYTES;
+  const json = isWhole ? parse(bytes) : undefined;
   const object = isJsonObject(json) && isJsonObject(json["error"]) ? json["error"] : json;
   if (isJsonObject(object) && typeof object["code"] === "number") {
     return errorFromObject(readErrorObject(object), response.header);
   }
   const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
-  const message = `HTTP ${status}${redirect(response.header)}${quote}`;
+  const large = isWhole ? "" : `, with more than ${MAX_ERROR_BYTES} bytes about it, too many to be read`;
+  const message = `HTTP ${status}${redirect(response.header)}${large}${quote}`;
   return errorFromObject({ code: codeOfHttpStatus(status), message, details: [] }, response.header);
 }
 

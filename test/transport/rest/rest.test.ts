@@ -347,8 +347,20 @@ describe("failing responses over REST", () => {
   it("are read no further than they can be an error object", async () => {
     const pieces = [head("500 Oops", CHUNKED), ...Array.from({ length: 18 }, () => chunk("x".repeat(64 * 1024)))];
     const error = await failure(segments({ pieces, ending: "keep" }));
-    expect(error.rawMessage).toBe(`HTTP 500: "${"x".repeat(200)}"`);
+    const large = "HTTP 500, with more than 1048576 bytes about it, too many to be read";
+    expect(error.rawMessage).toBe(`${large}: "${"x".repeat(200)}"`);
     await server.requests[0]?.closed;
+  });
+
+  it("have the code of their status where the error object is too large, and say so", async () => {
+    const large = JSON.stringify({ code: Code.NotFound, message: "x".repeat(1024 * 1024), details: [] });
+    const error = await failure(segments(whole("404 Not Found", large, JSON_TYPE)));
+    expect(error.code).toBe(Code.NotFound);
+    expect(error.rawMessage).toMatch(/^HTTP 404, with more than 1048576 bytes about it, too many to be read: "\{/);
+    expect(error.rawMessage.length).toBeLessThan(400);
+    const most = JSON.stringify({ code: Code.Aborted, message: "", details: [] });
+    const filled = most.padEnd(1024 * 1024, " ");
+    expect((await failure(segments(whole("404 Not Found", filled, JSON_TYPE)))).code).toBe(Code.Aborted);
   });
 });
 
