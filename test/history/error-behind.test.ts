@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { constants, inflateRawSync } from "node:zlib";
+import { constants, crc32, inflateRawSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
@@ -173,6 +173,23 @@ describe.each([
       isOf(number % 2, rows.error);
     }
   });
+});
+
+it("a descriptor that is cut is not given as rows, though it looks like some", async () => {
+  const ids = Array.from({ length: 10_000 }, (_, id) => id);
+  const id = ids.find((each) => (crc32(`id\n${each}\n`) & 0xff) === 0x0a); // The checksum begins with a line's end.
+  const content = `id\n${id}\n`;
+  for (const wide of [false, true]) {
+    const descriptor = { signed: false, wide };
+    const whole = rawZip(names.map((name) => ({ name, content, descriptor, stored: true })));
+    const end = whole.indexOf(content) + content.length;
+    for (let size = 0; size <= (wide ? 24 : 16); size += 1) {
+      const pieces = [whole.subarray(0, end + size), object(0)];
+      const { all, error } = await taken(openArchive(stream(pieces)).rows());
+      expect([size, all]).toEqual([size, [{ id: String(id) }]]);
+      isOf(0, error);
+    }
+  }
 });
 
 it.each([
