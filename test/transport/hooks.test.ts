@@ -8,7 +8,7 @@ import type { CallInfo, FallbackInfo, Hooks, RetryInfo } from "../../src/transpo
 import { closedUrl, serveNode } from "../support/node.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
-const kinds = ["onCallStart", "onBytes", "onCallEnd", "onRetry", "onFallback"] as const;
+const kinds = ["onCallStart", "onBytes", "onCallEnd", "onRetry", "onWait", "onFallback"] as const;
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -50,7 +50,13 @@ describe("hooks that throw", () => {
     );
     const retry = { tries: 3, baseMs: 1, maxMs: 2 };
     await using client = createClient(
-      { grpc: { url: await closedUrl() }, rest: { url: node.restUrl }, retry, fallback: { pauseMs: 1, maxPauseMs: 1 } },
+      {
+        grpc: { url: await closedUrl() },
+        rest: { url: node.restUrl },
+        retry,
+        fallback: { pauseMs: 1, maxPauseMs: 1 },
+        limits: { callsPerSecond: 20 },
+      },
       { hooks },
     );
     for (let round = 0; round < 3; round += 1) {
