@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -33,6 +33,19 @@ beforeAll(async () => {
   await save("no.zip", "this is no archive, whatever its name says");
 });
 afterAll(() => rm(folder, { recursive: true }));
+
+/** Wait until a process has a file open, which Linux tells, or for some seconds. */
+async function opened(pid: number, file: string): Promise<void> {
+  const until = performance.now() + 10_000;
+  const isOpen = async () => {
+    const folder = `/proc/${pid}/fd`;
+    const links = (await readdir(folder).catch(() => [])).map((fd) => readlink(join(folder, fd)).catch(() => ""));
+    return (await Promise.all(links)).includes(await realpath(file));
+  };
+  while (performance.now() < until && !(await isOpen())) {
+    await setTimeout(50);
+  }
+}
 
 describe("tradewire rows", () => {
   it("prints JSON lines, NULL told from the empty text", async () => {
@@ -168,7 +181,7 @@ describe("tradewire rows with a large archive", () => {
     const writer = spawn("sh", ["-c", writing], { cwd });
     const child = spawn(process.execPath, [main, command, "pipe"], { cwd, stdio: ["ignore", "ignore", "pipe"] });
     const said = text(child.stderr);
-    await setTimeout(1000); // Nothing tells that it waits.
+    await opened(child.pid ?? 0, join(cwd, "pipe"));
     child.kill("SIGINT");
     expect(await once(child, "exit")).toEqual([130, null]);
     expect(await said).toBe("");

@@ -352,15 +352,23 @@ describe("failing responses over REST", () => {
     await server.requests[0]?.closed;
   });
 
-  it("have the code of their status where the error object is too large, and say so", async () => {
-    const large = JSON.stringify({ code: Code.NotFound, message: "x".repeat(1024 * 1024), details: [] });
-    const error = await failure(segments(whole("404 Not Found", large, JSON_TYPE)));
-    expect(error.code).toBe(Code.NotFound);
-    expect(error.rawMessage).toMatch(/^HTTP 404, with more than 1048576 bytes about it, too many to be read: "\{/);
-    expect(error.rawMessage.length).toBeLessThan(400);
-    const most = JSON.stringify({ code: Code.Aborted, message: "", details: [] });
-    const filled = most.padEnd(1024 * 1024, " ");
-    expect((await failure(segments(whole("404 Not Found", filled, JSON_TYPE)))).code).toBe(Code.Aborted);
+  it("keep their code where the error object is too large to be read, and say so", async () => {
+    const message = "x".repeat(1024 * 1024);
+    const too = /^HTTP 404, with more than 1048576 bytes about it, too many to be read: "/;
+    for (const [body, code] of [
+      [{ code: Code.NotFound, message, details: [] }, Code.NotFound],
+      [{ error: { code: Code.NotFound, message } }, Code.NotFound],
+      [{ code: 99, message }, Code.Unknown],
+      [{ message, code: Code.NotFound }, Code.Unimplemented], // That of the status alone.
+    ] as const) {
+      const error = await failure(segments(whole("404 Not Found", JSON.stringify(body), JSON_TYPE)));
+      expect(error.code).toBe(code);
+      expect(error.rawMessage).toMatch(too);
+      expect(error.rawMessage.length).toBeLessThan(400);
+    }
+    const filled = JSON.stringify({ code: Code.Aborted, message: "", details: [] }).padEnd(1024 * 1024, " ");
+    const error = await failure(segments(whole("404 Not Found", filled, JSON_TYPE)));
+    expect(error).toMatchObject({ code: Code.Aborted, rawMessage: "" });
   });
 });
 
