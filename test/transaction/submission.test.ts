@@ -264,7 +264,7 @@ describe("a submission that ends while it waits for its turn", () => {
   test("gives its part of the block's allowance back", async () => {
     await using node = await serve();
     const abort = new AbortController();
-    const config = { transport: "grpc", grpc: { url: node.grpcUrl }, limits: { callsPerSecond: 5 } } as const;
+    const config = { transport: "grpc", grpc: { url: node.grpcUrl }, limits: { callsPerSecond: 2 } } as const;
     const hooks = {
       onWait({ method }: { readonly method: string }) {
         if (method.endsWith("/SubmitTransaction")) {
@@ -273,10 +273,23 @@ describe("a submission that ends while it waits for its turn", () => {
       },
     };
     await using client = createClient(config, { hooks });
-    const given = { signer: sender, signal: abort.signal };
+    const others = new AbortController();
+    let ends: Promise<unknown> = Promise.resolve();
+    const signer = {
+      ...sender,
+      sign(message: Uint8Array) {
+        const options = { signal: others.signal, timeoutMs: 60_000 };
+        const core = client.service(CoreService);
+        ends = Promise.allSettled(Array.from({ length: 40 }, () => core.lastBlockHeight({}, options)));
+        return sender.sign(message);
+      },
+    };
+    const given = { signer, signal: abort.signal };
     expect(await failure(client.sendCommand(stopOrder(), given))).toBeInstanceOf(CanceledError);
     expect(received).toEqual([]);
+    others.abort();
+    await ends;
     // Without it, this would wait for another block, which never comes.
-    expect(await client.signCommand(stopOrder(), { signer: sender, timeoutMs: 10_000 })).toMatchObject({ version: 3 });
+    expect(await client.signCommand(stopOrder(), { signer: sender, timeoutMs: 30_000 })).toMatchObject({ version: 3 });
   });
 });

@@ -64,8 +64,11 @@ describe("hooks that throw", () => {
       expect(await client.submitTransaction({ tx: {} })).toMatchObject({ success: true, txHash: "AB" });
       await sleep(5);
     }
-    expect(called.get("onCallStart")).toBe(6);
-    expect(called.get("onCallEnd")).toBe(6);
+    // Of these some wait, for they are more than may be sent at once.
+    const taken = await Promise.all(Array.from({ length: 4 }, () => client.submitTransaction({ tx: {} })));
+    expect(taken).toHaveLength(4);
+    expect(called.get("onCallStart")).toBe(10);
+    expect(called.get("onCallEnd")).toBe(10);
     expect(new Set(called.keys())).toEqual(new Set(kinds));
     const told = emitWarning.mock.calls.map(([message]) => String(message));
     expect(told.map((message) => message.split(" ")[2]).sort()).toEqual([...kinds].sort());
