@@ -18,6 +18,7 @@ const rooms = {
     "config",
     "json",
     "schema",
+    "zip",
     "csv",
     "archive",
     "history",

@@ -2,7 +2,6 @@ import {
   type DescField,
   type DescMessage,
   type DescMethod,
-  fromJson,
   getOption,
   hasOption,
   isMessage,
@@ -21,8 +20,8 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/values.js";
-import { findField, putField, writeQuery } from "./fields.js";
-import { fillPath, matchPath, type PathTemplate, parsePathTemplate } from "./path-template.js";
+import { findField, writeQuery } from "./fields.js";
+import { fillPath, type PathTemplate, parsePathTemplate } from "./path-template.js";
 
 /** One way to call a method over HTTP. */
 export interface HttpBinding {
@@ -41,7 +40,7 @@ export interface HttpCall {
   /** Path and query string, percent-encoded. */
   readonly target: string;
   /** The JSON body, where there is one. */
-  readonly body?: JsonValue;
+  readonly body?: JsonValue | undefined;
   /** The body where the rule's is a `google.api.HttpBody`: bytes of a content type of their own. */
   readonly raw?: HttpBody;
 }
@@ -177,48 +176,14 @@ function defaultOf(field: DescField & { fieldKind: "scalar" | "enum" }): string 
 }
 
 /**
- * Read an HTTP call back into a request message; the inverse of {@link writeCall}. Unknown fields are ignored.
+ * Whether a request's body is the bytes of a `google.api.HttpBody`, not JSON.
  *
- * @param desc the message's descriptor
- * @param rule the way to call the method
- * @param call the call, whose target is percent-encoded
- * @returns the message, or undefined where verb or path do not match
- * @throws {@link RequestError} where a value does not fit its field, or the body is not a JSON object as the rule wants
+ * @param desc the request message's descriptor
+ * @param rule the way that the method is called
+ * @returns true where the request, or its field that is the body, is an `HttpBody`
  */
-export function readCall<I extends DescMessage>(
-  desc: I,
-  rule: HttpBinding,
-  call: HttpCall,
-): MessageShape<I> | undefined {
-  const [path = "", search = ""] = call.target.split(/\?(.*)/s, 2);
-  const values = call.verb === rule.verb ? matchPath(rule.template, path) : undefined;
-  if (values === undefined) {
-    return undefined;
-  }
-  const body = structuredClone(call.body);
-  const json = rule.body === "*" ? (body ?? {}) : {};
-  if (!isJsonObject(json)) {
-    throw new RequestError("the body is not a JSON object", { advice: "Send the request's message as the body." });
-  }
-  if (rule.body !== "*") {
-    if (rule.body !== "" && body !== undefined) {
-      json[findField(desc, rule.body)?.jsonName ?? rule.body] = body;
-    }
-    for (const [name, value] of new URLSearchParams(search)) {
-      putField(desc, json, name.split("."), value);
-    }
-  }
-  rule.template.variables.forEach(({ fieldPath }, index) => {
-    putField(desc, json, fieldPath, values[index] ?? "");
-  });
-  try {
-    return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
-  } catch (cause) {
-    throw new RequestError(cause instanceof Error ? cause.message : String(cause), {
-      advice: "Correct the value; the interface's definitions say which form it has.",
-      cause,
-    });
-  }
+export function takesRaw(desc: DescMessage, { body }: HttpBinding): boolean {
+  return (body === "*" ? desc : findField(desc, body)?.message)?.typeName === HttpBodySchema.typeName;
 }
 
 /**

@@ -1,4 +1,12 @@
-import { type DescEnum, type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  type Registry,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
 import { isJsonObject } from "./values.js";
@@ -38,16 +46,18 @@ export function enumName(desc: DescEnum, value: number): string {
  *
  * @param desc the message's descriptor
  * @param json the message in Protobuf's JSON; changed in place
+ * @param registry the types that an `Any` in it may hold
  * @throws {@link ProtocolError} where a text cannot be the name of an enum value, there are too many unknown ones, or a
  *   number is beyond 2^53
  */
-export function numberUnknownEnums(desc: DescMessage, json: JsonValue): void {
-  replaceEnums(desc, json, (type, value, field) => {
+export function numberUnknownEnums(desc: DescMessage, json: JsonValue, registry: Registry): void {
+  const replace: Replace = (type, value, field) => {
     if (type === undefined) {
       return checkExact(value, field);
     }
     return typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value;
-  });
+  };
+  replaceEnums(desc, json, { replace, registry });
 }
 
 function checkExact(value: JsonValue, { name }: DescField): JsonValue {
@@ -65,11 +75,12 @@ function checkExact(value: JsonValue, { name }: DescField): JsonValue {
  *
  * @param desc the message's descriptor
  * @param json the message in Protobuf's JSON; changed in place
+ * @param registry the types that an `Any` in it may hold
  */
-export function nameUnknownEnums(desc: DescMessage, json: JsonValue): void {
-  replaceEnums(desc, json, (_, value) =>
-    typeof value === "number" ? (unknownNames[value - FIRST_STAND_IN] ?? value) : value,
-  );
+export function nameUnknownEnums(desc: DescMessage, json: JsonValue, registry: Registry): void {
+  const replace: Replace = (_, value) =>
+    typeof value === "number" ? (unknownNames[value - FIRST_STAND_IN] ?? value) : value;
+  replaceEnums(desc, json, { replace, registry });
 }
 
 function standIn(name: string, field: DescField): number {
@@ -107,22 +118,54 @@ const LONG: ReadonlySet<ScalarType | string | undefined> = new Set([
   ...["google.protobuf.Int64Value", "google.protobuf.UInt64Value"],
 ]);
 
-function replaceEnums(desc: DescMessage, json: JsonValue, replace: Replace): void {
+interface Replacing {
+  readonly replace: Replace;
+  readonly registry: Registry;
+}
+
+function replaceEnums(desc: DescMessage, json: JsonValue, replacing: Replacing): void {
+  if (!isJsonObject(json)) {
+    return;
+  }
+  if (desc.typeName === "google.protobuf.Any") {
+    replaceInAny(json, replacing);
+    return;
+  }
   // Protobuf's own types have a JSON form of their own.
-  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) {
+  if (desc.typeName.startsWith("google.protobuf.")) {
     return;
   }
   for (const field of desc.fields) {
     for (const name of new Set([field.jsonName, field.name])) {
       const value = Object.hasOwn(json, name) ? json[name] : undefined;
       if (value !== undefined) {
-        json[name] = replaceIn(field, value, replace);
+        json[name] = replaceIn(field, value, replacing);
       }
     }
   }
 }
 
-function replaceIn(field: DescField, value: JsonValue, replace: Replace): JsonValue {
+/** Go on in the content of an `Any`. One of Protobuf's own types stands in `value`, any other beside `@type`. */
+function replaceInAny(json: JsonObject, replacing: Replacing): void {
+  const type = json["@type"];
+  const content =
+    typeof type === "string" ? replacing.registry.getMessage(type.slice(type.lastIndexOf("/") + 1)) : undefined;
+  if (content === undefined) {
+    return;
+  }
+  const { value } = json;
+  const [only] = content.fields;
+  if (!content.typeName.startsWith("google.protobuf.")) {
+    replaceEnums(content, json, replacing);
+  } else if (value !== undefined && only !== undefined && LONG.has(content.typeName)) {
+    json["value"] = replaceIn(only, value, replacing);
+  } else if (value !== undefined) {
+    replaceEnums(content, value, replacing);
+  }
+}
+
+function replaceIn(field: DescField, value: JsonValue, replacing: Replacing): JsonValue {
+  const { replace } = replacing;
   const one = (item: JsonValue): JsonValue => {
     if (field.enum !== undefined && field.enum.typeName !== "google.protobuf.NullValue") {
       return replace(field.enum, item, field);
@@ -131,7 +174,7 @@ function replaceIn(field: DescField, value: JsonValue, replace: Replace): JsonVa
       return replace(undefined, item, field);
     }
     if (field.message !== undefined) {
-      replaceEnums(field.message, item, replace);
+      replaceEnums(field.message, item, replacing);
     }
     return item;
   };

@@ -12,6 +12,7 @@ import {
 } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
+import { ProtocolError } from "../errors/index.js";
 import { knownTypes } from "./any.js";
 import { nameUnknownEnums, numberUnknownEnums } from "./enums.js";
 import { httpBodyFromJson } from "./envelope.js";
@@ -37,11 +38,11 @@ export function messageFromJson<O extends DescMessage>(
   if (isHttpBody(desc)) {
     return ofType(desc, httpBodyFromJson(json));
   }
-  numberUnknownEnums(desc, json);
   try {
+    numberUnknownEnums(desc, json, registry);
     return fromJson(desc, json, { registry, ignoreUnknownFields: true });
   } catch (cause) {
-    throw brokenAnswer(UNFITTING, "", cause);
+    throw cause instanceof ProtocolError ? cause : brokenAnswer(UNFITTING, "", cause);
   }
 }
 
@@ -60,7 +61,7 @@ export function messageFromJson<O extends DescMessage>(
 export function messageToJson<O extends DescMessage>(desc: O, message: MessageShape<O>): JsonObject {
   const json = toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
-  nameUnknownEnums(desc, object);
+  nameUnknownEnums(desc, object, knownTypes);
   return object;
 }
 

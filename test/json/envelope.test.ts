@@ -88,6 +88,10 @@ describe("httpBodyFromJson", () => {
     ["extensions of a chunk is not an array", { extensions: {} }],
     ["an extension of a chunk has no @type", { extensions: [{ type: "a/b" }] }],
     ["an extension of a chunk has no @type", { extensions: ["a/b"] }],
+    [
+      "value is a JSON number beyond 2^53, near 9007199254740992, which cannot be read exactly",
+      { extensions: [{ "@type": "type.googleapis.com/google.protobuf.Int64Value", value: 2 ** 53 }] },
+    ],
   ])("refuses: %s", (summary, json) => {
     expect(() => httpBodyFromJson(json)).toThrow(expect.objectContaining({ name: "ProtocolError", summary }));
   });

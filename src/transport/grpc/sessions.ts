@@ -188,7 +188,6 @@ function keepAlive(session: Session, intervalMs: number): void {
       http2.destroy(Object.assign(new Error("a ping was not answered"), { code: "ECONNRESET" }));
     }
   }, intervalMs).unref();
-  http2.on("goaway", () => http2.close());
   http2.on("close", () => clearInterval(timer));
 }
 

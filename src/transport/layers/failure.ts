@@ -52,23 +52,47 @@ export interface CallContext {
  * @returns the error, with `transport` and `method` filled in where they were not
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
-  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context);
+  const isAborted = context.signal?.aborted === true && !isEndUnsent(reason);
+  const error = isAborted ? abortedError(context.signal?.reason) : classify(reason, context);
   error.transport ??= context.transport;
   error.method ??= context.method;
   return error;
 }
 
+/**
+ * Make the error of a call whose signal was aborted before anything of it was sent.
+ *
+ * @param reason the signal's reason
+ * @returns a Connect error, for which {@link isEndUnsent} holds
+ */
+export function endUnsent(reason: unknown): ConnectError {
+  const cause = isTimeout(reason) ? timeUp(reason, false) : new CanceledError({ cause: reason, mayHaveLeft: false });
+  return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}
+
+/**
+ * Tell whether an error says that a call ended by its signal or its deadline, and that nothing of it was sent. The
+ * signal's reason says less then.
+ *
+ * @param reason the error that was thrown
+ * @returns whether it does
+ */
+export function isEndUnsent(reason: unknown): boolean {
+  const own = ownError(reason);
+  return own instanceof ConnectionError
+    ? own.code === Code.DeadlineExceeded && !own.connected
+    : own instanceof CanceledError && !own.mayHaveLeft;
+}
+
 /** The error of a call whose signal was aborted, by the signal's reason. */
 function abortedError(reason: unknown): TradewireError {
-  const own = ownError(reason);
-  if (own !== undefined) {
-    return own;
-  }
-  const isTimeout = reason instanceof Error && reason.name === "TimeoutError";
-  if (isTimeout || (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)) {
-    return timeUp(reason);
-  }
-  return new CanceledError({ cause: reason });
+  return ownError(reason) ?? (isTimeout(reason) ? timeUp(reason) : new CanceledError({ cause: reason }));
+}
+
+function isTimeout(reason: unknown): boolean {
+  return reason instanceof ConnectError
+    ? reason.code === Code.DeadlineExceeded
+    : reason instanceof Error && reason.name === "TimeoutError";
 }
 
 /**
@@ -178,11 +202,13 @@ function protocolError(code: Code, summary: string, url: string, cause: ConnectE
   });
 }
 
-function timeUp(cause: unknown): ConnectionError {
-  return new ConnectionError("the time for the call was up", {
+function timeUp(cause: unknown, connected = true): ConnectionError {
+  return new ConnectionError(`the time for the call was up${connected ? "" : " before it was its turn to be sent"}`, {
     code: Code.DeadlineExceeded,
-    advice: "Allow more time (timeouts.callMs, timeouts.idleMs, or the call's own), or check why the node is slow.",
-    connected: true,
+    advice: connected
+      ? "Allow more time (timeouts.callMs, timeouts.idleMs, or the call's own), or check why the node is slow."
+      : "Nothing was sent. Allow more time (timeouts.callMs, or the call's own), or make fewer calls at once.",
+    connected,
     cause,
   });
 }

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ClosableTransport } from "../closable.js";
+import { endUnsent } from "./failure.js";
 import type { Pace } from "./pace.js";
 import { banMs, isRefusal } from "./rate-headers.js";
 
@@ -25,7 +26,9 @@ export function paced(
     send: (timeoutMs: number | undefined) => Promise<T>,
   ): Promise<T> {
     const start = performance.now();
-    const answered = await pace.turn(method, signal);
+    const answered = await pace.turn(method, signal).catch((reason: unknown) => {
+      throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
+    });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
     const left = isLimited ? Math.max(Math.ceil(timeoutMs - (performance.now() - start)), 1) : timeoutMs;
     try {

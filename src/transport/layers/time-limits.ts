@@ -4,6 +4,7 @@ import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
+import { isEndUnsent } from "./failure.js";
 
 /**
  * Make a transport with interceptors and a time limit for a whole call that does not stream. The inner transport gets
@@ -35,12 +36,22 @@ export function limited(
   return {
     async unary(method, signal, timeoutMs = timeouts.callMs, header, message, contextValues = createContextValues()) {
       const limit = timeLimit(timeoutMs, contextValues);
+      let unsent: unknown;
+      const keepUnsent = (reason: unknown): never => {
+        unsent = isEndUnsent(reason) ? reason : undefined;
+        throw reason;
+      };
       return runUnaryCall({
         interceptors: [...interceptors],
         ...(signal && { signal }),
         ...limit.option,
         req: { ...request(method, header), stream: false, method, contextValues, message },
-        next: (req) => transport.unary(method, req.signal, limit.left(), req.header, req.message, req.contextValues),
+        next: (req) =>
+          transport
+            .unary(method, req.signal, limit.left(), req.header, req.message, req.contextValues)
+            .catch(keepUnsent),
+      }).catch((reason: unknown) => {
+        throw unsent ?? reason; // Connect puts the signal's reason in the place of an error.
       });
     },
 
