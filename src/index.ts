@@ -2,16 +2,19 @@ export { Code } from "@connectrpc/connect";
 export { type HistorySegment, Table, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
 export { SubmitTransactionRequest_Type } from "../gen/vega/api/v1/core_pb.js";
 export { type Transaction, TransactionSchema, TxVersion } from "../gen/vega/commands/v1/transaction_pb.js";
-export { Order_TimeInForce, Order_Type, PeggedReference, Side } from "../gen/vega/order_pb.js";
+export type { NetworkParameter } from "../gen/vega/vega_pb.js";
 export {
+  Order_TimeInForce,
+  Order_Type,
+  PeggedReference,
+  Side,
   type StopOrder,
   StopOrder_ExpiryStrategy,
   StopOrder_RejectionReason,
   StopOrder_SizeOverrideSetting,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../gen/vega/stop_order_pb.js";
-export type { NetworkParameter } from "../gen/vega/vega_pb.js";
+} from "../gen/vega/vega_pb.js";
 export type { ArchiveFile } from "./archive/files.js";
 export { mergeArchives } from "./archive/merge.js";
 export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./archive/names.js";

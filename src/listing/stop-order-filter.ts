@@ -5,7 +5,7 @@ import {
   StopOrder_ExpiryStrategySchema,
   type StopOrder_Status,
   StopOrder_StatusSchema,
-} from "../../gen/vega/stop_order_pb.js";
+} from "../../gen/vega/vega_pb.js";
 import { RequestError } from "../errors/index.js";
 
 type Names<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;

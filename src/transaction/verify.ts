@@ -6,7 +6,7 @@ import {
   TxVersion,
 } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
-import { commandProblems, type Problem } from "./check/index.js";
+import { commandProblems, isSpecified, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import { verify } from "./proof-of-work.js";
 import { chainIdPrefixOf, SIGNATURE_ALGORITHM, SIGNATURE_VERSION, verifySignature } from "./signature.js";
@@ -64,10 +64,11 @@ export function openTransaction(tx: Transaction, chain: Chain): OpenedTransactio
  */
 export function inputDataProblems(inputData: InputData): readonly Problem[] {
   const { command } = inputData;
-  if (command.case !== undefined) {
+  if (command.case !== undefined && isSpecified(command.case)) {
     return commandProblems(command);
   }
-  const message = hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
+  const message =
+    command.case !== undefined || hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
   return [{ path: "tx.inputData.command", message }];
 }
 

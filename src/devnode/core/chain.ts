@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import type { Problem } from "../../transaction/check/index.js";
+import { isSpecified, type Problem } from "../../transaction/check/index.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { verify } from "../../transaction/proof-of-work.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
@@ -74,7 +74,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
     }
     const wrong = inputDataProblems(inputData);
     if (wrong.length > 0) {
-      const isUnknown = inputData.command.case === undefined;
+      const isUnknown = !isSpecified(inputData.command.case);
       return { code: isUnknown ? FAILURE.unknownCommand : FAILURE.validation, problems: wrong };
     }
     return examineWork(tx, inputData, publicKey);

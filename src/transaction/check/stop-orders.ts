@@ -3,7 +3,7 @@ import type {
   StopOrdersCancellation,
   StopOrdersSubmission,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { StopOrder_ExpiryStrategy, StopOrder_SizeOverrideSetting } from "../../../gen/vega/stop_order_pb.js";
+import { StopOrder_ExpiryStrategy, StopOrder_SizeOverrideSetting } from "../../../gen/vega/vega_pb.js";
 import { orderProblems, orderProblemsButSize } from "./order.js";
 import {
   betweenZeroAndOne,
