@@ -12,7 +12,6 @@ import {
   type MessageShape,
   type Registry,
   ScalarType,
-  toJson,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { http as httpOption } from "../../gen/google/api/annotations_pb.js";
@@ -20,6 +19,7 @@ import type { HttpRule } from "../../gen/google/api/http_pb.js";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
+import { requestToJson } from "../json/message.js";
 import { isJsonObject } from "../json/values.js";
 import { findField, putField, writeQuery } from "./fields.js";
 import { fillPath, matchPath, type PathTemplate, parsePathTemplate } from "./path-template.js";
@@ -120,8 +120,8 @@ export function writeCall<I extends DescMessage>(
   message: MessageShape<I>,
   registry: Registry = knownTypes,
 ): HttpCall {
-  const json = toJson(desc, message, { registry });
-  const fields: JsonObject = isJsonObject(json) ? structuredClone(json) : {};
+  const json = requestToJson(desc, message, registry);
+  const fields: JsonObject = isJsonObject(json) ? json : {};
   const path = fillPath(
     rule.template,
     rule.template.variables.map(({ fieldPath }) => takeField(desc, fields, fieldPath)),
@@ -159,7 +159,9 @@ function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly stri
     return takeField(field.message, isJsonObject(inner) ? inner : {}, rest);
   }
   if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
-    throw new Error(`${fieldPath.join(".")} of ${desc.typeName} cannot stand in a path: it is no scalar field`);
+    throw new RequestError(`${fieldPath.join(".")} of ${desc.typeName} cannot stand in a path: it is no scalar field`, {
+      advice: "Call this method over gRPC.",
+    });
   }
   const value = json[field.jsonName] ?? defaultOf(field);
   delete json[field.jsonName];
