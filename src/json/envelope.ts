@@ -5,6 +5,7 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
 import { anyFromObject } from "./any.js";
 import { decodeBase64 } from "./base64.js";
+import { errorCode } from "./error-code.js";
 import { isJsonObject, MAX_DEPTH } from "./values.js";
 
 /** One JSON object of a stream: either a result or an error (specification, 2.7). */
@@ -55,9 +56,9 @@ export function readErrorObject(json: JsonValue): ErrorObject {
   if (!isJsonObject(json)) {
     return { code: Code.Unknown, message: JSON.stringify(json).slice(0, 1000), details: [] };
   }
-  const { code, message, details } = json;
+  const { message, details } = json;
   return {
-    code: typeof code === "number" && code in Code ? code : Code.Unknown,
+    code: errorCode(json) ?? Code.Unknown,
     message: typeof message === "string" ? message : "",
     details: Array.isArray(details) && !isDeeper(details, MAX_DEPTH) ? details.map(typedObject) : [],
   };

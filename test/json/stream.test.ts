@@ -3,7 +3,8 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { ProtocolError } from "../../src/errors/index.js";
-import { decodeUtf8, isJsonObject, jsonObjects } from "../../src/json/values.js";
+import { jsonObjects } from "../../src/json/stream.js";
+import { decodeUtf8, isJsonObject } from "../../src/json/values.js";
 
 const LIMIT = 1024 * 1024;
 

@@ -17,8 +17,11 @@ import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
-import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
+import { openResponse, type RestResponse, responseMessage } from "./response.js";
+import { responseMessages } from "./stream.js";
 
+/** The statuses of whole answers. */
+const SUCCESSES: ReadonlySet<number | undefined> = new Set([200, 201, 202]);
 /** The content type of bytes that have none. */
 const OCTETS = "application/octet-stream";
 
@@ -26,8 +29,9 @@ const OCTETS = "application/octet-stream";
  * Make a Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
  *
  * The `google.api.http` option of a method says how it is called. The gateway answers a method that streams with JSON
- * objects `{"result": ...}` or `{"error": ...}`. It may answer one that streams `google.api.HttpBody` with the body
- * itself, whose pieces are then messages with the body's content type and no extensions.
+ * objects `{"result": ...}` or `{"error": ...}`, or as `config.streams` says. It may answer one that streams
+ * `google.api.HttpBody` with the body itself, whose pieces are then messages with the body's content type and no
+ * extensions.
  *
  * @param config where the gateway is, and how its connections are
  * @param options the largest JSON object that is read, in bytes, and the longest time to connect, in milliseconds
@@ -41,9 +45,9 @@ export function createRestTransport(
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
   const { maxJsonBytes: maxBytes, registry } = options;
-  const json = { maxBytes, registry };
+  const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
 
-  /** Send a call by the first way that fits, and throw the error of a response whose status is not 200. */
+  /** Send a call by the first way that fits, and throw the error of a response that is no success. */
   async function send(
     req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal" | "contextValues">,
     message: MessageShape<DescMessage>,
@@ -61,7 +65,7 @@ export function createRestTransport(
     }
     const response = await client.send({ verb, target: `${prefix}${target}`, header, body, signal });
     const opened = openResponse(response, arrivalOf(req.contextValues));
-    if (response.statusCode !== 200) {
+    if (!SUCCESSES.has(response.statusCode)) {
       throw await errorFromResponse(response.statusCode ?? 0, opened);
     }
     return { response: opened, rule };
