@@ -4,7 +4,7 @@ import { exposedHost } from "../../config/loopback.js";
 import { type Fail, type FailingCall, failingWith } from "../../errors/failing.js";
 import { ConnectionError, NodeError, RequestError, type TradewireError } from "../../errors/index.js";
 import type { HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import { onlyReads } from "./read-method.js";
@@ -31,7 +31,7 @@ export interface Endpoint {
  * @param endpoint the transport's name and URL, for errors, and its headers; a call's own headers override them
  * @returns the transport; closing it closes `transport`
  */
-export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
+export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): ClosableTransport {
   const failing: FailingCall = (method, signal) => (reason) => {
     const name = methodName(method);
     const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
@@ -44,7 +44,7 @@ export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint):
     throw error;
   };
   const failable = failingBy(transport, failing, (header) => withHeaders(endpoint, header));
-  return { ...failable, close: () => transport.close() };
+  return { ...failable, close: async () => transport.close?.() };
 }
 
 /**
