@@ -2,9 +2,6 @@ import type { DescField, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
 
-/** The largest float; protobuf-es refuses whatever is beyond. */
-const LARGEST_FLOAT = 3.4028234663852886e38;
-
 /**
  * Refuse an integer of 64 bits that came as a JSON number and that JSON.parse may have rounded.
  *
@@ -24,17 +21,16 @@ export function exactLong(value: JsonValue, { name }: DescField): JsonValue {
 }
 
 /**
- * Round a float that is beyond the largest one in its digits only. The shortest digits that stand for the largest float,
- * as Go and other languages print them, are 3.4028235e38: a little more than the float itself.
+ * Take a float for what its digits stand for. Go and other languages print the fewest digits that tell it from other
+ * floats: as a double these are another number, and for the largest float, 3.4028235e38, one that protobuf-es refuses.
  *
  * @param value the value in Protobuf's JSON
- * @returns the largest float, or its negative, where the value rounds to it; any other value unchanged
+ * @returns the float that is nearest to a number; any other value unchanged, and a number beyond all floats
  */
 export function nearestFloat(value: JsonValue): JsonValue {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  return typeof number === "number" && Math.abs(number) > LARGEST_FLOAT && Number.isFinite(Math.fround(number))
-    ? Math.fround(number)
-    : value;
+  const float = typeof number === "number" ? Math.fround(number) : Number.NaN;
+  return Number.isFinite(float) ? float : value;
 }
 
 /**

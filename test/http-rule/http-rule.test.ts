@@ -6,7 +6,8 @@ import {
   Table,
   TradingDataService,
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type HttpBinding, type HttpCall, httpBindings, readCall, writeCall } from "../../src/http-rule/http-rule.js";
+import { type HttpBinding, type HttpCall, httpBindings, readCall } from "../../src/http-rule/http-rule.js";
+import { writeCall } from "../../src/http-rule/write-call.js";
 import { ShapeSchema, shapeMethod } from "../support/shapes.js";
 
 function ruleOf(method: DescMethod): HttpBinding {

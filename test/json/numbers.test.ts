@@ -74,6 +74,14 @@ describe("the largest float, as other languages print it", () => {
     expect(read({ ratio: "Infinity", wide: 3.4028235e38 })).toEqual({ ratio: "Infinity", wide: 3.4028235e38 });
   });
 
+  it("is not the only one: what other floats' digits stand for is the same as over gRPC", () => {
+    expect(read({ ratio: 3.4028188e38, manyRatios: [0.1, "-6.2956263e19"], wide: 0.1 })).toEqual({
+      ratio: 3.4028188014310798e38,
+      manyRatios: [0.10000000149011612, -62956263393709785000],
+      wide: 0.1,
+    });
+  });
+
   it("is read where it is the whole message", () => {
     expect(messageFromJson(FloatValueSchema, 3.4028235e38)).toMatchObject({ value: LARGEST });
   });

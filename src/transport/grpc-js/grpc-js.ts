@@ -13,7 +13,8 @@ import { createAsyncIterable, createMethodUrl, runStreamingCall, runUnaryCall } 
 import { connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime } from "../../errors/network-failure.js";
-import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
+import { unwritable } from "../../errors/unwritable.js";
+import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport } from "../closable.js";
 import { type GrpcJsCall, startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
@@ -142,13 +143,21 @@ async function send<I extends DescMessage>(
 ): Promise<void> {
   try {
     for await (const message of messages) {
-      if (!(await call.write(toBinary(desc, message)))) {
+      if (!(await call.write(serialize(desc, message)))) {
         return;
       }
     }
     call.end();
   } catch (reason) {
     call.fail(ConnectError.from(reason));
+  }
+}
+
+function serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array {
+  try {
+    return toBinary(desc, message);
+  } catch (reason) {
+    throw connectError(unwritable(reason));
   }
 }
 

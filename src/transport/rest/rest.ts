@@ -10,7 +10,8 @@ import { Code, ConnectError, createContextValues, type StreamRequest, type Unary
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
-import { answersRaw, type HttpBinding, httpBindings, writeFirstCall } from "../../http-rule/http-rule.js";
+import { answersRaw, type HttpBinding, httpBindings } from "../../http-rule/http-rule.js";
+import { writeFirstCall } from "../../http-rule/write-call.js";
 import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
