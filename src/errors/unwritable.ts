@@ -9,7 +9,7 @@ import { RequestError } from "./errors.js";
  */
 export function unwritable(cause: unknown): RequestError {
   const reason = (cause instanceof Error ? cause.message : String(cause))
-    .replace(/^.*?serialize binary: /, "")
+    .replace(/^(?:\[\w+\] )?(?:serialize binary: )?/, "") // Connect's words in front.
     .replace(/ to (?:JSON|binary): /, ": "); // The same over every transport.
   return new RequestError(`the request cannot be written: ${reason}`, {
     advice: "Correct the value; for an Any in JSON, give the types that it may hold as registry. Nothing was sent.",

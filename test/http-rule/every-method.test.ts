@@ -17,7 +17,7 @@ const generated = fileURLToPath(new URL("../../gen", import.meta.url));
 
 /** The methods of all services, by their names. */
 const methods = new Map<string, DescMethod>();
-for (const file of readdirSync(generated, { recursive: true, encoding: "utf8" })) {
+for (const file of readdirSync(generated, { recursive: true, encoding: "utf8" }).sort()) {
   if (file.endsWith("_pb.ts")) {
     const module: object = await import(pathToFileURL(join(generated, file)).href);
     for (const service of Object.values(module).filter(isService)) {

@@ -1,14 +1,17 @@
 import { readFileSync } from "node:fs";
+import { createServer, type Http2Server } from "node:http2";
 import {
   type DescMethod,
   type DescService,
   fromJson,
   type JsonObject,
   type JsonValue,
+  type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { NodeError, ProtocolError, RequestError } from "../../src/errors/index.js";
@@ -24,7 +27,7 @@ import {
   tellingHooks,
 } from "../../src/transport.js";
 import { anyMessage } from "../support/any-message.js";
-import { compile, isServerStreaming, isUnary, serviceOf } from "../support/definitions.js";
+import { compile, isServerStreaming, isUnary, serviceOf, unaryMethod } from "../support/definitions.js";
 import { chunk, head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 
 /** The server closes a connection behind its answer. */
@@ -85,6 +88,12 @@ async function failure(promise: Promise<unknown>): Promise<ConnectError> {
     throw new Error("a ConnectError was expected", { cause: reason });
   }
   return reason;
+}
+
+async function listen(node: Http2Server): Promise<string> {
+  await new Promise<void>((resolve) => node.listen(0, "127.0.0.1", resolve));
+  const address = node.address();
+  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
 describe("calls of foreign definitions", () => {
@@ -361,6 +370,61 @@ describe("the transports", () => {
     expect(seen).toEqual(["GetBook"]);
     await transport.close();
     expect((await failure(call(transport, "GetBook", { isbn: "1" }))).rawMessage).toContain("closed");
+  });
+
+  it("call a server over gRPC with the same definitions", async () => {
+    const getBook = method("GetBook");
+    if (!isUnary(getBook)) {
+      throw new Error("it streams");
+    }
+    const answer = (request: MessageShape<typeof getBook.input>) =>
+      fromJson(getBook.output, { title: JSON.stringify(toJson(getBook.input, request)) });
+    const node = createServer(connectNodeAdapter({ routes: (router) => router.rpc(getBook, answer) }));
+    const url = await listen(node);
+    for (const make of [createGrpcTransport, createGrpcJsTransport]) {
+      const transport = make({ url });
+      expect(await call(transport, "GetBook", { isbn: "1" })).toEqual([{ title: '{"isbn":"1"}' }]);
+      await transport.close();
+    }
+    node.close();
+  });
+
+  it("refuse a request that cannot be written, in the same words, and send nothing", async () => {
+    const strict = await compile({
+      "strict.proto": `
+        syntax = "proto2";
+        package strict;
+        import "google/api/annotations.proto";
+        message Order { required string id = 1; }
+        service Orders { rpc Get(Order) returns (Order) { option (google.api.http) = {post: "/orders" body: "*"}; } }`,
+    });
+    const get = unaryMethod(serviceOf(strict, "strict.Orders"), "Get");
+    let called = 0;
+    const node = createServer(
+      connectNodeAdapter({
+        routes: (router) =>
+          router.rpc(get, (order) => {
+            called += 1;
+            return order;
+          }),
+      }),
+    );
+    const url = await listen(node);
+    const all = [
+      connect(),
+      createGrpcTransport({ url }),
+      createGrpcTransport({ url, codec: "json" }),
+      createGrpcJsTransport({ url }),
+    ];
+    for (const transport of all) {
+      const { code, cause } = await failure(transport.unary(get, undefined, undefined, undefined, {}));
+      expect(cause).toBeInstanceOf(RequestError);
+      const summary = "the request cannot be written: cannot encode field strict.Order.id: required field not set";
+      expect({ code, cause }).toMatchObject({ code: Code.InvalidArgument, cause: { summary } });
+      await transport.close();
+    }
+    node.close();
+    expect({ called, requests: server.requests }).toEqual({ called: 0, requests: [] });
   });
 
   it("try a call once, and more often where that is asked for", async () => {
