@@ -95,7 +95,7 @@ export default {
       name: "no-devnode-in-library",
       comment: "Who uses the library does not load the local node.",
       severity: "error",
-      from: { path: "^src/(index|client)\\.ts$" },
+      from: { path: "^src/(index|client|transport)\\.ts$" },
       to: { path: "^src/(devnode|cli)/" },
     },
     {

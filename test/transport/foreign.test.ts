@@ -15,6 +15,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { NodeError, ProtocolError, RequestError } from "../../src/errors/index.js";
+import { knownTypes } from "../../src/json/any.js";
 import {
   type ClosableTransport,
   createGrpcJsTransport,
@@ -73,7 +74,7 @@ async function call(transport: ClosableTransport, name: string, request: JsonObj
   } else if (isServerStreaming(called)) {
     const response = await transport.stream(called, undefined, undefined, undefined, createAsyncIterable([message]));
     for await (const item of response.message) {
-      came.push(toJson(called.output, item));
+      came.push(toJson(called.output, item, { registry: knownTypes }));
     }
   }
   return came;
@@ -316,6 +317,17 @@ describe("streams of bare messages", () => {
     for (const name of ["WatchJobs", "WatchNotes", "WatchBooks"]) {
       expect((await failure(watch(google, name))).code).toBe(Code.NotFound);
     }
+  });
+
+  it("take no message of such fields for an error", async () => {
+    const { output } = method("WatchJobs");
+    const options = { registry: knownTypes };
+    await fc.assert(
+      fc.asyncProperty(anyMessage(output), async (job) => {
+        expect(await watch(job, "WatchJobs")).toEqual([toJson(output, fromJson(output, job, options), options)]);
+      }),
+      { numRuns: 40 },
+    );
   });
 
   it("take no envelope, and no bare error, for a message without fields", async () => {
