@@ -9,23 +9,30 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport, type Interceptor } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { NodeError, ProtocolError, RequestError } from "../../src/errors/index.js";
+import { NodeError, ProtocolError, RequestError, type TradewireError } from "../../src/errors/index.js";
 import { knownTypes } from "../../src/json/any.js";
 import {
+  type CallEnd,
+  type CallInfo,
   type ClosableTransport,
+  closing,
   createGrpcJsTransport,
   createGrpcTransport,
+  createPace,
   createRestTransport,
   fallback,
+  idleLimited,
   limited,
+  paced,
   type RestTransportOptions,
   retryInterceptor,
   tellingHooks,
+  withOurErrors,
 } from "../../src/transport.js";
 import { anyMessage } from "../support/any-message.js";
 import { compile, isServerStreaming, isUnary, serviceOf, unaryMethod } from "../support/definitions.js";
@@ -399,6 +406,30 @@ describe("the transports", () => {
       await transport.close();
     }
     node.close();
+  });
+
+  it("have layers that go around Connect's own transports", async () => {
+    const getBook = method("GetBook");
+    if (!isUnary(getBook)) {
+      throw new Error("it streams");
+    }
+    const own = createRouterTransport((router) => {
+      router.rpc(getBook, () => {
+        throw new ConnectError("no such book", Code.NotFound, { "grpc-status": "5" });
+      });
+    });
+    const endpoint = { name: "library", url: "https://library.example" };
+    const ended: (TradewireError | undefined)[] = [];
+    const hooks = { onCallEnd: (_: CallInfo, { error }: CallEnd) => void ended.push(error) };
+    const inTurn = paced(idleLimited(own, 1000), createPace(undefined), () => true);
+    const transport = closing(tellingHooks(withOurErrors(inTurn, endpoint), endpoint, hooks), "library");
+    const { code, cause } = await failure(call(transport, "GetBook"));
+    expect(code).toBe(Code.NotFound);
+    expect(cause).toBeInstanceOf(NodeError);
+    expect(cause).toMatchObject({ transport: "library", method: "library.v1.LibraryService/GetBook" });
+    expect(ended).toEqual([cause]);
+    await transport.close();
+    expect((await failure(call(transport, "GetBook"))).code).toBe(Code.Canceled);
   });
 
   it("refuse a request that cannot be written, in the same words, and send nothing", async () => {
