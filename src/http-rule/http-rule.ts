@@ -53,14 +53,33 @@ export function httpBindings(method: DescMethod): readonly HttpBinding[] {
   return [rule, ...rule.additionalBindings].flatMap(binding);
 }
 
+/**
+ * Find the HTTP method of a method's main binding, whatever its path is.
+ *
+ * @param method the method's descriptor
+ * @returns the HTTP method, such as `GET`; undefined where there is no binding
+ */
+export function mainVerb(method: DescMethod): string | undefined {
+  return hasOption(method, httpOption) ? verbAndPath(getOption(method, httpOption))?.verb : undefined;
+}
+
 function binding(rule: HttpRule): HttpBinding[] {
-  const { pattern, body, responseBody } = rule;
-  if (pattern.case === undefined) {
-    return [];
+  const { body, responseBody } = rule;
+  const { verb, path } = verbAndPath(rule) ?? {};
+  return verb === undefined || path === undefined
+    ? []
+    : [{ verb, template: parsePathTemplate(path), body, responseBody }];
+}
+
+function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
+  switch (pattern.case) {
+    case undefined:
+      return undefined;
+    case "custom":
+      return { verb: pattern.value.kind, path: pattern.value.path };
+    default:
+      return { verb: pattern.case.toUpperCase(), path: pattern.value };
   }
-  const [verb, path] =
-    pattern.case === "custom" ? [pattern.value.kind, pattern.value.path] : [pattern.case.toUpperCase(), pattern.value];
-  return [{ verb, template: parsePathTemplate(path), body, responseBody }];
 }
 
 /**

@@ -432,6 +432,29 @@ describe("the transports", () => {
     expect((await failure(call(transport, "GetBook"))).code).toBe(Code.Canceled);
   });
 
+  it("call over gRPC whatever a rule's path is, and not over REST without a path that can be read", async () => {
+    const odd = await compile({
+      "odd.proto": `
+        syntax = "proto3";
+        package odd;
+        import "google/api/annotations.proto";
+        message Note { string text = 1; }
+        service Notes { rpc Get(Note) returns (Note) { option (google.api.http) = {get: "/{text=**}/more"}; } }`,
+    });
+    const get = unaryMethod(serviceOf(odd, "odd.Notes"), "Get");
+    const node = createServer(connectNodeAdapter({ routes: (router) => router.rpc(get, (note) => note) }));
+    const transport = createGrpcTransport({ url: await listen(node) });
+    const note = fromJson(get.input, { text: "a" });
+    expect(toJson(get.output, (await transport.unary(get, undefined, undefined, undefined, note)).message)).toEqual({
+      text: "a",
+    });
+    await transport.close();
+    node.close();
+    const { code, message } = await failure(connect().unary(get, undefined, undefined, undefined, note));
+    expect(code).toBe(Code.InvalidArgument);
+    expect(message).toContain('"/{text=**}/more" is not a path template: "**" must be its last segment');
+  });
+
   it("refuse a request that cannot be written, in the same words, and send nothing", async () => {
     const strict = await compile({
       "strict.proto": `

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { httpBindings } from "../../http-rule/http-rule.js";
+import { mainVerb } from "../../http-rule/http-rule.js";
 
 /**
  * Whether a method only reads, so that a failed call may be made again.
@@ -8,5 +8,5 @@ import { httpBindings } from "../../http-rule/http-rule.js";
  * @returns true where the method's HTTP rule is a GET
  */
 export function onlyReads(method: DescMethod): boolean {
-  return httpBindings(method)[0]?.verb === "GET";
+  return mainVerb(method) === "GET";
 }

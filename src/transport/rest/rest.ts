@@ -54,7 +54,7 @@ export function createRestTransport(
     message: MessageShape<DescMessage>,
   ): Promise<{ readonly response: RestResponse; readonly rule: HttpBinding }> {
     const { call, rule } =
-      writeFirstCall(req.method.input, httpBindings(req.method), message, registry) ?? noBinding(req.method);
+      writeFirstCall(req.method.input, bindings(req.method), message, registry) ?? noBinding(req.method);
     const { verb, target, raw } = call;
     const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const { header, signal } = req;
@@ -153,7 +153,16 @@ export function createRestTransport(
 }
 
 function mainBinding(method: DescMethod): HttpBinding {
-  return httpBindings(method)[0] ?? noBinding(method);
+  return bindings(method)[0] ?? noBinding(method);
+}
+
+function bindings(method: DescMethod): readonly HttpBinding[] {
+  try {
+    return httpBindings(method);
+  } catch (cause) {
+    const summary = `the HTTP rule of ${methodName(method)} cannot be followed: ${cause instanceof Error ? cause.message : cause}`;
+    throw connectError(new RequestError(summary, { advice: "Call it over gRPC, or correct the definitions.", cause }));
+  }
 }
 
 function noBinding(method: DescMethod): never {
