@@ -4,20 +4,83 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { AssetDetails, AssetDetailsUpdate } from "./assets_pb.js";
+import { file_vega_assets } from "./assets_pb.js";
+import type { DataSourceDefinition } from "./data_source_pb.js";
+import { file_vega_data_source } from "./data_source_pb.js";
+import type { CompositePriceConfiguration, DataSourceSpecToFutureBinding, DataSourceSpecToPerpetualBinding, FutureCap, LiquidationStrategy, LiquidityFeeSettings, LiquidityMonitoringParameters, LiquiditySLAParameters, LogNormalRiskModel, PriceMonitoringParameters, SimpleModelParams, TargetStakeParameters } from "./markets_pb.js";
+import { file_vega_markets } from "./markets_pb.js";
+import type { AccountType, BenefitTier, DispatchStrategy, NetworkParameter, StakingTier, VolumeBenefitTier, VolumeRebateBenefitTier } from "./vega_pb.js";
+import { file_vega_vega } from "./vega_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vega/governance.proto.
  */
 export const file_vega_governance: GenFile = /*@__PURE__*/
-  fileDesc("ChV2ZWdhL2dvdmVybmFuY2UucHJvdG8SBHZlZ2EiQwoEVm90ZSI7CgVWYWx1ZRIVChFWQUxVRV9VTlNQRUNJRklFRBAAEgwKCFZBTFVFX05PEAESDQoJVkFMVUVfWUVTEAJiBnByb3RvMw");
+  fileDesc("ChV2ZWdhL2dvdmVybmFuY2UucHJvdG8SBHZlZ2EiwAIKBFZvdGUSEAoIcGFydHlfaWQYASABKAkSHwoFdmFsdWUYAiABKA4yEC52ZWdhLlZvdGUuVmFsdWUSEwoLcHJvcG9zYWxfaWQYAyABKAkSEQoJdGltZXN0YW1wGAQgASgDEiYKHnRvdGFsX2dvdmVybmFuY2VfdG9rZW5fYmFsYW5jZRgFIAEoCRIlCh10b3RhbF9nb3Zlcm5hbmNlX3Rva2VuX3dlaWdodBgGIAEoCRImCh50b3RhbF9lcXVpdHlfbGlrZV9zaGFyZV93ZWlnaHQYByABKAkSKQoOZWxzX3Blcl9tYXJrZXQYCCADKAsyES52ZWdhLlZvdGVFTFNQYWlyIjsKBVZhbHVlEhUKEVZBTFVFX1VOU1BFQ0lGSUVEEAASDAoIVkFMVUVfTk8QARINCglWQUxVRV9ZRVMQAiLVAwoOR292ZXJuYW5jZURhdGESIAoIcHJvcG9zYWwYASABKAsyDi52ZWdhLlByb3Bvc2FsEhcKA3llcxgCIAMoCzIKLnZlZ2EuVm90ZRIWCgJubxgDIAMoCzIKLnZlZ2EuVm90ZRI1Cgl5ZXNfcGFydHkYBCADKAsyIi52ZWdhLkdvdmVybmFuY2VEYXRhLlllc1BhcnR5RW50cnkSMwoIbm9fcGFydHkYBSADKAsyIS52ZWdhLkdvdmVybmFuY2VEYXRhLk5vUGFydHlFbnRyeRIwCg1wcm9wb3NhbF90eXBlGAYgASgOMhkudmVnYS5Hb3Zlcm5hbmNlRGF0YS5UeXBlEiEKCXByb3Bvc2FscxgHIAMoCzIOLnZlZ2EuUHJvcG9zYWwaOwoNWWVzUGFydHlFbnRyeRILCgNrZXkYASABKAkSGQoFdmFsdWUYAiABKAsyCi52ZWdhLlZvdGU6AjgBGjoKDE5vUGFydHlFbnRyeRILCgNrZXkYASABKAkSGQoFdmFsdWUYAiABKAsyCi52ZWdhLlZvdGU6AjgBIjYKBFR5cGUSHgoaVFlQRV9TSU5HTEVfT1JfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0JBVENIEAEiywYKCFByb3Bvc2FsEgoKAmlkGAEgASgJEhEKCXJlZmVyZW5jZRgCIAEoCRIQCghwYXJ0eV9pZBgDIAEoCRIjCgVzdGF0ZRgEIAEoDjIULnZlZ2EuUHJvcG9zYWwuU3RhdGUSEQoJdGltZXN0YW1wGAUgASgDEicKBXRlcm1zGAYgASgLMhMudmVnYS5Qcm9wb3NhbFRlcm1zSACIAQESKAoGcmVhc29uGAcgASgOMhMudmVnYS5Qcm9wb3NhbEVycm9ySAGIAQESGgoNZXJyb3JfZGV0YWlscxgIIAEoCUgCiAEBEioKCXJhdGlvbmFsZRgJIAEoCzIXLnZlZ2EuUHJvcG9zYWxSYXRpb25hbGUSHgoWcmVxdWlyZWRfcGFydGljaXBhdGlvbhgKIAEoCRIZChFyZXF1aXJlZF9tYWpvcml0eRgLIAEoCRI2CilyZXF1aXJlZF9saXF1aWRpdHlfcHJvdmlkZXJfcGFydGljaXBhdGlvbhgMIAEoCUgDiAEBEjEKJHJlcXVpcmVkX2xpcXVpZGl0eV9wcm92aWRlcl9tYWpvcml0eRgNIAEoCUgEiAEBEjIKC2JhdGNoX3Rlcm1zGA4gASgLMhgudmVnYS5CYXRjaFByb3Bvc2FsVGVybXNIBYgBARIVCghiYXRjaF9pZBgPIAEoCUgGiAEBIq4BCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEhAKDFNUQVRFX0ZBSUxFRBABEg4KClNUQVRFX09QRU4QAhIQCgxTVEFURV9QQVNTRUQQAxISCg5TVEFURV9SRUpFQ1RFRBAEEhIKDlNUQVRFX0RFQ0xJTkVEEAUSEQoNU1RBVEVfRU5BQ1RFRBAGEh8KG1NUQVRFX1dBSVRJTkdfRk9SX05PREVfVk9URRAHQggKBl90ZXJtc0IJCgdfcmVhc29uQhAKDl9lcnJvcl9kZXRhaWxzQiwKKl9yZXF1aXJlZF9saXF1aWRpdHlfcHJvdmlkZXJfcGFydGljaXBhdGlvbkInCiVfcmVxdWlyZWRfbGlxdWlkaXR5X3Byb3ZpZGVyX21ham9yaXR5Qg4KDF9iYXRjaF90ZXJtc0ILCglfYmF0Y2hfaWQi0AYKDVByb3Bvc2FsVGVybXMSGQoRY2xvc2luZ190aW1lc3RhbXAYASABKAMSGwoTZW5hY3RtZW50X3RpbWVzdGFtcBgCIAEoAxIcChR2YWxpZGF0aW9uX3RpbWVzdGFtcBgDIAEoAxIrCg11cGRhdGVfbWFya2V0GGUgASgLMhIudmVnYS5VcGRhdGVNYXJrZXRIABIlCgpuZXdfbWFya2V0GGYgASgLMg8udmVnYS5OZXdNYXJrZXRIABJAChh1cGRhdGVfbmV0d29ya19wYXJhbWV0ZXIYZyABKAsyHC52ZWdhLlVwZGF0ZU5ldHdvcmtQYXJhbWV0ZXJIABIjCgluZXdfYXNzZXQYaCABKAsyDi52ZWdhLk5ld0Fzc2V0SAASKQoMbmV3X2ZyZWVmb3JtGGkgASgLMhEudmVnYS5OZXdGcmVlZm9ybUgAEikKDHVwZGF0ZV9hc3NldBhqIAEoCzIRLnZlZ2EuVXBkYXRlQXNzZXRIABIuCg9uZXdfc3BvdF9tYXJrZXQYayABKAsyEy52ZWdhLk5ld1Nwb3RNYXJrZXRIABI0ChJ1cGRhdGVfc3BvdF9tYXJrZXQYbCABKAsyFi52ZWdhLlVwZGF0ZVNwb3RNYXJrZXRIABIpCgxuZXdfdHJhbnNmZXIYbSABKAsyES52ZWdhLk5ld1RyYW5zZmVySAASLwoPY2FuY2VsX3RyYW5zZmVyGG4gASgLMhQudmVnYS5DYW5jZWxUcmFuc2ZlckgAEjYKE3VwZGF0ZV9tYXJrZXRfc3RhdGUYbyABKAsyFy52ZWdhLlVwZGF0ZU1hcmtldFN0YXRlSAASPgoXdXBkYXRlX3JlZmVycmFsX3Byb2dyYW0YcCABKAsyGy52ZWdhLlVwZGF0ZVJlZmVycmFsUHJvZ3JhbUgAEksKHnVwZGF0ZV92b2x1bWVfZGlzY291bnRfcHJvZ3JhbRhxIAEoCzIhLnZlZ2EuVXBkYXRlVm9sdW1lRGlzY291bnRQcm9ncmFtSAASRwocdXBkYXRlX3ZvbHVtZV9yZWJhdGVfcHJvZ3JhbRhyIAEoCzIfLnZlZ2EuVXBkYXRlVm9sdW1lUmViYXRlUHJvZ3JhbUgAQggKBmNoYW5nZSJTCgxVcGRhdGVNYXJrZXQSEQoJbWFya2V0X2lkGAEgASgJEjAKB2NoYW5nZXMYAiABKAsyHy52ZWdhLlVwZGF0ZU1hcmtldENvbmZpZ3VyYXRpb24ijwYKGVVwZGF0ZU1hcmtldENvbmZpZ3VyYXRpb24SNwoKaW5zdHJ1bWVudBgBIAEoCzIjLnZlZ2EuVXBkYXRlSW5zdHJ1bWVudENvbmZpZ3VyYXRpb24SEAoIbWV0YWRhdGEYAiADKAkSRAobcHJpY2VfbW9uaXRvcmluZ19wYXJhbWV0ZXJzGAMgASgLMh8udmVnYS5QcmljZU1vbml0b3JpbmdQYXJhbWV0ZXJzEkwKH2xpcXVpZGl0eV9tb25pdG9yaW5nX3BhcmFtZXRlcnMYBCABKAsyIy52ZWdhLkxpcXVpZGl0eU1vbml0b3JpbmdQYXJhbWV0ZXJzEikKBnNpbXBsZRhkIAEoCzIXLnZlZ2EuU2ltcGxlTW9kZWxQYXJhbXNIABIuCgpsb2dfbm9ybWFsGGUgASgLMhgudmVnYS5Mb2dOb3JtYWxSaXNrTW9kZWxIABIbCg5scF9wcmljZV9yYW5nZRgFIAEoCUgBiAEBEh4KFmxpbmVhcl9zbGlwcGFnZV9mYWN0b3IYBiABKAkSIQoZcXVhZHJhdGljX3NsaXBwYWdlX2ZhY3RvchgHIAEoCRI+ChhsaXF1aWRpdHlfc2xhX3BhcmFtZXRlcnMYCCABKAsyHC52ZWdhLkxpcXVpZGl0eVNMQVBhcmFtZXRlcnMSOgoWbGlxdWlkaXR5X2ZlZV9zZXR0aW5ncxgJIAEoCzIaLnZlZ2EuTGlxdWlkaXR5RmVlU2V0dGluZ3MSNwoUbGlxdWlkYXRpb25fc3RyYXRlZ3kYCiABKAsyGS52ZWdhLkxpcXVpZGF0aW9uU3RyYXRlZ3kSQwoYbWFya19wcmljZV9jb25maWd1cmF0aW9uGAsgASgLMiEudmVnYS5Db21wb3NpdGVQcmljZUNvbmZpZ3VyYXRpb24SEQoJdGlja19zaXplGAwgASgJEiUKHWVuYWJsZV90cmFuc2FjdGlvbl9yZW9yZGVyaW5nGA0gASgIQhEKD3Jpc2tfcGFyYW1ldGVyc0IRCg9fbHBfcHJpY2VfcmFuZ2UipgEKHVVwZGF0ZUluc3RydW1lbnRDb25maWd1cmF0aW9uEgwKBGNvZGUYASABKAkSDAoEbmFtZRgCIAEoCRIrCgZmdXR1cmUYZCABKAsyGS52ZWdhLlVwZGF0ZUZ1dHVyZVByb2R1Y3RIABIxCglwZXJwZXR1YWwYZSABKAsyHC52ZWdhLlVwZGF0ZVBlcnBldHVhbFByb2R1Y3RIAEIJCgdwcm9kdWN0IogCChNVcGRhdGVGdXR1cmVQcm9kdWN0EhIKCnF1b3RlX25hbWUYASABKAkSSAokZGF0YV9zb3VyY2Vfc3BlY19mb3Jfc2V0dGxlbWVudF9kYXRhGAIgASgLMhoudmVnYS5EYXRhU291cmNlRGVmaW5pdGlvbhJMCihkYXRhX3NvdXJjZV9zcGVjX2Zvcl90cmFkaW5nX3Rlcm1pbmF0aW9uGAMgASgLMhoudmVnYS5EYXRhU291cmNlRGVmaW5pdGlvbhJFChhkYXRhX3NvdXJjZV9zcGVjX2JpbmRpbmcYBCABKAsyIy52ZWdhLkRhdGFTb3VyY2VTcGVjVG9GdXR1cmVCaW5kaW5nIs8FChZVcGRhdGVQZXJwZXR1YWxQcm9kdWN0EhIKCnF1b3RlX25hbWUYASABKAkSHQoVbWFyZ2luX2Z1bmRpbmdfZmFjdG9yGAIgASgJEhUKDWludGVyZXN0X3JhdGUYAyABKAkSGQoRY2xhbXBfbG93ZXJfYm91bmQYBCABKAkSGQoRY2xhbXBfdXBwZXJfYm91bmQYBSABKAkSTAooZGF0YV9zb3VyY2Vfc3BlY19mb3Jfc2V0dGxlbWVudF9zY2hlZHVsZRgGIAEoCzIaLnZlZ2EuRGF0YVNvdXJjZURlZmluaXRpb24SSAokZGF0YV9zb3VyY2Vfc3BlY19mb3Jfc2V0dGxlbWVudF9kYXRhGAcgASgLMhoudmVnYS5EYXRhU291cmNlRGVmaW5pdGlvbhJIChhkYXRhX3NvdXJjZV9zcGVjX2JpbmRpbmcYCCABKAsyJi52ZWdhLkRhdGFTb3VyY2VTcGVjVG9QZXJwZXR1YWxCaW5kaW5nEigKG2Z1bmRpbmdfcmF0ZV9zY2FsaW5nX2ZhY3RvchgJIAEoCUgAiAEBEiUKGGZ1bmRpbmdfcmF0ZV9sb3dlcl9ib3VuZBgKIAEoCUgBiAEBEiUKGGZ1bmRpbmdfcmF0ZV91cHBlcl9ib3VuZBgLIAEoCUgCiAEBElYKJmludGVybmFsX2NvbXBvc2l0ZV9wcmljZV9jb25maWd1cmF0aW9uGA0gASgLMiEudmVnYS5Db21wb3NpdGVQcmljZUNvbmZpZ3VyYXRpb25IA4gBAUIeChxfZnVuZGluZ19yYXRlX3NjYWxpbmdfZmFjdG9yQhsKGV9mdW5kaW5nX3JhdGVfbG93ZXJfYm91bmRCGwoZX2Z1bmRpbmdfcmF0ZV91cHBlcl9ib3VuZEIpCidfaW50ZXJuYWxfY29tcG9zaXRlX3ByaWNlX2NvbmZpZ3VyYXRpb24iOgoJTmV3TWFya2V0Ei0KB2NoYW5nZXMYASABKAsyHC52ZWdhLk5ld01hcmtldENvbmZpZ3VyYXRpb24igwcKFk5ld01hcmtldENvbmZpZ3VyYXRpb24SMQoKaW5zdHJ1bWVudBgBIAEoCzIdLnZlZ2EuSW5zdHJ1bWVudENvbmZpZ3VyYXRpb24SFgoOZGVjaW1hbF9wbGFjZXMYAiABKAQSEAoIbWV0YWRhdGEYAyADKAkSRAobcHJpY2VfbW9uaXRvcmluZ19wYXJhbWV0ZXJzGAQgASgLMh8udmVnYS5QcmljZU1vbml0b3JpbmdQYXJhbWV0ZXJzEkwKH2xpcXVpZGl0eV9tb25pdG9yaW5nX3BhcmFtZXRlcnMYBSABKAsyIy52ZWdhLkxpcXVpZGl0eU1vbml0b3JpbmdQYXJhbWV0ZXJzEikKBnNpbXBsZRhkIAEoCzIXLnZlZ2EuU2ltcGxlTW9kZWxQYXJhbXNIABIuCgpsb2dfbm9ybWFsGGUgASgLMhgudmVnYS5Mb2dOb3JtYWxSaXNrTW9kZWxIABIfChdwb3NpdGlvbl9kZWNpbWFsX3BsYWNlcxgGIAEoAxIbCg5scF9wcmljZV9yYW5nZRgIIAEoCUgBiAEBEh4KFmxpbmVhcl9zbGlwcGFnZV9mYWN0b3IYCSABKAkSIQoZcXVhZHJhdGljX3NsaXBwYWdlX2ZhY3RvchgKIAEoCRI0CglzdWNjZXNzb3IYCyABKAsyHC52ZWdhLlN1Y2Nlc3NvckNvbmZpZ3VyYXRpb25IAogBARI+ChhsaXF1aWRpdHlfc2xhX3BhcmFtZXRlcnMYDCABKAsyHC52ZWdhLkxpcXVpZGl0eVNMQVBhcmFtZXRlcnMSOgoWbGlxdWlkaXR5X2ZlZV9zZXR0aW5ncxgNIAEoCzIaLnZlZ2EuTGlxdWlkaXR5RmVlU2V0dGluZ3MSNwoUbGlxdWlkYXRpb25fc3RyYXRlZ3kYDiABKAsyGS52ZWdhLkxpcXVpZGF0aW9uU3RyYXRlZ3kSQwoYbWFya19wcmljZV9jb25maWd1cmF0aW9uGA8gASgLMiEudmVnYS5Db21wb3NpdGVQcmljZUNvbmZpZ3VyYXRpb24SEQoJdGlja19zaXplGBAgASgJEiUKHWVuYWJsZV90cmFuc2FjdGlvbl9yZW9yZGVyaW5nGBEgASgIQhEKD3Jpc2tfcGFyYW1ldGVyc0IRCg9fbHBfcHJpY2VfcmFuZ2VCDAoKX3N1Y2Nlc3NvciK3AQoXSW5zdHJ1bWVudENvbmZpZ3VyYXRpb24SDAoEbmFtZRgBIAEoCRIMCgRjb2RlGAIgASgJEiUKBmZ1dHVyZRhkIAEoCzITLnZlZ2EuRnV0dXJlUHJvZHVjdEgAEiEKBHNwb3QYZSABKAsyES52ZWdhLlNwb3RQcm9kdWN0SAASKwoJcGVycGV0dWFsGGYgASgLMhYudmVnYS5QZXJwZXR1YWxQcm9kdWN0SABCCQoHcHJvZHVjdCLHAgoNRnV0dXJlUHJvZHVjdBIYChBzZXR0bGVtZW50X2Fzc2V0GAEgASgJEhIKCnF1b3RlX25hbWUYAiABKAkSSAokZGF0YV9zb3VyY2Vfc3BlY19mb3Jfc2V0dGxlbWVudF9kYXRhGAMgASgLMhoudmVnYS5EYXRhU291cmNlRGVmaW5pdGlvbhJMCihkYXRhX3NvdXJjZV9zcGVjX2Zvcl90cmFkaW5nX3Rlcm1pbmF0aW9uGAQgASgLMhoudmVnYS5EYXRhU291cmNlRGVmaW5pdGlvbhJFChhkYXRhX3NvdXJjZV9zcGVjX2JpbmRpbmcYBSABKAsyIy52ZWdhLkRhdGFTb3VyY2VTcGVjVG9GdXR1cmVCaW5kaW5nEiEKA2NhcBgGIAEoCzIPLnZlZ2EuRnV0dXJlQ2FwSACIAQFCBgoEX2NhcCI2CgtTcG90UHJvZHVjdBISCgpiYXNlX2Fzc2V0GAEgASgJEhMKC3F1b3RlX2Fzc2V0GAIgASgJIuMFChBQZXJwZXR1YWxQcm9kdWN0EhgKEHNldHRsZW1lbnRfYXNzZXQYASABKAkSEgoKcXVvdGVfbmFtZRgCIAEoCRIdChVtYXJnaW5fZnVuZGluZ19mYWN0b3IYAyABKAkSFQoNaW50ZXJlc3RfcmF0ZRgEIAEoCRIZChFjbGFtcF9sb3dlcl9ib3VuZBgFIAEoCRIZChFjbGFtcF91cHBlcl9ib3VuZBgGIAEoCRJMCihkYXRhX3NvdXJjZV9zcGVjX2Zvcl9zZXR0bGVtZW50X3NjaGVkdWxlGAcgASgLMhoudmVnYS5EYXRhU291cmNlRGVmaW5pdGlvbhJICiRkYXRhX3NvdXJjZV9zcGVjX2Zvcl9zZXR0bGVtZW50X2RhdGEYCCABKAsyGi52ZWdhLkRhdGFTb3VyY2VEZWZpbml0aW9uEkgKGGRhdGFfc291cmNlX3NwZWNfYmluZGluZxgJIAEoCzImLnZlZ2EuRGF0YVNvdXJjZVNwZWNUb1BlcnBldHVhbEJpbmRpbmcSKAobZnVuZGluZ19yYXRlX3NjYWxpbmdfZmFjdG9yGAogASgJSACIAQESJQoYZnVuZGluZ19yYXRlX2xvd2VyX2JvdW5kGAsgASgJSAGIAQESJQoYZnVuZGluZ19yYXRlX3VwcGVyX2JvdW5kGAwgASgJSAKIAQESVgomaW50ZXJuYWxfY29tcG9zaXRlX3ByaWNlX2NvbmZpZ3VyYXRpb24YDSABKAsyIS52ZWdhLkNvbXBvc2l0ZVByaWNlQ29uZmlndXJhdGlvbkgDiAEBQh4KHF9mdW5kaW5nX3JhdGVfc2NhbGluZ19mYWN0b3JCGwoZX2Z1bmRpbmdfcmF0ZV9sb3dlcl9ib3VuZEIbChlfZnVuZGluZ19yYXRlX3VwcGVyX2JvdW5kQikKJ19pbnRlcm5hbF9jb21wb3NpdGVfcHJpY2VfY29uZmlndXJhdGlvbiJTChZTdWNjZXNzb3JDb25maWd1cmF0aW9uEhgKEHBhcmVudF9tYXJrZXRfaWQYASABKAkSHwoXaW5zdXJhbmNlX3Bvb2xfZnJhY3Rpb24YAiABKAkiQQoWVXBkYXRlTmV0d29ya1BhcmFtZXRlchInCgdjaGFuZ2VzGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyIi8KCE5ld0Fzc2V0EiMKB2NoYW5nZXMYASABKAsyEi52ZWdhLkFzc2V0RGV0YWlscyINCgtOZXdGcmVlZm9ybSJKCgtVcGRhdGVBc3NldBIQCghhc3NldF9pZBgBIAEoCRIpCgdjaGFuZ2VzGAIgASgLMhgudmVnYS5Bc3NldERldGFpbHNVcGRhdGUiQgoNTmV3U3BvdE1hcmtldBIxCgdjaGFuZ2VzGAEgASgLMiAudmVnYS5OZXdTcG90TWFya2V0Q29uZmlndXJhdGlvbiK2BAoaTmV3U3BvdE1hcmtldENvbmZpZ3VyYXRpb24SMQoKaW5zdHJ1bWVudBgBIAEoCzIdLnZlZ2EuSW5zdHJ1bWVudENvbmZpZ3VyYXRpb24SHAoUcHJpY2VfZGVjaW1hbF9wbGFjZXMYAiABKAQSEAoIbWV0YWRhdGEYAyADKAkSRAobcHJpY2VfbW9uaXRvcmluZ19wYXJhbWV0ZXJzGAQgASgLMh8udmVnYS5QcmljZU1vbml0b3JpbmdQYXJhbWV0ZXJzEjwKF3RhcmdldF9zdGFrZV9wYXJhbWV0ZXJzGAUgASgLMhsudmVnYS5UYXJnZXRTdGFrZVBhcmFtZXRlcnMSKQoGc2ltcGxlGGQgASgLMhcudmVnYS5TaW1wbGVNb2RlbFBhcmFtc0gAEi4KCmxvZ19ub3JtYWwYZSABKAsyGC52ZWdhLkxvZ05vcm1hbFJpc2tNb2RlbEgAEhsKE3NpemVfZGVjaW1hbF9wbGFjZXMYBiABKAMSMAoKc2xhX3BhcmFtcxgHIAEoCzIcLnZlZ2EuTGlxdWlkaXR5U0xBUGFyYW1ldGVycxI6ChZsaXF1aWRpdHlfZmVlX3NldHRpbmdzGAggASgLMhoudmVnYS5MaXF1aWRpdHlGZWVTZXR0aW5ncxIRCgl0aWNrX3NpemUYCSABKAkSJQodZW5hYmxlX3RyYW5zYWN0aW9uX3Jlb3JkZXJpbmcYCiABKAhCEQoPcmlza19wYXJhbWV0ZXJzIlsKEFVwZGF0ZVNwb3RNYXJrZXQSEQoJbWFya2V0X2lkGAEgASgJEjQKB2NoYW5nZXMYAiABKAsyIy52ZWdhLlVwZGF0ZVNwb3RNYXJrZXRDb25maWd1cmF0aW9uIogECh1VcGRhdGVTcG90TWFya2V0Q29uZmlndXJhdGlvbhIQCghtZXRhZGF0YRgBIAMoCRJEChtwcmljZV9tb25pdG9yaW5nX3BhcmFtZXRlcnMYAiABKAsyHy52ZWdhLlByaWNlTW9uaXRvcmluZ1BhcmFtZXRlcnMSPAoXdGFyZ2V0X3N0YWtlX3BhcmFtZXRlcnMYAyABKAsyGy52ZWdhLlRhcmdldFN0YWtlUGFyYW1ldGVycxIpCgZzaW1wbGUYZCABKAsyFy52ZWdhLlNpbXBsZU1vZGVsUGFyYW1zSAASLgoKbG9nX25vcm1hbBhlIAEoCzIYLnZlZ2EuTG9nTm9ybWFsUmlza01vZGVsSAASMAoKc2xhX3BhcmFtcxgEIAEoCzIcLnZlZ2EuTGlxdWlkaXR5U0xBUGFyYW1ldGVycxI6ChZsaXF1aWRpdHlfZmVlX3NldHRpbmdzGAUgASgLMhoudmVnYS5MaXF1aWRpdHlGZWVTZXR0aW5ncxIRCgl0aWNrX3NpemUYBiABKAkSOwoKaW5zdHJ1bWVudBgHIAEoCzInLnZlZ2EuVXBkYXRlU3BvdEluc3RydW1lbnRDb25maWd1cmF0aW9uEiUKHWVuYWJsZV90cmFuc2FjdGlvbl9yZW9yZGVyaW5nGAggASgIQhEKD3Jpc2tfcGFyYW1ldGVycyI/CiFVcGRhdGVTcG90SW5zdHJ1bWVudENvbmZpZ3VyYXRpb24SDAoEY29kZRgBIAEoCRIMCgRuYW1lGAIgASgJIj4KC05ld1RyYW5zZmVyEi8KB2NoYW5nZXMYASABKAsyHi52ZWdhLk5ld1RyYW5zZmVyQ29uZmlndXJhdGlvbiLkAgoYTmV3VHJhbnNmZXJDb25maWd1cmF0aW9uEiYKC3NvdXJjZV90eXBlGAEgASgOMhEudmVnYS5BY2NvdW50VHlwZRIOCgZzb3VyY2UYAiABKAkSMwoNdHJhbnNmZXJfdHlwZRgDIAEoDjIcLnZlZ2EuR292ZXJuYW5jZVRyYW5zZmVyVHlwZRIOCgZhbW91bnQYBCABKAkSDQoFYXNzZXQYBSABKAkSGwoTZnJhY3Rpb25fb2ZfYmFsYW5jZRgGIAEoCRIrChBkZXN0aW5hdGlvbl90eXBlGAcgASgOMhEudmVnYS5BY2NvdW50VHlwZRITCgtkZXN0aW5hdGlvbhgIIAEoCRInCgdvbmVfb2ZmGGUgASgLMhQudmVnYS5PbmVPZmZUcmFuc2ZlckgAEiwKCXJlY3VycmluZxhmIAEoCzIXLnZlZ2EuUmVjdXJyaW5nVHJhbnNmZXJIAEIGCgRraW5kIiQKDk9uZU9mZlRyYW5zZmVyEhIKCmRlbGl2ZXJfb24YASABKAMirAEKEVJlY3VycmluZ1RyYW5zZmVyEhMKC3N0YXJ0X2Vwb2NoGAEgASgEEhYKCWVuZF9lcG9jaBgCIAEoBEgAiAEBEjYKEWRpc3BhdGNoX3N0cmF0ZWd5GAMgASgLMhYudmVnYS5EaXNwYXRjaFN0cmF0ZWd5SAGIAQESDgoGZmFjdG9yGAQgASgJQgwKCl9lbmRfZXBvY2hCFAoSX2Rpc3BhdGNoX3N0cmF0ZWd5IkQKDkNhbmNlbFRyYW5zZmVyEjIKB2NoYW5nZXMYASABKAsyIS52ZWdhLkNhbmNlbFRyYW5zZmVyQ29uZmlndXJhdGlvbiIyChtDYW5jZWxUcmFuc2ZlckNvbmZpZ3VyYXRpb24SEwoLdHJhbnNmZXJfaWQYASABKAkiSgoRVXBkYXRlTWFya2V0U3RhdGUSNQoHY2hhbmdlcxgBIAEoCzIkLnZlZ2EuVXBkYXRlTWFya2V0U3RhdGVDb25maWd1cmF0aW9uIoMBCh5VcGRhdGVNYXJrZXRTdGF0ZUNvbmZpZ3VyYXRpb24SEQoJbWFya2V0X2lkGAEgASgJEjAKC3VwZGF0ZV90eXBlGAIgASgOMhsudmVnYS5NYXJrZXRTdGF0ZVVwZGF0ZVR5cGUSEgoFcHJpY2UYAyABKAlIAIgBAUIICgZfcHJpY2UiRgoVVXBkYXRlUmVmZXJyYWxQcm9ncmFtEi0KB2NoYW5nZXMYASABKAsyHC52ZWdhLlJlZmVycmFsUHJvZ3JhbUNoYW5nZXMipQEKFlJlZmVycmFsUHJvZ3JhbUNoYW5nZXMSKAoNYmVuZWZpdF90aWVycxgBIAMoCzIRLnZlZ2EuQmVuZWZpdFRpZXISIAoYZW5kX29mX3Byb2dyYW1fdGltZXN0YW1wGAIgASgDEhUKDXdpbmRvd19sZW5ndGgYAyABKAQSKAoNc3Rha2luZ190aWVycxgEIAMoCzIRLnZlZ2EuU3Rha2luZ1RpZXIiUgobVXBkYXRlVm9sdW1lRGlzY291bnRQcm9ncmFtEjMKB2NoYW5nZXMYASABKAsyIi52ZWdhLlZvbHVtZURpc2NvdW50UHJvZ3JhbUNoYW5nZXMihwEKHFZvbHVtZURpc2NvdW50UHJvZ3JhbUNoYW5nZXMSLgoNYmVuZWZpdF90aWVycxgBIAMoCzIXLnZlZ2EuVm9sdW1lQmVuZWZpdFRpZXISIAoYZW5kX29mX3Byb2dyYW1fdGltZXN0YW1wGAIgASgDEhUKDXdpbmRvd19sZW5ndGgYAyABKAQiTgoZVXBkYXRlVm9sdW1lUmViYXRlUHJvZ3JhbRIxCgdjaGFuZ2VzGAEgASgLMiAudmVnYS5Wb2x1bWVSZWJhdGVQcm9ncmFtQ2hhbmdlcyKLAQoaVm9sdW1lUmViYXRlUHJvZ3JhbUNoYW5nZXMSNAoNYmVuZWZpdF90aWVycxgBIAMoCzIdLnZlZ2EuVm9sdW1lUmViYXRlQmVuZWZpdFRpZXISIAoYZW5kX29mX3Byb2dyYW1fdGltZXN0YW1wGAIgASgDEhUKDXdpbmRvd19sZW5ndGgYAyABKAQiNwoRUHJvcG9zYWxSYXRpb25hbGUSEwoLZGVzY3JpcHRpb24YASABKAkSDQoFdGl0bGUYBCABKAkikwEKEkJhdGNoUHJvcG9zYWxUZXJtcxIZChFjbG9zaW5nX3RpbWVzdGFtcBgBIAEoAxIxCg9wcm9wb3NhbF9wYXJhbXMYAiABKAsyGC52ZWdhLlByb3Bvc2FsUGFyYW1ldGVycxIvCgdjaGFuZ2VzGAMgAygLMh4udmVnYS5CYXRjaFByb3Bvc2FsVGVybXNDaGFuZ2UitAIKElByb3Bvc2FsUGFyYW1ldGVycxIRCgltaW5fY2xvc2UYASABKAMSEQoJbWF4X2Nsb3NlGAIgASgDEhEKCW1pbl9lbmFjdBgDIAEoAxIRCgltYXhfZW5hY3QYBCABKAMSHgoWcmVxdWlyZWRfcGFydGljaXBhdGlvbhgFIAEoCRIZChFyZXF1aXJlZF9tYWpvcml0eRgGIAEoCRIcChRtaW5fcHJvcG9zZXJfYmFsYW5jZRgHIAEoCRIZChFtaW5fdm90ZXJfYmFsYW5jZRgIIAEoCRIhChlyZXF1aXJlZF9wYXJ0aWNpcGF0aW9uX2xwGAkgASgJEhwKFHJlcXVpcmVkX21ham9yaXR5X2xwGAogASgJEh0KFW1pbl9lcXVpdHlfbGlrZV9zaGFyZRgLIAEoCSLABgoYQmF0Y2hQcm9wb3NhbFRlcm1zQ2hhbmdlEhsKE2VuYWN0bWVudF90aW1lc3RhbXAYASABKAMSHAoUdmFsaWRhdGlvbl90aW1lc3RhbXAYAiABKAMSKwoNdXBkYXRlX21hcmtldBhlIAEoCzISLnZlZ2EuVXBkYXRlTWFya2V0SAASJQoKbmV3X21hcmtldBhmIAEoCzIPLnZlZ2EuTmV3TWFya2V0SAASQAoYdXBkYXRlX25ldHdvcmtfcGFyYW1ldGVyGGcgASgLMhwudmVnYS5VcGRhdGVOZXR3b3JrUGFyYW1ldGVySAASKQoMbmV3X2ZyZWVmb3JtGGggASgLMhEudmVnYS5OZXdGcmVlZm9ybUgAEikKDHVwZGF0ZV9hc3NldBhpIAEoCzIRLnZlZ2EuVXBkYXRlQXNzZXRIABIuCg9uZXdfc3BvdF9tYXJrZXQYaiABKAsyEy52ZWdhLk5ld1Nwb3RNYXJrZXRIABI0ChJ1cGRhdGVfc3BvdF9tYXJrZXQYayABKAsyFi52ZWdhLlVwZGF0ZVNwb3RNYXJrZXRIABIpCgxuZXdfdHJhbnNmZXIYbCABKAsyES52ZWdhLk5ld1RyYW5zZmVySAASLwoPY2FuY2VsX3RyYW5zZmVyGG0gASgLMhQudmVnYS5DYW5jZWxUcmFuc2ZlckgAEjYKE3VwZGF0ZV9tYXJrZXRfc3RhdGUYbiABKAsyFy52ZWdhLlVwZGF0ZU1hcmtldFN0YXRlSAASPgoXdXBkYXRlX3JlZmVycmFsX3Byb2dyYW0YbyABKAsyGy52ZWdhLlVwZGF0ZVJlZmVycmFsUHJvZ3JhbUgAEksKHnVwZGF0ZV92b2x1bWVfZGlzY291bnRfcHJvZ3JhbRhwIAEoCzIhLnZlZ2EuVXBkYXRlVm9sdW1lRGlzY291bnRQcm9ncmFtSAASIwoJbmV3X2Fzc2V0GHEgASgLMg4udmVnYS5OZXdBc3NldEgAEkcKHHVwZGF0ZV92b2x1bWVfcmViYXRlX3Byb2dyYW0YciABKAsyHy52ZWdhLlVwZGF0ZVZvbHVtZVJlYmF0ZVByb2dyYW1IAEIICgZjaGFuZ2UiLQoLVm90ZUVMU1BhaXISEQoJbWFya2V0X2lkGAEgASgJEgsKA2VscxgCIAEoCSqZAQoWR292ZXJuYW5jZVRyYW5zZmVyVHlwZRIoCiRHT1ZFUk5BTkNFX1RSQU5TRkVSX1RZUEVfVU5TUEVDSUZJRUQQABIrCidHT1ZFUk5BTkNFX1RSQU5TRkVSX1RZUEVfQUxMX09SX05PVEhJTkcQARIoCiRHT1ZFUk5BTkNFX1RSQU5TRkVSX1RZUEVfQkVTVF9FRkZPUlQQAiq0AQoVTWFya2V0U3RhdGVVcGRhdGVUeXBlEigKJE1BUktFVF9TVEFURV9VUERBVEVfVFlQRV9VTlNQRUNJRklFRBAAEiYKIk1BUktFVF9TVEFURV9VUERBVEVfVFlQRV9URVJNSU5BVEUQARIkCiBNQVJLRVRfU1RBVEVfVVBEQVRFX1RZUEVfU1VTUEVORBACEiMKH01BUktFVF9TVEFURV9VUERBVEVfVFlQRV9SRVNVTUUQAyqWFAoNUHJvcG9zYWxFcnJvchIeChpQUk9QT1NBTF9FUlJPUl9VTlNQRUNJRklFRBAAEiYKIlBST1BPU0FMX0VSUk9SX0NMT1NFX1RJTUVfVE9PX1NPT04QARImCiJQUk9QT1NBTF9FUlJPUl9DTE9TRV9USU1FX1RPT19MQVRFEAISJgoiUFJPUE9TQUxfRVJST1JfRU5BQ1RfVElNRV9UT09fU09PThADEiYKIlBST1BPU0FMX0VSUk9SX0VOQUNUX1RJTUVfVE9PX0xBVEUQBBImCiJQUk9QT1NBTF9FUlJPUl9JTlNVRkZJQ0lFTlRfVE9LRU5TEAUSLgoqUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9JTlNUUlVNRU5UX1NFQ1VSSVRZEAYSHQoZUFJPUE9TQUxfRVJST1JfTk9fUFJPRFVDVBAHEiYKIlBST1BPU0FMX0VSUk9SX1VOU1VQUE9SVEVEX1BST0RVQ1QQCBIiCh5QUk9QT1NBTF9FUlJPUl9OT19UUkFESU5HX01PREUQCxIrCidQUk9QT1NBTF9FUlJPUl9VTlNVUFBPUlRFRF9UUkFESU5HX01PREUQDBIpCiVQUk9QT1NBTF9FUlJPUl9OT0RFX1ZBTElEQVRJT05fRkFJTEVEEA0SLgoqUFJPUE9TQUxfRVJST1JfTUlTU0lOR19CVUlMVElOX0FTU0VUX0ZJRUxEEA4SMQotUFJPUE9TQUxfRVJST1JfTUlTU0lOR19FUkMyMF9DT05UUkFDVF9BRERSRVNTEA8SIAocUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9BU1NFVBAQEioKJlBST1BPU0FMX0VSUk9SX0lOQ09NUEFUSUJMRV9USU1FU1RBTVBTEBESJQohUFJPUE9TQUxfRVJST1JfTk9fUklTS19QQVJBTUVURVJTEBISMAosUFJPUE9TQUxfRVJST1JfTkVUV09SS19QQVJBTUVURVJfSU5WQUxJRF9LRVkQExIyCi5QUk9QT1NBTF9FUlJPUl9ORVRXT1JLX1BBUkFNRVRFUl9JTlZBTElEX1ZBTFVFEBQSNgoyUFJPUE9TQUxfRVJST1JfTkVUV09SS19QQVJBTUVURVJfVkFMSURBVElPTl9GQUlMRUQQFRI1CjFQUk9QT1NBTF9FUlJPUl9PUEVOSU5HX0FVQ1RJT05fRFVSQVRJT05fVE9PX1NNQUxMEBYSNQoxUFJPUE9TQUxfRVJST1JfT1BFTklOR19BVUNUSU9OX0RVUkFUSU9OX1RPT19MQVJHRRAXEi8KK1BST1BPU0FMX0VSUk9SX0NPVUxEX05PVF9JTlNUQU5USUFURV9NQVJLRVQQGRIpCiVQUk9QT1NBTF9FUlJPUl9JTlZBTElEX0ZVVFVSRV9QUk9EVUNUEBoSKQolUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9SSVNLX1BBUkFNRVRFUhAeEjEKLVBST1BPU0FMX0VSUk9SX01BSk9SSVRZX1RIUkVTSE9MRF9OT1RfUkVBQ0hFRBAfEjYKMlBST1BPU0FMX0VSUk9SX1BBUlRJQ0lQQVRJT05fVEhSRVNIT0xEX05PVF9SRUFDSEVEECASKAokUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9BU1NFVF9ERVRBSUxTECESHwobUFJPUE9TQUxfRVJST1JfVU5LTk9XTl9UWVBFECISLgoqUFJPUE9TQUxfRVJST1JfVU5LTk9XTl9SSVNLX1BBUkFNRVRFUl9UWVBFECMSIwofUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9GUkVFRk9STRAkEjEKLVBST1BPU0FMX0VSUk9SX0lOU1VGRklDSUVOVF9FUVVJVFlfTElLRV9TSEFSRRAlEiEKHVBST1BPU0FMX0VSUk9SX0lOVkFMSURfTUFSS0VUECYSMQotUFJPUE9TQUxfRVJST1JfVE9PX01BTllfTUFSS0VUX0RFQ0lNQUxfUExBQ0VTECcSNQoxUFJPUE9TQUxfRVJST1JfVE9PX01BTllfUFJJQ0VfTU9OSVRPUklOR19UUklHR0VSUxAoEi8KK1BST1BPU0FMX0VSUk9SX0VSQzIwX0FERFJFU1NfQUxSRUFEWV9JTl9VU0UQKRItCilQUk9QT1NBTF9FUlJPUl9MUF9QUklDRV9SQU5HRV9OT05QT1NJVElWRRAqEisKJ1BST1BPU0FMX0VSUk9SX0xQX1BSSUNFX1JBTkdFX1RPT19MQVJHRRArEjYKMlBST1BPU0FMX0VSUk9SX0xJTkVBUl9TTElQUEFHRV9GQUNUT1JfT1VUX09GX1JBTkdFECwSOQo1UFJPUE9TQUxfRVJST1JfUVVBRFJBVElDX1NMSVBQQUdFX0ZBQ1RPUl9PVVRfT0ZfUkFOR0UQLRIfChtQUk9QT1NBTF9FUlJPUl9JTlZBTElEX1NQT1QQLhIoCiRQUk9QT1NBTF9FUlJPUl9TUE9UX1BST0RVQ1RfRElTQUJMRUQQLxIrCidQUk9QT1NBTF9FUlJPUl9JTlZBTElEX1NVQ0NFU1NPUl9NQVJLRVQQMBI2CjJQUk9QT1NBTF9FUlJPUl9HT1ZFUk5BTkNFX1RSQU5TRkVSX1BST1BPU0FMX0ZBSUxFRBAxEjcKM1BST1BPU0FMX0VSUk9SX0dPVkVSTkFOQ0VfVFJBTlNGRVJfUFJPUE9TQUxfSU5WQUxJRBAyEj4KOlBST1BPU0FMX0VSUk9SX0dPVkVSTkFOQ0VfQ0FOQ0VMX1RSQU5TRkVSX1BST1BPU0FMX0lOVkFMSUQQMxIuCipQUk9QT1NBTF9FUlJPUl9JTlZBTElEX01BUktFVF9TVEFURV9VUERBVEUQNBIlCiFQUk9QT1NBTF9FUlJPUl9JTlZBTElEX1NMQV9QQVJBTVMQNRIlCiFQUk9QT1NBTF9FUlJPUl9NSVNTSU5HX1NMQV9QQVJBTVMQNhIsCihQUk9QT1NBTF9FUlJPUl9JTlZBTElEX1BFUlBFVFVBTF9QUk9EVUNUEDcSKwonUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9SRUZFUlJBTF9QUk9HUkFNEDgSMgouUFJPUE9TQUxfRVJST1JfSU5WQUxJRF9WT0xVTUVfRElTQ09VTlRfUFJPR1JBTRA5Ei0KKVBST1BPU0FMX0VSUk9SX1BST1BPU0FMX0lOX0JBVENIX1JFSkVDVEVEEDoSLQopUFJPUE9TQUxfRVJST1JfUFJPUE9TQUxfSU5fQkFUQ0hfREVDTElORUQQOxIuCipQUk9QT1NBTF9FUlJPUl9JTlZBTElEX1NJWkVfREVDSU1BTF9QTEFDRVMQPBIwCixQUk9QT1NBTF9FUlJPUl9JTlZBTElEX1ZPTFVNRV9SRUJBVEVfUFJPR1JBTRA9YgZwcm90bzM", [file_vega_assets, file_vega_data_source, file_vega_markets, file_vega_vega]);
 
 /**
- * A vote on a proposal. The interface passes votes as commands, so only what the command says in its terms is here.
+ * A vote on a proposal.
  *
  * @generated from message vega.Vote
  */
 export type Vote = Message<"vega.Vote"> & {
+  /**
+   * The party that votes: its public key in hex.
+   *
+   * @generated from field: string party_id = 1;
+   */
+  partyId: string;
+
+  /**
+   * What it votes.
+   *
+   * @generated from field: vega.Vote.Value value = 2;
+   */
+  value: Vote_Value;
+
+  /**
+   * The proposal: 64 hex digits.
+   *
+   * @generated from field: string proposal_id = 3;
+   */
+  proposalId: string;
+
+  /**
+   * When the network took the vote, in Unix nanoseconds.
+   *
+   * @generated from field: int64 timestamp = 4;
+   */
+  timestamp: bigint;
+
+  /**
+   * How many tokens the party holds: an unsigned whole number in text, scaled to the token's decimal places.
+   *
+   * @generated from field: string total_governance_token_balance = 5;
+   */
+  totalGovernanceTokenBalance: string;
+
+  /**
+   * The share of all votes that these tokens make up: a decimal number in text.
+   *
+   * @generated from field: string total_governance_token_weight = 6;
+   */
+  totalGovernanceTokenWeight: string;
+
+  /**
+   * The share of the market's providers of liquidity that the party makes up: a decimal number in text.
+   *
+   * @generated from field: string total_equity_like_share_weight = 7;
+   */
+  totalEquityLikeShareWeight: string;
+
+  /**
+   * The same for each market, where a batch of proposals concerns several.
+   *
+   * @generated from field: repeated vega.VoteELSPair els_per_market = 8;
+   */
+  elsPerMarket: VoteELSPair[];
 };
 
 /**
@@ -60,4 +123,2144 @@ export enum Vote_Value {
  */
 export const Vote_ValueSchema: GenEnum<Vote_Value> = /*@__PURE__*/
   enumDesc(file_vega_governance, 0, 0);
+
+/**
+ * @generated from message vega.GovernanceData
+ */
+export type GovernanceData = Message<"vega.GovernanceData"> & {
+  /**
+   * @generated from field: vega.Proposal proposal = 1;
+   */
+  proposal?: Proposal | undefined;
+
+  /**
+   * @generated from field: repeated vega.Vote yes = 2;
+   */
+  yes: Vote[];
+
+  /**
+   * @generated from field: repeated vega.Vote no = 3;
+   */
+  no: Vote[];
+
+  /**
+   * @generated from field: map<string, vega.Vote> yes_party = 4;
+   */
+  yesParty: { [key: string]: Vote };
+
+  /**
+   * @generated from field: map<string, vega.Vote> no_party = 5;
+   */
+  noParty: { [key: string]: Vote };
+
+  /**
+   * @generated from field: vega.GovernanceData.Type proposal_type = 6;
+   */
+  proposalType: GovernanceData_Type;
+
+  /**
+   * @generated from field: repeated vega.Proposal proposals = 7;
+   */
+  proposals: Proposal[];
+};
+
+/**
+ * Describes the message vega.GovernanceData.
+ * Use `create(GovernanceDataSchema)` to create a new message.
+ */
+export const GovernanceDataSchema: GenMessage<GovernanceData> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 1);
+
+/**
+ * @generated from enum vega.GovernanceData.Type
+ */
+export enum GovernanceData_Type {
+  /**
+   * @generated from enum value: TYPE_SINGLE_OR_UNSPECIFIED = 0;
+   */
+  SINGLE_OR_UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: TYPE_BATCH = 1;
+   */
+  BATCH = 1,
+}
+
+/**
+ * Describes the enum vega.GovernanceData.Type.
+ */
+export const GovernanceData_TypeSchema: GenEnum<GovernanceData_Type> = /*@__PURE__*/
+  enumDesc(file_vega_governance, 1, 0);
+
+/**
+ * @generated from message vega.Proposal
+ */
+export type Proposal = Message<"vega.Proposal"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string reference = 2;
+   */
+  reference: string;
+
+  /**
+   * @generated from field: string party_id = 3;
+   */
+  partyId: string;
+
+  /**
+   * @generated from field: vega.Proposal.State state = 4;
+   */
+  state: Proposal_State;
+
+  /**
+   * @generated from field: int64 timestamp = 5;
+   */
+  timestamp: bigint;
+
+  /**
+   * @generated from field: optional vega.ProposalTerms terms = 6;
+   */
+  terms?: ProposalTerms | undefined;
+
+  /**
+   * @generated from field: optional vega.ProposalError reason = 7;
+   */
+  reason?: ProposalError | undefined;
+
+  /**
+   * @generated from field: optional string error_details = 8;
+   */
+  errorDetails?: string | undefined;
+
+  /**
+   * @generated from field: vega.ProposalRationale rationale = 9;
+   */
+  rationale?: ProposalRationale | undefined;
+
+  /**
+   * @generated from field: string required_participation = 10;
+   */
+  requiredParticipation: string;
+
+  /**
+   * @generated from field: string required_majority = 11;
+   */
+  requiredMajority: string;
+
+  /**
+   * @generated from field: optional string required_liquidity_provider_participation = 12;
+   */
+  requiredLiquidityProviderParticipation?: string | undefined;
+
+  /**
+   * @generated from field: optional string required_liquidity_provider_majority = 13;
+   */
+  requiredLiquidityProviderMajority?: string | undefined;
+
+  /**
+   * @generated from field: optional vega.BatchProposalTerms batch_terms = 14;
+   */
+  batchTerms?: BatchProposalTerms | undefined;
+
+  /**
+   * @generated from field: optional string batch_id = 15;
+   */
+  batchId?: string | undefined;
+};
+
+/**
+ * Describes the message vega.Proposal.
+ * Use `create(ProposalSchema)` to create a new message.
+ */
+export const ProposalSchema: GenMessage<Proposal> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 2);
+
+/**
+ * @generated from enum vega.Proposal.State
+ */
+export enum Proposal_State {
+  /**
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: STATE_FAILED = 1;
+   */
+  FAILED = 1,
+
+  /**
+   * @generated from enum value: STATE_OPEN = 2;
+   */
+  OPEN = 2,
+
+  /**
+   * @generated from enum value: STATE_PASSED = 3;
+   */
+  PASSED = 3,
+
+  /**
+   * @generated from enum value: STATE_REJECTED = 4;
+   */
+  REJECTED = 4,
+
+  /**
+   * @generated from enum value: STATE_DECLINED = 5;
+   */
+  DECLINED = 5,
+
+  /**
+   * @generated from enum value: STATE_ENACTED = 6;
+   */
+  ENACTED = 6,
+
+  /**
+   * @generated from enum value: STATE_WAITING_FOR_NODE_VOTE = 7;
+   */
+  WAITING_FOR_NODE_VOTE = 7,
+}
+
+/**
+ * Describes the enum vega.Proposal.State.
+ */
+export const Proposal_StateSchema: GenEnum<Proposal_State> = /*@__PURE__*/
+  enumDesc(file_vega_governance, 2, 0);
+
+/**
+ * @generated from message vega.ProposalTerms
+ */
+export type ProposalTerms = Message<"vega.ProposalTerms"> & {
+  /**
+   * @generated from field: int64 closing_timestamp = 1;
+   */
+  closingTimestamp: bigint;
+
+  /**
+   * @generated from field: int64 enactment_timestamp = 2;
+   */
+  enactmentTimestamp: bigint;
+
+  /**
+   * @generated from field: int64 validation_timestamp = 3;
+   */
+  validationTimestamp: bigint;
+
+  /**
+   * @generated from oneof vega.ProposalTerms.change
+   */
+  change: {
+    /**
+     * @generated from field: vega.UpdateMarket update_market = 101;
+     */
+    value: UpdateMarket;
+    case: "updateMarket";
+  } | {
+    /**
+     * @generated from field: vega.NewMarket new_market = 102;
+     */
+    value: NewMarket;
+    case: "newMarket";
+  } | {
+    /**
+     * @generated from field: vega.UpdateNetworkParameter update_network_parameter = 103;
+     */
+    value: UpdateNetworkParameter;
+    case: "updateNetworkParameter";
+  } | {
+    /**
+     * @generated from field: vega.NewAsset new_asset = 104;
+     */
+    value: NewAsset;
+    case: "newAsset";
+  } | {
+    /**
+     * @generated from field: vega.NewFreeform new_freeform = 105;
+     */
+    value: NewFreeform;
+    case: "newFreeform";
+  } | {
+    /**
+     * @generated from field: vega.UpdateAsset update_asset = 106;
+     */
+    value: UpdateAsset;
+    case: "updateAsset";
+  } | {
+    /**
+     * @generated from field: vega.NewSpotMarket new_spot_market = 107;
+     */
+    value: NewSpotMarket;
+    case: "newSpotMarket";
+  } | {
+    /**
+     * @generated from field: vega.UpdateSpotMarket update_spot_market = 108;
+     */
+    value: UpdateSpotMarket;
+    case: "updateSpotMarket";
+  } | {
+    /**
+     * @generated from field: vega.NewTransfer new_transfer = 109;
+     */
+    value: NewTransfer;
+    case: "newTransfer";
+  } | {
+    /**
+     * @generated from field: vega.CancelTransfer cancel_transfer = 110;
+     */
+    value: CancelTransfer;
+    case: "cancelTransfer";
+  } | {
+    /**
+     * @generated from field: vega.UpdateMarketState update_market_state = 111;
+     */
+    value: UpdateMarketState;
+    case: "updateMarketState";
+  } | {
+    /**
+     * @generated from field: vega.UpdateReferralProgram update_referral_program = 112;
+     */
+    value: UpdateReferralProgram;
+    case: "updateReferralProgram";
+  } | {
+    /**
+     * @generated from field: vega.UpdateVolumeDiscountProgram update_volume_discount_program = 113;
+     */
+    value: UpdateVolumeDiscountProgram;
+    case: "updateVolumeDiscountProgram";
+  } | {
+    /**
+     * @generated from field: vega.UpdateVolumeRebateProgram update_volume_rebate_program = 114;
+     */
+    value: UpdateVolumeRebateProgram;
+    case: "updateVolumeRebateProgram";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.ProposalTerms.
+ * Use `create(ProposalTermsSchema)` to create a new message.
+ */
+export const ProposalTermsSchema: GenMessage<ProposalTerms> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 3);
+
+/**
+ * @generated from message vega.UpdateMarket
+ */
+export type UpdateMarket = Message<"vega.UpdateMarket"> & {
+  /**
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * @generated from field: vega.UpdateMarketConfiguration changes = 2;
+   */
+  changes?: UpdateMarketConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateMarket.
+ * Use `create(UpdateMarketSchema)` to create a new message.
+ */
+export const UpdateMarketSchema: GenMessage<UpdateMarket> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 4);
+
+/**
+ * @generated from message vega.UpdateMarketConfiguration
+ */
+export type UpdateMarketConfiguration = Message<"vega.UpdateMarketConfiguration"> & {
+  /**
+   * @generated from field: vega.UpdateInstrumentConfiguration instrument = 1;
+   */
+  instrument?: UpdateInstrumentConfiguration | undefined;
+
+  /**
+   * @generated from field: repeated string metadata = 2;
+   */
+  metadata: string[];
+
+  /**
+   * @generated from field: vega.PriceMonitoringParameters price_monitoring_parameters = 3;
+   */
+  priceMonitoringParameters?: PriceMonitoringParameters | undefined;
+
+  /**
+   * @generated from field: vega.LiquidityMonitoringParameters liquidity_monitoring_parameters = 4;
+   */
+  liquidityMonitoringParameters?: LiquidityMonitoringParameters | undefined;
+
+  /**
+   * @generated from oneof vega.UpdateMarketConfiguration.risk_parameters
+   */
+  riskParameters: {
+    /**
+     * @generated from field: vega.SimpleModelParams simple = 100;
+     */
+    value: SimpleModelParams;
+    case: "simple";
+  } | {
+    /**
+     * @generated from field: vega.LogNormalRiskModel log_normal = 101;
+     */
+    value: LogNormalRiskModel;
+    case: "logNormal";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: optional string lp_price_range = 5;
+   */
+  lpPriceRange?: string | undefined;
+
+  /**
+   * @generated from field: string linear_slippage_factor = 6;
+   */
+  linearSlippageFactor: string;
+
+  /**
+   * @generated from field: string quadratic_slippage_factor = 7;
+   */
+  quadraticSlippageFactor: string;
+
+  /**
+   * @generated from field: vega.LiquiditySLAParameters liquidity_sla_parameters = 8;
+   */
+  liquiditySlaParameters?: LiquiditySLAParameters | undefined;
+
+  /**
+   * @generated from field: vega.LiquidityFeeSettings liquidity_fee_settings = 9;
+   */
+  liquidityFeeSettings?: LiquidityFeeSettings | undefined;
+
+  /**
+   * @generated from field: vega.LiquidationStrategy liquidation_strategy = 10;
+   */
+  liquidationStrategy?: LiquidationStrategy | undefined;
+
+  /**
+   * @generated from field: vega.CompositePriceConfiguration mark_price_configuration = 11;
+   */
+  markPriceConfiguration?: CompositePriceConfiguration | undefined;
+
+  /**
+   * @generated from field: string tick_size = 12;
+   */
+  tickSize: string;
+
+  /**
+   * @generated from field: bool enable_transaction_reordering = 13;
+   */
+  enableTransactionReordering: boolean;
+};
+
+/**
+ * Describes the message vega.UpdateMarketConfiguration.
+ * Use `create(UpdateMarketConfigurationSchema)` to create a new message.
+ */
+export const UpdateMarketConfigurationSchema: GenMessage<UpdateMarketConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 5);
+
+/**
+ * @generated from message vega.UpdateInstrumentConfiguration
+ */
+export type UpdateInstrumentConfiguration = Message<"vega.UpdateInstrumentConfiguration"> & {
+  /**
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from oneof vega.UpdateInstrumentConfiguration.product
+   */
+  product: {
+    /**
+     * @generated from field: vega.UpdateFutureProduct future = 100;
+     */
+    value: UpdateFutureProduct;
+    case: "future";
+  } | {
+    /**
+     * @generated from field: vega.UpdatePerpetualProduct perpetual = 101;
+     */
+    value: UpdatePerpetualProduct;
+    case: "perpetual";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.UpdateInstrumentConfiguration.
+ * Use `create(UpdateInstrumentConfigurationSchema)` to create a new message.
+ */
+export const UpdateInstrumentConfigurationSchema: GenMessage<UpdateInstrumentConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 6);
+
+/**
+ * @generated from message vega.UpdateFutureProduct
+ */
+export type UpdateFutureProduct = Message<"vega.UpdateFutureProduct"> & {
+  /**
+   * @generated from field: string quote_name = 1;
+   */
+  quoteName: string;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_settlement_data = 2;
+   */
+  dataSourceSpecForSettlementData?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_trading_termination = 3;
+   */
+  dataSourceSpecForTradingTermination?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceSpecToFutureBinding data_source_spec_binding = 4;
+   */
+  dataSourceSpecBinding?: DataSourceSpecToFutureBinding | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateFutureProduct.
+ * Use `create(UpdateFutureProductSchema)` to create a new message.
+ */
+export const UpdateFutureProductSchema: GenMessage<UpdateFutureProduct> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 7);
+
+/**
+ * @generated from message vega.UpdatePerpetualProduct
+ */
+export type UpdatePerpetualProduct = Message<"vega.UpdatePerpetualProduct"> & {
+  /**
+   * @generated from field: string quote_name = 1;
+   */
+  quoteName: string;
+
+  /**
+   * @generated from field: string margin_funding_factor = 2;
+   */
+  marginFundingFactor: string;
+
+  /**
+   * @generated from field: string interest_rate = 3;
+   */
+  interestRate: string;
+
+  /**
+   * @generated from field: string clamp_lower_bound = 4;
+   */
+  clampLowerBound: string;
+
+  /**
+   * @generated from field: string clamp_upper_bound = 5;
+   */
+  clampUpperBound: string;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_settlement_schedule = 6;
+   */
+  dataSourceSpecForSettlementSchedule?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_settlement_data = 7;
+   */
+  dataSourceSpecForSettlementData?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceSpecToPerpetualBinding data_source_spec_binding = 8;
+   */
+  dataSourceSpecBinding?: DataSourceSpecToPerpetualBinding | undefined;
+
+  /**
+   * @generated from field: optional string funding_rate_scaling_factor = 9;
+   */
+  fundingRateScalingFactor?: string | undefined;
+
+  /**
+   * @generated from field: optional string funding_rate_lower_bound = 10;
+   */
+  fundingRateLowerBound?: string | undefined;
+
+  /**
+   * @generated from field: optional string funding_rate_upper_bound = 11;
+   */
+  fundingRateUpperBound?: string | undefined;
+
+  /**
+   * @generated from field: optional vega.CompositePriceConfiguration internal_composite_price_configuration = 13;
+   */
+  internalCompositePriceConfiguration?: CompositePriceConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.UpdatePerpetualProduct.
+ * Use `create(UpdatePerpetualProductSchema)` to create a new message.
+ */
+export const UpdatePerpetualProductSchema: GenMessage<UpdatePerpetualProduct> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 8);
+
+/**
+ * @generated from message vega.NewMarket
+ */
+export type NewMarket = Message<"vega.NewMarket"> & {
+  /**
+   * @generated from field: vega.NewMarketConfiguration changes = 1;
+   */
+  changes?: NewMarketConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.NewMarket.
+ * Use `create(NewMarketSchema)` to create a new message.
+ */
+export const NewMarketSchema: GenMessage<NewMarket> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 9);
+
+/**
+ * @generated from message vega.NewMarketConfiguration
+ */
+export type NewMarketConfiguration = Message<"vega.NewMarketConfiguration"> & {
+  /**
+   * @generated from field: vega.InstrumentConfiguration instrument = 1;
+   */
+  instrument?: InstrumentConfiguration | undefined;
+
+  /**
+   * @generated from field: uint64 decimal_places = 2;
+   */
+  decimalPlaces: bigint;
+
+  /**
+   * @generated from field: repeated string metadata = 3;
+   */
+  metadata: string[];
+
+  /**
+   * @generated from field: vega.PriceMonitoringParameters price_monitoring_parameters = 4;
+   */
+  priceMonitoringParameters?: PriceMonitoringParameters | undefined;
+
+  /**
+   * @generated from field: vega.LiquidityMonitoringParameters liquidity_monitoring_parameters = 5;
+   */
+  liquidityMonitoringParameters?: LiquidityMonitoringParameters | undefined;
+
+  /**
+   * @generated from oneof vega.NewMarketConfiguration.risk_parameters
+   */
+  riskParameters: {
+    /**
+     * @generated from field: vega.SimpleModelParams simple = 100;
+     */
+    value: SimpleModelParams;
+    case: "simple";
+  } | {
+    /**
+     * @generated from field: vega.LogNormalRiskModel log_normal = 101;
+     */
+    value: LogNormalRiskModel;
+    case: "logNormal";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: int64 position_decimal_places = 6;
+   */
+  positionDecimalPlaces: bigint;
+
+  /**
+   * @generated from field: optional string lp_price_range = 8;
+   */
+  lpPriceRange?: string | undefined;
+
+  /**
+   * @generated from field: string linear_slippage_factor = 9;
+   */
+  linearSlippageFactor: string;
+
+  /**
+   * @generated from field: string quadratic_slippage_factor = 10;
+   */
+  quadraticSlippageFactor: string;
+
+  /**
+   * @generated from field: optional vega.SuccessorConfiguration successor = 11;
+   */
+  successor?: SuccessorConfiguration | undefined;
+
+  /**
+   * @generated from field: vega.LiquiditySLAParameters liquidity_sla_parameters = 12;
+   */
+  liquiditySlaParameters?: LiquiditySLAParameters | undefined;
+
+  /**
+   * @generated from field: vega.LiquidityFeeSettings liquidity_fee_settings = 13;
+   */
+  liquidityFeeSettings?: LiquidityFeeSettings | undefined;
+
+  /**
+   * @generated from field: vega.LiquidationStrategy liquidation_strategy = 14;
+   */
+  liquidationStrategy?: LiquidationStrategy | undefined;
+
+  /**
+   * @generated from field: vega.CompositePriceConfiguration mark_price_configuration = 15;
+   */
+  markPriceConfiguration?: CompositePriceConfiguration | undefined;
+
+  /**
+   * @generated from field: string tick_size = 16;
+   */
+  tickSize: string;
+
+  /**
+   * @generated from field: bool enable_transaction_reordering = 17;
+   */
+  enableTransactionReordering: boolean;
+};
+
+/**
+ * Describes the message vega.NewMarketConfiguration.
+ * Use `create(NewMarketConfigurationSchema)` to create a new message.
+ */
+export const NewMarketConfigurationSchema: GenMessage<NewMarketConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 10);
+
+/**
+ * @generated from message vega.InstrumentConfiguration
+ */
+export type InstrumentConfiguration = Message<"vega.InstrumentConfiguration"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * @generated from oneof vega.InstrumentConfiguration.product
+   */
+  product: {
+    /**
+     * @generated from field: vega.FutureProduct future = 100;
+     */
+    value: FutureProduct;
+    case: "future";
+  } | {
+    /**
+     * @generated from field: vega.SpotProduct spot = 101;
+     */
+    value: SpotProduct;
+    case: "spot";
+  } | {
+    /**
+     * @generated from field: vega.PerpetualProduct perpetual = 102;
+     */
+    value: PerpetualProduct;
+    case: "perpetual";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.InstrumentConfiguration.
+ * Use `create(InstrumentConfigurationSchema)` to create a new message.
+ */
+export const InstrumentConfigurationSchema: GenMessage<InstrumentConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 11);
+
+/**
+ * @generated from message vega.FutureProduct
+ */
+export type FutureProduct = Message<"vega.FutureProduct"> & {
+  /**
+   * @generated from field: string settlement_asset = 1;
+   */
+  settlementAsset: string;
+
+  /**
+   * @generated from field: string quote_name = 2;
+   */
+  quoteName: string;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_settlement_data = 3;
+   */
+  dataSourceSpecForSettlementData?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_trading_termination = 4;
+   */
+  dataSourceSpecForTradingTermination?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceSpecToFutureBinding data_source_spec_binding = 5;
+   */
+  dataSourceSpecBinding?: DataSourceSpecToFutureBinding | undefined;
+
+  /**
+   * @generated from field: optional vega.FutureCap cap = 6;
+   */
+  cap?: FutureCap | undefined;
+};
+
+/**
+ * Describes the message vega.FutureProduct.
+ * Use `create(FutureProductSchema)` to create a new message.
+ */
+export const FutureProductSchema: GenMessage<FutureProduct> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 12);
+
+/**
+ * @generated from message vega.SpotProduct
+ */
+export type SpotProduct = Message<"vega.SpotProduct"> & {
+  /**
+   * @generated from field: string base_asset = 1;
+   */
+  baseAsset: string;
+
+  /**
+   * @generated from field: string quote_asset = 2;
+   */
+  quoteAsset: string;
+};
+
+/**
+ * Describes the message vega.SpotProduct.
+ * Use `create(SpotProductSchema)` to create a new message.
+ */
+export const SpotProductSchema: GenMessage<SpotProduct> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 13);
+
+/**
+ * @generated from message vega.PerpetualProduct
+ */
+export type PerpetualProduct = Message<"vega.PerpetualProduct"> & {
+  /**
+   * @generated from field: string settlement_asset = 1;
+   */
+  settlementAsset: string;
+
+  /**
+   * @generated from field: string quote_name = 2;
+   */
+  quoteName: string;
+
+  /**
+   * @generated from field: string margin_funding_factor = 3;
+   */
+  marginFundingFactor: string;
+
+  /**
+   * @generated from field: string interest_rate = 4;
+   */
+  interestRate: string;
+
+  /**
+   * @generated from field: string clamp_lower_bound = 5;
+   */
+  clampLowerBound: string;
+
+  /**
+   * @generated from field: string clamp_upper_bound = 6;
+   */
+  clampUpperBound: string;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_settlement_schedule = 7;
+   */
+  dataSourceSpecForSettlementSchedule?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceDefinition data_source_spec_for_settlement_data = 8;
+   */
+  dataSourceSpecForSettlementData?: DataSourceDefinition | undefined;
+
+  /**
+   * @generated from field: vega.DataSourceSpecToPerpetualBinding data_source_spec_binding = 9;
+   */
+  dataSourceSpecBinding?: DataSourceSpecToPerpetualBinding | undefined;
+
+  /**
+   * @generated from field: optional string funding_rate_scaling_factor = 10;
+   */
+  fundingRateScalingFactor?: string | undefined;
+
+  /**
+   * @generated from field: optional string funding_rate_lower_bound = 11;
+   */
+  fundingRateLowerBound?: string | undefined;
+
+  /**
+   * @generated from field: optional string funding_rate_upper_bound = 12;
+   */
+  fundingRateUpperBound?: string | undefined;
+
+  /**
+   * @generated from field: optional vega.CompositePriceConfiguration internal_composite_price_configuration = 13;
+   */
+  internalCompositePriceConfiguration?: CompositePriceConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.PerpetualProduct.
+ * Use `create(PerpetualProductSchema)` to create a new message.
+ */
+export const PerpetualProductSchema: GenMessage<PerpetualProduct> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 14);
+
+/**
+ * @generated from message vega.SuccessorConfiguration
+ */
+export type SuccessorConfiguration = Message<"vega.SuccessorConfiguration"> & {
+  /**
+   * @generated from field: string parent_market_id = 1;
+   */
+  parentMarketId: string;
+
+  /**
+   * @generated from field: string insurance_pool_fraction = 2;
+   */
+  insurancePoolFraction: string;
+};
+
+/**
+ * Describes the message vega.SuccessorConfiguration.
+ * Use `create(SuccessorConfigurationSchema)` to create a new message.
+ */
+export const SuccessorConfigurationSchema: GenMessage<SuccessorConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 15);
+
+/**
+ * @generated from message vega.UpdateNetworkParameter
+ */
+export type UpdateNetworkParameter = Message<"vega.UpdateNetworkParameter"> & {
+  /**
+   * @generated from field: vega.NetworkParameter changes = 1;
+   */
+  changes?: NetworkParameter | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateNetworkParameter.
+ * Use `create(UpdateNetworkParameterSchema)` to create a new message.
+ */
+export const UpdateNetworkParameterSchema: GenMessage<UpdateNetworkParameter> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 16);
+
+/**
+ * @generated from message vega.NewAsset
+ */
+export type NewAsset = Message<"vega.NewAsset"> & {
+  /**
+   * @generated from field: vega.AssetDetails changes = 1;
+   */
+  changes?: AssetDetails | undefined;
+};
+
+/**
+ * Describes the message vega.NewAsset.
+ * Use `create(NewAssetSchema)` to create a new message.
+ */
+export const NewAssetSchema: GenMessage<NewAsset> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 17);
+
+/**
+ * @generated from message vega.NewFreeform
+ */
+export type NewFreeform = Message<"vega.NewFreeform"> & {
+};
+
+/**
+ * Describes the message vega.NewFreeform.
+ * Use `create(NewFreeformSchema)` to create a new message.
+ */
+export const NewFreeformSchema: GenMessage<NewFreeform> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 18);
+
+/**
+ * @generated from message vega.UpdateAsset
+ */
+export type UpdateAsset = Message<"vega.UpdateAsset"> & {
+  /**
+   * @generated from field: string asset_id = 1;
+   */
+  assetId: string;
+
+  /**
+   * @generated from field: vega.AssetDetailsUpdate changes = 2;
+   */
+  changes?: AssetDetailsUpdate | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateAsset.
+ * Use `create(UpdateAssetSchema)` to create a new message.
+ */
+export const UpdateAssetSchema: GenMessage<UpdateAsset> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 19);
+
+/**
+ * @generated from message vega.NewSpotMarket
+ */
+export type NewSpotMarket = Message<"vega.NewSpotMarket"> & {
+  /**
+   * @generated from field: vega.NewSpotMarketConfiguration changes = 1;
+   */
+  changes?: NewSpotMarketConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.NewSpotMarket.
+ * Use `create(NewSpotMarketSchema)` to create a new message.
+ */
+export const NewSpotMarketSchema: GenMessage<NewSpotMarket> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 20);
+
+/**
+ * @generated from message vega.NewSpotMarketConfiguration
+ */
+export type NewSpotMarketConfiguration = Message<"vega.NewSpotMarketConfiguration"> & {
+  /**
+   * @generated from field: vega.InstrumentConfiguration instrument = 1;
+   */
+  instrument?: InstrumentConfiguration | undefined;
+
+  /**
+   * @generated from field: uint64 price_decimal_places = 2;
+   */
+  priceDecimalPlaces: bigint;
+
+  /**
+   * @generated from field: repeated string metadata = 3;
+   */
+  metadata: string[];
+
+  /**
+   * @generated from field: vega.PriceMonitoringParameters price_monitoring_parameters = 4;
+   */
+  priceMonitoringParameters?: PriceMonitoringParameters | undefined;
+
+  /**
+   * @generated from field: vega.TargetStakeParameters target_stake_parameters = 5;
+   */
+  targetStakeParameters?: TargetStakeParameters | undefined;
+
+  /**
+   * @generated from oneof vega.NewSpotMarketConfiguration.risk_parameters
+   */
+  riskParameters: {
+    /**
+     * @generated from field: vega.SimpleModelParams simple = 100;
+     */
+    value: SimpleModelParams;
+    case: "simple";
+  } | {
+    /**
+     * @generated from field: vega.LogNormalRiskModel log_normal = 101;
+     */
+    value: LogNormalRiskModel;
+    case: "logNormal";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: int64 size_decimal_places = 6;
+   */
+  sizeDecimalPlaces: bigint;
+
+  /**
+   * @generated from field: vega.LiquiditySLAParameters sla_params = 7;
+   */
+  slaParams?: LiquiditySLAParameters | undefined;
+
+  /**
+   * @generated from field: vega.LiquidityFeeSettings liquidity_fee_settings = 8;
+   */
+  liquidityFeeSettings?: LiquidityFeeSettings | undefined;
+
+  /**
+   * @generated from field: string tick_size = 9;
+   */
+  tickSize: string;
+
+  /**
+   * @generated from field: bool enable_transaction_reordering = 10;
+   */
+  enableTransactionReordering: boolean;
+};
+
+/**
+ * Describes the message vega.NewSpotMarketConfiguration.
+ * Use `create(NewSpotMarketConfigurationSchema)` to create a new message.
+ */
+export const NewSpotMarketConfigurationSchema: GenMessage<NewSpotMarketConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 21);
+
+/**
+ * @generated from message vega.UpdateSpotMarket
+ */
+export type UpdateSpotMarket = Message<"vega.UpdateSpotMarket"> & {
+  /**
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * @generated from field: vega.UpdateSpotMarketConfiguration changes = 2;
+   */
+  changes?: UpdateSpotMarketConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateSpotMarket.
+ * Use `create(UpdateSpotMarketSchema)` to create a new message.
+ */
+export const UpdateSpotMarketSchema: GenMessage<UpdateSpotMarket> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 22);
+
+/**
+ * @generated from message vega.UpdateSpotMarketConfiguration
+ */
+export type UpdateSpotMarketConfiguration = Message<"vega.UpdateSpotMarketConfiguration"> & {
+  /**
+   * @generated from field: repeated string metadata = 1;
+   */
+  metadata: string[];
+
+  /**
+   * @generated from field: vega.PriceMonitoringParameters price_monitoring_parameters = 2;
+   */
+  priceMonitoringParameters?: PriceMonitoringParameters | undefined;
+
+  /**
+   * @generated from field: vega.TargetStakeParameters target_stake_parameters = 3;
+   */
+  targetStakeParameters?: TargetStakeParameters | undefined;
+
+  /**
+   * @generated from oneof vega.UpdateSpotMarketConfiguration.risk_parameters
+   */
+  riskParameters: {
+    /**
+     * @generated from field: vega.SimpleModelParams simple = 100;
+     */
+    value: SimpleModelParams;
+    case: "simple";
+  } | {
+    /**
+     * @generated from field: vega.LogNormalRiskModel log_normal = 101;
+     */
+    value: LogNormalRiskModel;
+    case: "logNormal";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: vega.LiquiditySLAParameters sla_params = 4;
+   */
+  slaParams?: LiquiditySLAParameters | undefined;
+
+  /**
+   * @generated from field: vega.LiquidityFeeSettings liquidity_fee_settings = 5;
+   */
+  liquidityFeeSettings?: LiquidityFeeSettings | undefined;
+
+  /**
+   * @generated from field: string tick_size = 6;
+   */
+  tickSize: string;
+
+  /**
+   * @generated from field: vega.UpdateSpotInstrumentConfiguration instrument = 7;
+   */
+  instrument?: UpdateSpotInstrumentConfiguration | undefined;
+
+  /**
+   * @generated from field: bool enable_transaction_reordering = 8;
+   */
+  enableTransactionReordering: boolean;
+};
+
+/**
+ * Describes the message vega.UpdateSpotMarketConfiguration.
+ * Use `create(UpdateSpotMarketConfigurationSchema)` to create a new message.
+ */
+export const UpdateSpotMarketConfigurationSchema: GenMessage<UpdateSpotMarketConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 23);
+
+/**
+ * @generated from message vega.UpdateSpotInstrumentConfiguration
+ */
+export type UpdateSpotInstrumentConfiguration = Message<"vega.UpdateSpotInstrumentConfiguration"> & {
+  /**
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message vega.UpdateSpotInstrumentConfiguration.
+ * Use `create(UpdateSpotInstrumentConfigurationSchema)` to create a new message.
+ */
+export const UpdateSpotInstrumentConfigurationSchema: GenMessage<UpdateSpotInstrumentConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 24);
+
+/**
+ * @generated from message vega.NewTransfer
+ */
+export type NewTransfer = Message<"vega.NewTransfer"> & {
+  /**
+   * @generated from field: vega.NewTransferConfiguration changes = 1;
+   */
+  changes?: NewTransferConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.NewTransfer.
+ * Use `create(NewTransferSchema)` to create a new message.
+ */
+export const NewTransferSchema: GenMessage<NewTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 25);
+
+/**
+ * @generated from message vega.NewTransferConfiguration
+ */
+export type NewTransferConfiguration = Message<"vega.NewTransferConfiguration"> & {
+  /**
+   * @generated from field: vega.AccountType source_type = 1;
+   */
+  sourceType: AccountType;
+
+  /**
+   * @generated from field: string source = 2;
+   */
+  source: string;
+
+  /**
+   * @generated from field: vega.GovernanceTransferType transfer_type = 3;
+   */
+  transferType: GovernanceTransferType;
+
+  /**
+   * @generated from field: string amount = 4;
+   */
+  amount: string;
+
+  /**
+   * @generated from field: string asset = 5;
+   */
+  asset: string;
+
+  /**
+   * @generated from field: string fraction_of_balance = 6;
+   */
+  fractionOfBalance: string;
+
+  /**
+   * @generated from field: vega.AccountType destination_type = 7;
+   */
+  destinationType: AccountType;
+
+  /**
+   * @generated from field: string destination = 8;
+   */
+  destination: string;
+
+  /**
+   * @generated from oneof vega.NewTransferConfiguration.kind
+   */
+  kind: {
+    /**
+     * @generated from field: vega.OneOffTransfer one_off = 101;
+     */
+    value: OneOffTransfer;
+    case: "oneOff";
+  } | {
+    /**
+     * @generated from field: vega.RecurringTransfer recurring = 102;
+     */
+    value: RecurringTransfer;
+    case: "recurring";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.NewTransferConfiguration.
+ * Use `create(NewTransferConfigurationSchema)` to create a new message.
+ */
+export const NewTransferConfigurationSchema: GenMessage<NewTransferConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 26);
+
+/**
+ * @generated from message vega.OneOffTransfer
+ */
+export type OneOffTransfer = Message<"vega.OneOffTransfer"> & {
+  /**
+   * @generated from field: int64 deliver_on = 1;
+   */
+  deliverOn: bigint;
+};
+
+/**
+ * Describes the message vega.OneOffTransfer.
+ * Use `create(OneOffTransferSchema)` to create a new message.
+ */
+export const OneOffTransferSchema: GenMessage<OneOffTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 27);
+
+/**
+ * @generated from message vega.RecurringTransfer
+ */
+export type RecurringTransfer = Message<"vega.RecurringTransfer"> & {
+  /**
+   * @generated from field: uint64 start_epoch = 1;
+   */
+  startEpoch: bigint;
+
+  /**
+   * @generated from field: optional uint64 end_epoch = 2;
+   */
+  endEpoch?: bigint | undefined;
+
+  /**
+   * @generated from field: optional vega.DispatchStrategy dispatch_strategy = 3;
+   */
+  dispatchStrategy?: DispatchStrategy | undefined;
+
+  /**
+   * @generated from field: string factor = 4;
+   */
+  factor: string;
+};
+
+/**
+ * Describes the message vega.RecurringTransfer.
+ * Use `create(RecurringTransferSchema)` to create a new message.
+ */
+export const RecurringTransferSchema: GenMessage<RecurringTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 28);
+
+/**
+ * @generated from message vega.CancelTransfer
+ */
+export type CancelTransfer = Message<"vega.CancelTransfer"> & {
+  /**
+   * @generated from field: vega.CancelTransferConfiguration changes = 1;
+   */
+  changes?: CancelTransferConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.CancelTransfer.
+ * Use `create(CancelTransferSchema)` to create a new message.
+ */
+export const CancelTransferSchema: GenMessage<CancelTransfer> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 29);
+
+/**
+ * @generated from message vega.CancelTransferConfiguration
+ */
+export type CancelTransferConfiguration = Message<"vega.CancelTransferConfiguration"> & {
+  /**
+   * @generated from field: string transfer_id = 1;
+   */
+  transferId: string;
+};
+
+/**
+ * Describes the message vega.CancelTransferConfiguration.
+ * Use `create(CancelTransferConfigurationSchema)` to create a new message.
+ */
+export const CancelTransferConfigurationSchema: GenMessage<CancelTransferConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 30);
+
+/**
+ * @generated from message vega.UpdateMarketState
+ */
+export type UpdateMarketState = Message<"vega.UpdateMarketState"> & {
+  /**
+   * @generated from field: vega.UpdateMarketStateConfiguration changes = 1;
+   */
+  changes?: UpdateMarketStateConfiguration | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateMarketState.
+ * Use `create(UpdateMarketStateSchema)` to create a new message.
+ */
+export const UpdateMarketStateSchema: GenMessage<UpdateMarketState> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 31);
+
+/**
+ * @generated from message vega.UpdateMarketStateConfiguration
+ */
+export type UpdateMarketStateConfiguration = Message<"vega.UpdateMarketStateConfiguration"> & {
+  /**
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * @generated from field: vega.MarketStateUpdateType update_type = 2;
+   */
+  updateType: MarketStateUpdateType;
+
+  /**
+   * @generated from field: optional string price = 3;
+   */
+  price?: string | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateMarketStateConfiguration.
+ * Use `create(UpdateMarketStateConfigurationSchema)` to create a new message.
+ */
+export const UpdateMarketStateConfigurationSchema: GenMessage<UpdateMarketStateConfiguration> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 32);
+
+/**
+ * @generated from message vega.UpdateReferralProgram
+ */
+export type UpdateReferralProgram = Message<"vega.UpdateReferralProgram"> & {
+  /**
+   * @generated from field: vega.ReferralProgramChanges changes = 1;
+   */
+  changes?: ReferralProgramChanges | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateReferralProgram.
+ * Use `create(UpdateReferralProgramSchema)` to create a new message.
+ */
+export const UpdateReferralProgramSchema: GenMessage<UpdateReferralProgram> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 33);
+
+/**
+ * @generated from message vega.ReferralProgramChanges
+ */
+export type ReferralProgramChanges = Message<"vega.ReferralProgramChanges"> & {
+  /**
+   * @generated from field: repeated vega.BenefitTier benefit_tiers = 1;
+   */
+  benefitTiers: BenefitTier[];
+
+  /**
+   * @generated from field: int64 end_of_program_timestamp = 2;
+   */
+  endOfProgramTimestamp: bigint;
+
+  /**
+   * @generated from field: uint64 window_length = 3;
+   */
+  windowLength: bigint;
+
+  /**
+   * @generated from field: repeated vega.StakingTier staking_tiers = 4;
+   */
+  stakingTiers: StakingTier[];
+};
+
+/**
+ * Describes the message vega.ReferralProgramChanges.
+ * Use `create(ReferralProgramChangesSchema)` to create a new message.
+ */
+export const ReferralProgramChangesSchema: GenMessage<ReferralProgramChanges> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 34);
+
+/**
+ * @generated from message vega.UpdateVolumeDiscountProgram
+ */
+export type UpdateVolumeDiscountProgram = Message<"vega.UpdateVolumeDiscountProgram"> & {
+  /**
+   * @generated from field: vega.VolumeDiscountProgramChanges changes = 1;
+   */
+  changes?: VolumeDiscountProgramChanges | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateVolumeDiscountProgram.
+ * Use `create(UpdateVolumeDiscountProgramSchema)` to create a new message.
+ */
+export const UpdateVolumeDiscountProgramSchema: GenMessage<UpdateVolumeDiscountProgram> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 35);
+
+/**
+ * @generated from message vega.VolumeDiscountProgramChanges
+ */
+export type VolumeDiscountProgramChanges = Message<"vega.VolumeDiscountProgramChanges"> & {
+  /**
+   * @generated from field: repeated vega.VolumeBenefitTier benefit_tiers = 1;
+   */
+  benefitTiers: VolumeBenefitTier[];
+
+  /**
+   * @generated from field: int64 end_of_program_timestamp = 2;
+   */
+  endOfProgramTimestamp: bigint;
+
+  /**
+   * @generated from field: uint64 window_length = 3;
+   */
+  windowLength: bigint;
+};
+
+/**
+ * Describes the message vega.VolumeDiscountProgramChanges.
+ * Use `create(VolumeDiscountProgramChangesSchema)` to create a new message.
+ */
+export const VolumeDiscountProgramChangesSchema: GenMessage<VolumeDiscountProgramChanges> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 36);
+
+/**
+ * @generated from message vega.UpdateVolumeRebateProgram
+ */
+export type UpdateVolumeRebateProgram = Message<"vega.UpdateVolumeRebateProgram"> & {
+  /**
+   * @generated from field: vega.VolumeRebateProgramChanges changes = 1;
+   */
+  changes?: VolumeRebateProgramChanges | undefined;
+};
+
+/**
+ * Describes the message vega.UpdateVolumeRebateProgram.
+ * Use `create(UpdateVolumeRebateProgramSchema)` to create a new message.
+ */
+export const UpdateVolumeRebateProgramSchema: GenMessage<UpdateVolumeRebateProgram> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 37);
+
+/**
+ * @generated from message vega.VolumeRebateProgramChanges
+ */
+export type VolumeRebateProgramChanges = Message<"vega.VolumeRebateProgramChanges"> & {
+  /**
+   * @generated from field: repeated vega.VolumeRebateBenefitTier benefit_tiers = 1;
+   */
+  benefitTiers: VolumeRebateBenefitTier[];
+
+  /**
+   * @generated from field: int64 end_of_program_timestamp = 2;
+   */
+  endOfProgramTimestamp: bigint;
+
+  /**
+   * @generated from field: uint64 window_length = 3;
+   */
+  windowLength: bigint;
+};
+
+/**
+ * Describes the message vega.VolumeRebateProgramChanges.
+ * Use `create(VolumeRebateProgramChangesSchema)` to create a new message.
+ */
+export const VolumeRebateProgramChangesSchema: GenMessage<VolumeRebateProgramChanges> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 38);
+
+/**
+ * @generated from message vega.ProposalRationale
+ */
+export type ProposalRationale = Message<"vega.ProposalRationale"> & {
+  /**
+   * @generated from field: string description = 1;
+   */
+  description: string;
+
+  /**
+   * @generated from field: string title = 4;
+   */
+  title: string;
+};
+
+/**
+ * Describes the message vega.ProposalRationale.
+ * Use `create(ProposalRationaleSchema)` to create a new message.
+ */
+export const ProposalRationaleSchema: GenMessage<ProposalRationale> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 39);
+
+/**
+ * @generated from message vega.BatchProposalTerms
+ */
+export type BatchProposalTerms = Message<"vega.BatchProposalTerms"> & {
+  /**
+   * @generated from field: int64 closing_timestamp = 1;
+   */
+  closingTimestamp: bigint;
+
+  /**
+   * @generated from field: vega.ProposalParameters proposal_params = 2;
+   */
+  proposalParams?: ProposalParameters | undefined;
+
+  /**
+   * @generated from field: repeated vega.BatchProposalTermsChange changes = 3;
+   */
+  changes: BatchProposalTermsChange[];
+};
+
+/**
+ * Describes the message vega.BatchProposalTerms.
+ * Use `create(BatchProposalTermsSchema)` to create a new message.
+ */
+export const BatchProposalTermsSchema: GenMessage<BatchProposalTerms> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 40);
+
+/**
+ * @generated from message vega.ProposalParameters
+ */
+export type ProposalParameters = Message<"vega.ProposalParameters"> & {
+  /**
+   * @generated from field: int64 min_close = 1;
+   */
+  minClose: bigint;
+
+  /**
+   * @generated from field: int64 max_close = 2;
+   */
+  maxClose: bigint;
+
+  /**
+   * @generated from field: int64 min_enact = 3;
+   */
+  minEnact: bigint;
+
+  /**
+   * @generated from field: int64 max_enact = 4;
+   */
+  maxEnact: bigint;
+
+  /**
+   * @generated from field: string required_participation = 5;
+   */
+  requiredParticipation: string;
+
+  /**
+   * @generated from field: string required_majority = 6;
+   */
+  requiredMajority: string;
+
+  /**
+   * @generated from field: string min_proposer_balance = 7;
+   */
+  minProposerBalance: string;
+
+  /**
+   * @generated from field: string min_voter_balance = 8;
+   */
+  minVoterBalance: string;
+
+  /**
+   * @generated from field: string required_participation_lp = 9;
+   */
+  requiredParticipationLp: string;
+
+  /**
+   * @generated from field: string required_majority_lp = 10;
+   */
+  requiredMajorityLp: string;
+
+  /**
+   * @generated from field: string min_equity_like_share = 11;
+   */
+  minEquityLikeShare: string;
+};
+
+/**
+ * Describes the message vega.ProposalParameters.
+ * Use `create(ProposalParametersSchema)` to create a new message.
+ */
+export const ProposalParametersSchema: GenMessage<ProposalParameters> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 41);
+
+/**
+ * @generated from message vega.BatchProposalTermsChange
+ */
+export type BatchProposalTermsChange = Message<"vega.BatchProposalTermsChange"> & {
+  /**
+   * @generated from field: int64 enactment_timestamp = 1;
+   */
+  enactmentTimestamp: bigint;
+
+  /**
+   * @generated from field: int64 validation_timestamp = 2;
+   */
+  validationTimestamp: bigint;
+
+  /**
+   * @generated from oneof vega.BatchProposalTermsChange.change
+   */
+  change: {
+    /**
+     * @generated from field: vega.UpdateMarket update_market = 101;
+     */
+    value: UpdateMarket;
+    case: "updateMarket";
+  } | {
+    /**
+     * @generated from field: vega.NewMarket new_market = 102;
+     */
+    value: NewMarket;
+    case: "newMarket";
+  } | {
+    /**
+     * @generated from field: vega.UpdateNetworkParameter update_network_parameter = 103;
+     */
+    value: UpdateNetworkParameter;
+    case: "updateNetworkParameter";
+  } | {
+    /**
+     * @generated from field: vega.NewFreeform new_freeform = 104;
+     */
+    value: NewFreeform;
+    case: "newFreeform";
+  } | {
+    /**
+     * @generated from field: vega.UpdateAsset update_asset = 105;
+     */
+    value: UpdateAsset;
+    case: "updateAsset";
+  } | {
+    /**
+     * @generated from field: vega.NewSpotMarket new_spot_market = 106;
+     */
+    value: NewSpotMarket;
+    case: "newSpotMarket";
+  } | {
+    /**
+     * @generated from field: vega.UpdateSpotMarket update_spot_market = 107;
+     */
+    value: UpdateSpotMarket;
+    case: "updateSpotMarket";
+  } | {
+    /**
+     * @generated from field: vega.NewTransfer new_transfer = 108;
+     */
+    value: NewTransfer;
+    case: "newTransfer";
+  } | {
+    /**
+     * @generated from field: vega.CancelTransfer cancel_transfer = 109;
+     */
+    value: CancelTransfer;
+    case: "cancelTransfer";
+  } | {
+    /**
+     * @generated from field: vega.UpdateMarketState update_market_state = 110;
+     */
+    value: UpdateMarketState;
+    case: "updateMarketState";
+  } | {
+    /**
+     * @generated from field: vega.UpdateReferralProgram update_referral_program = 111;
+     */
+    value: UpdateReferralProgram;
+    case: "updateReferralProgram";
+  } | {
+    /**
+     * @generated from field: vega.UpdateVolumeDiscountProgram update_volume_discount_program = 112;
+     */
+    value: UpdateVolumeDiscountProgram;
+    case: "updateVolumeDiscountProgram";
+  } | {
+    /**
+     * @generated from field: vega.NewAsset new_asset = 113;
+     */
+    value: NewAsset;
+    case: "newAsset";
+  } | {
+    /**
+     * @generated from field: vega.UpdateVolumeRebateProgram update_volume_rebate_program = 114;
+     */
+    value: UpdateVolumeRebateProgram;
+    case: "updateVolumeRebateProgram";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message vega.BatchProposalTermsChange.
+ * Use `create(BatchProposalTermsChangeSchema)` to create a new message.
+ */
+export const BatchProposalTermsChangeSchema: GenMessage<BatchProposalTermsChange> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 42);
+
+/**
+ * @generated from message vega.VoteELSPair
+ */
+export type VoteELSPair = Message<"vega.VoteELSPair"> & {
+  /**
+   * @generated from field: string market_id = 1;
+   */
+  marketId: string;
+
+  /**
+   * @generated from field: string els = 2;
+   */
+  els: string;
+};
+
+/**
+ * Describes the message vega.VoteELSPair.
+ * Use `create(VoteELSPairSchema)` to create a new message.
+ */
+export const VoteELSPairSchema: GenMessage<VoteELSPair> = /*@__PURE__*/
+  messageDesc(file_vega_governance, 43);
+
+/**
+ * @generated from enum vega.GovernanceTransferType
+ */
+export enum GovernanceTransferType {
+  /**
+   * @generated from enum value: GOVERNANCE_TRANSFER_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: GOVERNANCE_TRANSFER_TYPE_ALL_OR_NOTHING = 1;
+   */
+  ALL_OR_NOTHING = 1,
+
+  /**
+   * @generated from enum value: GOVERNANCE_TRANSFER_TYPE_BEST_EFFORT = 2;
+   */
+  BEST_EFFORT = 2,
+}
+
+/**
+ * Describes the enum vega.GovernanceTransferType.
+ */
+export const GovernanceTransferTypeSchema: GenEnum<GovernanceTransferType> = /*@__PURE__*/
+  enumDesc(file_vega_governance, 0);
+
+/**
+ * @generated from enum vega.MarketStateUpdateType
+ */
+export enum MarketStateUpdateType {
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_TERMINATE = 1;
+   */
+  TERMINATE = 1,
+
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_SUSPEND = 2;
+   */
+  SUSPEND = 2,
+
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_RESUME = 3;
+   */
+  RESUME = 3,
+}
+
+/**
+ * Describes the enum vega.MarketStateUpdateType.
+ */
+export const MarketStateUpdateTypeSchema: GenEnum<MarketStateUpdateType> = /*@__PURE__*/
+  enumDesc(file_vega_governance, 1);
+
+/**
+ * @generated from enum vega.ProposalError
+ */
+export enum ProposalError {
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_CLOSE_TIME_TOO_SOON = 1;
+   */
+  CLOSE_TIME_TOO_SOON = 1,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_CLOSE_TIME_TOO_LATE = 2;
+   */
+  CLOSE_TIME_TOO_LATE = 2,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_ENACT_TIME_TOO_SOON = 3;
+   */
+  ENACT_TIME_TOO_SOON = 3,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_ENACT_TIME_TOO_LATE = 4;
+   */
+  ENACT_TIME_TOO_LATE = 4,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INSUFFICIENT_TOKENS = 5;
+   */
+  INSUFFICIENT_TOKENS = 5,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_INSTRUMENT_SECURITY = 6;
+   */
+  INVALID_INSTRUMENT_SECURITY = 6,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NO_PRODUCT = 7;
+   */
+  NO_PRODUCT = 7,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_UNSUPPORTED_PRODUCT = 8;
+   */
+  UNSUPPORTED_PRODUCT = 8,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NO_TRADING_MODE = 11;
+   */
+  NO_TRADING_MODE = 11,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_UNSUPPORTED_TRADING_MODE = 12;
+   */
+  UNSUPPORTED_TRADING_MODE = 12,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NODE_VALIDATION_FAILED = 13;
+   */
+  NODE_VALIDATION_FAILED = 13,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_MISSING_BUILTIN_ASSET_FIELD = 14;
+   */
+  MISSING_BUILTIN_ASSET_FIELD = 14,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_MISSING_ERC20_CONTRACT_ADDRESS = 15;
+   */
+  MISSING_ERC20_CONTRACT_ADDRESS = 15,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_ASSET = 16;
+   */
+  INVALID_ASSET = 16,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INCOMPATIBLE_TIMESTAMPS = 17;
+   */
+  INCOMPATIBLE_TIMESTAMPS = 17,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NO_RISK_PARAMETERS = 18;
+   */
+  NO_RISK_PARAMETERS = 18,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NETWORK_PARAMETER_INVALID_KEY = 19;
+   */
+  NETWORK_PARAMETER_INVALID_KEY = 19,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NETWORK_PARAMETER_INVALID_VALUE = 20;
+   */
+  NETWORK_PARAMETER_INVALID_VALUE = 20,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_NETWORK_PARAMETER_VALIDATION_FAILED = 21;
+   */
+  NETWORK_PARAMETER_VALIDATION_FAILED = 21,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_OPENING_AUCTION_DURATION_TOO_SMALL = 22;
+   */
+  OPENING_AUCTION_DURATION_TOO_SMALL = 22,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_OPENING_AUCTION_DURATION_TOO_LARGE = 23;
+   */
+  OPENING_AUCTION_DURATION_TOO_LARGE = 23,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_COULD_NOT_INSTANTIATE_MARKET = 25;
+   */
+  COULD_NOT_INSTANTIATE_MARKET = 25,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_FUTURE_PRODUCT = 26;
+   */
+  INVALID_FUTURE_PRODUCT = 26,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_RISK_PARAMETER = 30;
+   */
+  INVALID_RISK_PARAMETER = 30,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_MAJORITY_THRESHOLD_NOT_REACHED = 31;
+   */
+  MAJORITY_THRESHOLD_NOT_REACHED = 31,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_PARTICIPATION_THRESHOLD_NOT_REACHED = 32;
+   */
+  PARTICIPATION_THRESHOLD_NOT_REACHED = 32,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_ASSET_DETAILS = 33;
+   */
+  INVALID_ASSET_DETAILS = 33,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_UNKNOWN_TYPE = 34;
+   */
+  UNKNOWN_TYPE = 34,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_UNKNOWN_RISK_PARAMETER_TYPE = 35;
+   */
+  UNKNOWN_RISK_PARAMETER_TYPE = 35,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_FREEFORM = 36;
+   */
+  INVALID_FREEFORM = 36,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INSUFFICIENT_EQUITY_LIKE_SHARE = 37;
+   */
+  INSUFFICIENT_EQUITY_LIKE_SHARE = 37,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_MARKET = 38;
+   */
+  INVALID_MARKET = 38,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_TOO_MANY_MARKET_DECIMAL_PLACES = 39;
+   */
+  TOO_MANY_MARKET_DECIMAL_PLACES = 39,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_TOO_MANY_PRICE_MONITORING_TRIGGERS = 40;
+   */
+  TOO_MANY_PRICE_MONITORING_TRIGGERS = 40,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_ERC20_ADDRESS_ALREADY_IN_USE = 41;
+   */
+  ERC20_ADDRESS_ALREADY_IN_USE = 41,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_LP_PRICE_RANGE_NONPOSITIVE = 42;
+   */
+  LP_PRICE_RANGE_NONPOSITIVE = 42,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_LP_PRICE_RANGE_TOO_LARGE = 43;
+   */
+  LP_PRICE_RANGE_TOO_LARGE = 43,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_LINEAR_SLIPPAGE_FACTOR_OUT_OF_RANGE = 44;
+   */
+  LINEAR_SLIPPAGE_FACTOR_OUT_OF_RANGE = 44,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_QUADRATIC_SLIPPAGE_FACTOR_OUT_OF_RANGE = 45;
+   */
+  QUADRATIC_SLIPPAGE_FACTOR_OUT_OF_RANGE = 45,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_SPOT = 46;
+   */
+  INVALID_SPOT = 46,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_SPOT_PRODUCT_DISABLED = 47;
+   */
+  SPOT_PRODUCT_DISABLED = 47,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_SUCCESSOR_MARKET = 48;
+   */
+  INVALID_SUCCESSOR_MARKET = 48,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_GOVERNANCE_TRANSFER_PROPOSAL_FAILED = 49;
+   */
+  GOVERNANCE_TRANSFER_PROPOSAL_FAILED = 49,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_GOVERNANCE_TRANSFER_PROPOSAL_INVALID = 50;
+   */
+  GOVERNANCE_TRANSFER_PROPOSAL_INVALID = 50,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_GOVERNANCE_CANCEL_TRANSFER_PROPOSAL_INVALID = 51;
+   */
+  GOVERNANCE_CANCEL_TRANSFER_PROPOSAL_INVALID = 51,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_MARKET_STATE_UPDATE = 52;
+   */
+  INVALID_MARKET_STATE_UPDATE = 52,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_SLA_PARAMS = 53;
+   */
+  INVALID_SLA_PARAMS = 53,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_MISSING_SLA_PARAMS = 54;
+   */
+  MISSING_SLA_PARAMS = 54,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_PERPETUAL_PRODUCT = 55;
+   */
+  INVALID_PERPETUAL_PRODUCT = 55,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_REFERRAL_PROGRAM = 56;
+   */
+  INVALID_REFERRAL_PROGRAM = 56,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_VOLUME_DISCOUNT_PROGRAM = 57;
+   */
+  INVALID_VOLUME_DISCOUNT_PROGRAM = 57,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_PROPOSAL_IN_BATCH_REJECTED = 58;
+   */
+  PROPOSAL_IN_BATCH_REJECTED = 58,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_PROPOSAL_IN_BATCH_DECLINED = 59;
+   */
+  PROPOSAL_IN_BATCH_DECLINED = 59,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_SIZE_DECIMAL_PLACES = 60;
+   */
+  INVALID_SIZE_DECIMAL_PLACES = 60,
+
+  /**
+   * @generated from enum value: PROPOSAL_ERROR_INVALID_VOLUME_REBATE_PROGRAM = 61;
+   */
+  INVALID_VOLUME_REBATE_PROGRAM = 61,
+}
+
+/**
+ * Describes the enum vega.ProposalError.
+ */
+export const ProposalErrorSchema: GenEnum<ProposalError> = /*@__PURE__*/
+  enumDesc(file_vega_governance, 2);
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";

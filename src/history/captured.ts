@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { NodeError } from "../errors/index.js";
 import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
 import { jsonObjects } from "../json/stream.js";

@@ -7,9 +7,9 @@ import {
   type JsonValue,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { http as httpOption } from "../../gen/google/api/annotations_pb.js";
-import type { HttpRule } from "../../gen/google/api/http_pb.js";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { http as httpOption } from "../../gen/client/google/api/annotations_pb.js";
+import type { HttpRule } from "../../gen/client/google/api/http_pb.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/values.js";

@@ -10,7 +10,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { RequestError } from "../errors/index.js";
 import { unwritable } from "../errors/unwritable.js";
 import { knownTypes } from "../json/any.js";

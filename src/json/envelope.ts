@@ -1,7 +1,7 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
 import { anyFromObject } from "./any.js";
 import { decodeBase64 } from "./base64.js";

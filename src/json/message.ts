@@ -10,7 +10,7 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
 import { ProtocolError } from "../errors/index.js";
 import { knownTypes } from "./any.js";

@@ -4,8 +4,8 @@ import {
   type CoreService,
   SubmitTransactionRequest_Type,
   type SubmitTransactionRequestSchema,
-} from "../../gen/vega/api/v1/core_pb.js";
-import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+} from "../../gen/client/vega/api/v1/core_pb.js";
+import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import {
   CanceledError,
   ConnectionError,

@@ -1,5 +1,6 @@
 import type { Registry } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
+import type { TlsMaterial } from "./tls.js";
 
 /** A Connect transport that holds connections. */
 export interface ClosableTransport extends Transport {
@@ -16,4 +17,6 @@ export interface TransportSettings {
   readonly connectMs: number;
   /** The types that an `Any` in JSON may hold; by default those of error details. */
   readonly registry?: Registry | undefined;
+  /** The contents of the files of the configuration's `tls`; by default they are read. */
+  readonly tls?: TlsMaterial | undefined;
 }

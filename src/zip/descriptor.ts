@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
 import { corrupt, crcText, nameText, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
-import { CENTRAL_HEADER, DESCRIPTOR, LOCAL_HEADER, type Measures, signatureBytes } from "./records.js";
+import type { Measures } from "./records.js";
+import { CENTRAL_HEADER, DESCRIPTOR, LOCAL_HEADER, signatureBytes } from "./signatures.js";
 
 /** A descriptor is followed by one of these records. */
 const NEXT = [signatureBytes(LOCAL_HEADER), signatureBytes(CENTRAL_HEADER)];

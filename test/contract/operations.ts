@@ -15,7 +15,7 @@ import {
   StopOrder_RejectionReason,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../../gen/vega/stop_order_pb.js";
+} from "../../gen/vega/vega_pb.js";
 import type { Client } from "../../src/client.js";
 import { NodeError } from "../../src/errors/index.js";
 import type { NetworkHistoryExport } from "../../src/history/network-history-export.js";

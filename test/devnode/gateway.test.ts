@@ -195,7 +195,7 @@ describe("createGateway", () => {
   });
 
   it.each([
-    ["another path", "/api/v2/networkhistory", "GET"],
+    ["another path", "/api/v2/networkhistories", "GET"],
     ["a path that goes on", `${SEGMENTS}/1`, "GET"],
     ["another verb", SEGMENTS, "POST"],
     ["a gRPC path", "/datanode.api.v2.TradingDataService/ListAllNetworkHistorySegments", "GET"],
@@ -204,6 +204,15 @@ describe("createGateway", () => {
     const answer = await ask(path, {}, method);
     expect(answer.status).toBe(404);
     expect(json(answer)).toEqual({ code: 5, message: "Not Found", details: [] });
+  });
+
+  it.each([
+    ["a method that it does not carry out", "/api/v2/networkhistory"],
+    ["a method whose requests are a stream", "/api/v2/stream/event/bus"],
+  ])("answers %s with 501 and the bare error object", async (_, path) => {
+    const answer = await ask(path);
+    expect(answer.status).toBe(501);
+    expect(json(answer)).toMatchObject({ code: 12 });
   });
 
   it.each([

@@ -7,15 +7,13 @@ import {
   Order_TypeSchema,
   PeggedReferenceSchema,
   SideSchema,
-} from "../../gen/vega/order_pb.js";
-import {
   StopOrder_ExpiryStrategySchema,
   StopOrder_RejectionReasonSchema,
   StopOrder_SizeOverrideSettingSchema,
   StopOrder_Status,
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
-} from "../../gen/vega/stop_order_pb.js";
+} from "../../gen/vega/vega_pb.js";
 import { createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import type { StopOrderRecord } from "../../src/listing/listings.js";

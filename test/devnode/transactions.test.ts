@@ -353,9 +353,14 @@ const tamperings: readonly Tampering[] = [
     "an unknown command",
     "tx.inputData.command",
     () => {
-      const $unknown = [{ no: 2005, wireType: 2, data: Uint8Array.of(1, 7) }];
+      const $unknown = [{ no: 5000, wireType: 2, data: Uint8Array.of(1, 7) }];
       return craft({ block, inputData: { command: { case: undefined }, $unknown } });
     },
+  ],
+  [
+    "a command beside those of the specification",
+    "tx.inputData.command",
+    () => craft({ block, inputData: { command: { case: "nodeVote", value: {} } } }),
   ],
   [
     "a price that is not whole",

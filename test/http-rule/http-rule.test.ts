@@ -6,6 +6,8 @@ import {
   Table,
   TradingDataService,
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { type HttpBinding, type HttpCall, httpBindings, readCall } from "../../src/http-rule/http-rule.js";
 import { writeCall } from "../../src/http-rule/write-call.js";
 import { ShapeSchema, shapeMethod } from "../support/shapes.js";
@@ -61,14 +63,30 @@ describe("httpBindings", () => {
   });
 
   it("reads the rules of the network's own methods", () => {
-    expect(TradingDataService.methods.map((method) => ruleOf(method).template.text)).toEqual([
-      "/api/v2/networkhistory/export",
-      "/api/v2/networkhistory/segments",
-      "/api/v2/network/parameters",
-      "/api/v2/network/parameters/{key}",
-      "/api/v2/stoporders",
-      "/api/v2/stoporder/{order_id}",
+    const called = [TradingDataService, CoreService, CoreStateService].flatMap(({ methods }) =>
+      methods.map((method) => ({ name: method.name, rule: httpBindings(method)[0] })),
+    );
+    expect(called).toHaveLength(150);
+    expect(called.flatMap(({ name, rule }) => (rule === undefined ? [name] : []))).toEqual([
+      "ListPositions",
+      "GetMostRecentNetworkHistorySegment",
+      "GetActiveNetworkHistoryPeerAddresses",
+      "ListEntities",
+      "GetVestingBalancesSummary",
+      "GetPartyDiscountStats",
+      "Ping",
+      "PropagateChainEvent",
     ]);
+    const posted = called.filter(({ rule }) => rule !== undefined && rule.verb !== "GET");
+    expect(posted.map(({ rule }) => `${rule?.verb} ${rule?.template.text} ${rule?.body}`)).toEqual([
+      "POST /transaction *",
+      "POST /transaction/raw *",
+      "POST /transaction/check *",
+      "POST /transaction/raw/check *",
+    ]);
+    const { getStopOrder, listTeamRefereeHistory } = TradingDataService.method;
+    expect(ruleOf(getStopOrder).template.text).toBe("/api/v2/stoporder/{order_id}");
+    expect(ruleOf(listTeamRefereeHistory).template.text).toBe("/api/v2/teams/referees/history/{referee}");
   });
 });
 

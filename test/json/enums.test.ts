@@ -5,7 +5,7 @@ import {
   ListStopOrdersResponseSchema,
   StopOrderFilterSchema,
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { StopOrder_Status, StopOrder_StatusSchema, StopOrderSchema } from "../../gen/vega/stop_order_pb.js";
+import { StopOrder_Status, StopOrder_StatusSchema, StopOrderSchema } from "../../gen/vega/vega_pb.js";
 import { ProtocolError } from "../../src/errors/index.js";
 import { enumName } from "../../src/json/enums.js";
 import { messageFromJson, messageToJson } from "../../src/json/message.js";

@@ -7,7 +7,7 @@ import {
   StopOrder_ExpiryStrategySchema,
   type StopOrder_Status,
   StopOrder_StatusSchema,
-} from "../../gen/vega/stop_order_pb.js";
+} from "../../gen/vega/vega_pb.js";
 import type { Client } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { NodeError } from "../../src/errors/index.js";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { StopOrder_Status } from "../../gen/vega/stop_order_pb.js";
+import type { StopOrder_Status } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { RequestError } from "../../src/errors/index.js";
 import type { PaginationRequest } from "../../src/listing/pagination.js";

@@ -10,9 +10,13 @@ export type PlainMessage = { readonly [field: string]: unknown };
  * are ASCII. Fields of bytes are left out.
  *
  * @param desc the message type
+ * @param takes chooses among the message's own members of oneofs; all of them by default
  * @returns an arbitrary of plain objects
  */
-export function randomMessage(desc: DescMessage): fc.Arbitrary<PlainMessage> {
+export function randomMessage(
+  desc: DescMessage,
+  takes: (member: DescField) => boolean = () => true,
+): fc.Arbitrary<PlainMessage> {
   const alone = desc.fields.filter(({ oneof, scalar }) => oneof === undefined && scalar !== ScalarType.BYTES);
   const fields = fc.record(Object.fromEntries(alone.map((field) => [field.jsonName, randomField(field)])), {
     requiredKeys: [],
@@ -20,7 +24,7 @@ export function randomMessage(desc: DescMessage): fc.Arbitrary<PlainMessage> {
   const choices = desc.oneofs.map((oneof) =>
     fc.oneof(
       fc.constant({}),
-      ...oneof.fields.map((field) => randomField(field).map((value) => ({ [field.jsonName]: value }))),
+      ...oneof.fields.filter(takes).map((field) => randomField(field).map((value) => ({ [field.jsonName]: value }))),
     ),
   );
   return fc.tuple(fields, ...choices).map((parts) => Object.assign({}, ...parts));

@@ -5,7 +5,7 @@ import {
   TransactionSchema,
   TxVersion,
 } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/order_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { encodeHex } from "../../src/transaction/hex.js";
 import type { CommandInit } from "../../src/transaction/input-data.js";
 import { solve } from "../../src/transaction/proof-of-work.js";

@@ -11,7 +11,7 @@ import {
   StopOrder_SizeOverrideSetting,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../../../gen/vega/stop_order_pb.js";
+} from "../../../gen/vega/vega_pb.js";
 import { encodeHex } from "../../transaction/hex.js";
 
 /** A command in a block. */

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import type { Problem } from "../../transaction/check/index.js";
+import { isSpecified, type Problem } from "../../transaction/check/index.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { verify } from "../../transaction/proof-of-work.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";
+import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
 import type { ExecutedCommand } from "./apply-stop-orders.js";
 import { type Block, type Blocks, createBlocks, expectedDifficulty, type SpamRules } from "./blocks.js";
 
@@ -67,14 +67,14 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
   let making: Promise<Block> = Promise.resolve(blocks.last());
 
   function examine(tx: Transaction): Accepted | Refusal {
-    const { inputData, publicKey, problems } = openTransaction(tx, options);
+    const { inputData, publicKey, problems } = openTransactionSync(tx, options);
     if (inputData === undefined) {
       const isUnread = problems.every(({ path }) => path === "tx.inputData");
       return { code: isUnread ? FAILURE.decoding : FAILURE.validation, problems };
     }
     const wrong = inputDataProblems(inputData);
     if (wrong.length > 0) {
-      const isUnknown = inputData.command.case === undefined;
+      const isUnknown = !isSpecified(inputData.command.case);
       return { code: isUnknown ? FAILURE.unknownCommand : FAILURE.validation, problems: wrong };
     }
     return examineWork(tx, inputData, publicKey);

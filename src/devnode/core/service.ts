@@ -4,15 +4,20 @@ import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.j
 import { expectedDifficulty, type SpamRules } from "./blocks.js";
 import { type LocalChain, type Refusal, transactionHash } from "./chain.js";
 
+type TransactionService = Pick<
+  ServiceImpl<typeof CoreService>,
+  "submitTransaction" | "checkTransaction" | "lastBlockHeight" | "getSpamStatistics"
+>;
+
 /**
  * Implement the methods that check and submit transactions and describe the last blocks (specification, 4.2).
  *
  * @param chain the chain that takes the transactions
  * @param chainId identifier of the chain
  * @param rules the network's rules for proofs of work
- * @returns the methods of the core service
+ * @returns the methods of the core service that are about transactions
  */
-export function coreService(chain: LocalChain, chainId: string, rules: SpamRules): ServiceImpl<typeof CoreService> {
+export function coreService(chain: LocalChain, chainId: string, rules: SpamRules): TransactionService {
   return {
     async submitTransaction({ tx, type }) {
       const transaction = required(tx);

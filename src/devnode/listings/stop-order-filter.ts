@@ -1,5 +1,5 @@
 import type { StopOrderFilter } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { StopOrder_Status } from "../../../gen/vega/stop_order_pb.js";
+import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
 import { invalid } from "../invalid.js";
 import type { Conditions } from "./page.js";
 

@@ -5,7 +5,7 @@ import { marginModeProblems, otherProblems } from "./other.js";
 import { listProblems, type Problem } from "./problem.js";
 import { stopOrdersCancellationProblems, stopOrdersProblems } from "./stop-orders.js";
 
-export type { Command } from "./command.js";
+export { type Command, isSpecified } from "./command.js";
 export type { Problem } from "./problem.js";
 
 /**

@@ -15,7 +15,7 @@ import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime } from "../../errors/network-failure.js";
 import { unwritable } from "../../errors/unwritable.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { type GrpcJsCall, startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
 import { toMetadata } from "./metadata.js";
@@ -35,7 +35,7 @@ import { toMetadata } from "./metadata.js";
  */
 export function createGrpcJsTransport(
   config: GrpcConfig,
-  options: { readonly maxMessageBytes: number; readonly connectMs: number },
+  options: TransportSettings & { readonly maxMessageBytes: number },
 ): ClosableTransport {
   const openChannel = channelOpener(config, options);
   const calls = new Set<GrpcJsCall>();

@@ -1,4 +1,3 @@
-import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type BrokenAnswer,
@@ -119,15 +118,22 @@ function classify(reason: unknown, url: string): TradewireError {
   return protocolError(protocolCode(error.code), rawMessage, url, error);
 }
 
+/** HTTP/2's names of the codes that a stream is reset with, by their number. */
+const RESET_NAMES = [
+  ...["NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED"],
+  ...["FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"],
+  ...["INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"],
+];
+
 /** HTTP/2's code of a stream that the server has reset; the libraries tell it in their messages alone. */
 function resetCode({ rawMessage }: ConnectError): number | undefined {
   const [, name, hex, decimal] =
-    /^(?:Stream closed with error code (NGHTTP2_\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\)|Received RST_STREAM with code (\d+)(?! triggered))/.exec(
+    /^(?:Stream closed with error code NGHTTP2_(\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\)|Received RST_STREAM with code (\d+)(?! triggered))/.exec(
       rawMessage,
     ) ?? [];
   if (name !== undefined) {
-    const code = Object.entries(constants).find(([known]) => known === name)?.[1];
-    return typeof code === "number" ? code : undefined;
+    const code = RESET_NAMES.indexOf(name);
+    return code < 0 ? undefined : code;
   }
   const [digits, radix] = hex === undefined ? [decimal, 10] : [hex, 16];
   return digits === undefined ? undefined : Number.parseInt(digits, radix);

@@ -7,7 +7,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
+import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { newCallId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { CallInfo, Hooks } from "../hooks.js";

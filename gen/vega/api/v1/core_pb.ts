@@ -7,13 +7,17 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import type { Transaction } from "../../commands/v1/transaction_pb.js";
 import { file_vega_commands_v1_transaction } from "../../commands/v1/transaction_pb.js";
+import type { BusEvent, BusEventType } from "../../events/v1/events_pb.js";
+import { file_vega_events_v1_events } from "../../events/v1/events_pb.js";
+import type { ChainStatus } from "../../vega_pb.js";
+import { file_vega_vega } from "../../vega_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vega/api/v1/core.proto.
  */
 export const file_vega_api_v1_core: GenFile = /*@__PURE__*/
-  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiRAoXQ2hlY2tUcmFuc2FjdGlvblJlcXVlc3QSKQoCdHgYASABKAsyHS52ZWdhLmNvbW1hbmRzLnYxLlRyYW5zYWN0aW9uIogBChhDaGVja1RyYW5zYWN0aW9uUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIMCgRjb2RlGAIgASgNEhIKCmdhc193YW50ZWQYAyABKAMSEAoIZ2FzX3VzZWQYBCABKAMSDAoEZGF0YRgFIAEoCRILCgNsb2cYBiABKAkSDAoEaW5mbxgHIAEoCSIYChZMYXN0QmxvY2tIZWlnaHRSZXF1ZXN0Iv8BChdMYXN0QmxvY2tIZWlnaHRSZXNwb25zZRIOCgZoZWlnaHQYASABKAQSDAoEaGFzaBgCIAEoCRIeChZzcGFtX3Bvd19oYXNoX2Z1bmN0aW9uGAMgASgJEhsKE3NwYW1fcG93X2RpZmZpY3VsdHkYBCABKA0SJgoec3BhbV9wb3dfbnVtYmVyX29mX3Bhc3RfYmxvY2tzGAUgASgNEicKH3NwYW1fcG93X251bWJlcl9vZl90eF9wZXJfYmxvY2sYBiABKA0SJgoec3BhbV9wb3dfaW5jcmVhc2luZ19kaWZmaWN1bHR5GAcgASgIEhAKCGNoYWluX2lkGAggASgJIiwKGEdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBIQCghwYXJ0eV9pZBgBIAEoCSJeChlHZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlEhAKCGNoYWluX2lkGAEgASgJEi8KCnN0YXRpc3RpY3MYAiABKAsyGy52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljcyKjBAoOU3BhbVN0YXRpc3RpY3MSLQoJcHJvcG9zYWxzGAEgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIvCgtkZWxlZ2F0aW9ucxgCIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLQoJdHJhbnNmZXJzGAMgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI2ChJub2RlX2Fubm91bmNlbWVudHMYBCABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi4KBXZvdGVzGAUgASgLMh8udmVnYS5hcGkudjEuVm90ZVNwYW1TdGF0aXN0aWNzEiYKA3BvdxgGIAEoCzIZLnZlZ2EuYXBpLnYxLlBvV1N0YXRpc3RpYxI0ChBpc3N1ZV9zaWduYXR1cmVzGAcgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIRCgllcG9jaF9zZXEYCCABKAQSNwoTY3JlYXRlX3JlZmVycmFsX3NldBgJIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTdXBkYXRlX3JlZmVycmFsX3NldBgKIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTYXBwbHlfcmVmZXJyYWxfY29kZRgLIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMiiAEKDVNwYW1TdGF0aXN0aWMSFwoPY291bnRfZm9yX2Vwb2NoGAEgASgEEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAQgASgJSACIAQESGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgFIAEoCUIPCg1fYmFubmVkX3VudGlsIosBChJWb3RlU3BhbVN0YXRpc3RpY3MSMgoKc3RhdGlzdGljcxgBIAMoCzIeLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAMgASgJSACIAQFCDwoNX2Jhbm5lZF91bnRpbCJbChFWb3RlU3BhbVN0YXRpc3RpYxIQCghwcm9wb3NhbBgBIAEoCRIXCg9jb3VudF9mb3JfZXBvY2gYAiABKAQSGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgDIAEoCSKLAQoMUG9XU3RhdGlzdGljEjAKDGJsb2NrX3N0YXRlcxgBIAMoCzIaLnZlZ2EuYXBpLnYxLlBvV0Jsb2NrU3RhdGUSGQoMYmFubmVkX3VudGlsGAIgASgJSACIAQESHQoVbnVtYmVyX29mX3Bhc3RfYmxvY2tzGAMgASgEQg8KDV9iYW5uZWRfdW50aWwi7gEKDVBvV0Jsb2NrU3RhdGUSFAoMYmxvY2tfaGVpZ2h0GAEgASgEEhIKCmJsb2NrX2hhc2gYAiABKAkSGQoRdHJhbnNhY3Rpb25zX3NlZW4YAyABKAQSIAoTZXhwZWN0ZWRfZGlmZmljdWx0eRgEIAEoBEgAiAEBEhUKDWhhc2hfZnVuY3Rpb24YBSABKAkSEgoKZGlmZmljdWx0eRgGIAEoBBIUCgx0eF9wZXJfYmxvY2sYByABKAQSHQoVaW5jcmVhc2luZ19kaWZmaWN1bHR5GAggASgIQhYKFF9leHBlY3RlZF9kaWZmaWN1bHR5Mo4ECgtDb3JlU2VydmljZRJ7ChFTdWJtaXRUcmFuc2FjdGlvbhIlLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBomLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiF4LT5JMCEToBKiIML3RyYW5zYWN0aW9uEn4KEENoZWNrVHJhbnNhY3Rpb24SJC52ZWdhLmFwaS52MS5DaGVja1RyYW5zYWN0aW9uUmVxdWVzdBolLnZlZ2EuYXBpLnYxLkNoZWNrVHJhbnNhY3Rpb25SZXNwb25zZSIdgtPkkwIXOgEqIhIvdHJhbnNhY3Rpb24vY2hlY2sSeAoPTGFzdEJsb2NrSGVpZ2h0EiMudmVnYS5hcGkudjEuTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdBokLnZlZ2EuYXBpLnYxLkxhc3RCbG9ja0hlaWdodFJlc3BvbnNlIhqC0+STAhQSEi9ibG9ja2NoYWluL2hlaWdodBKHAQoRR2V0U3BhbVN0YXRpc3RpY3MSJS52ZWdhLmFwaS52MS5HZXRTcGFtU3RhdGlzdGljc1JlcXVlc3QaJi52ZWdhLmFwaS52MS5HZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlIiOC0+STAh0SGy9zdGF0aXN0aWNzL3NwYW0ve3BhcnR5X2lkfWIGcHJvdG8z", [file_google_api_annotations, file_vega_commands_v1_transaction]);
+  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiTwoaUHJvcGFnYXRlQ2hhaW5FdmVudFJlcXVlc3QSDQoFZXZlbnQYASABKAwSDwoHcHViX2tleRgCIAEoCRIRCglzaWduYXR1cmUYAyABKAwiLgobUHJvcGFnYXRlQ2hhaW5FdmVudFJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgiEwoRU3RhdGlzdGljc1JlcXVlc3QiQQoSU3RhdGlzdGljc1Jlc3BvbnNlEisKCnN0YXRpc3RpY3MYASABKAsyFy52ZWdhLmFwaS52MS5TdGF0aXN0aWNzIuYHCgpTdGF0aXN0aWNzEhQKDGJsb2NrX2hlaWdodBgBIAEoBBIWCg5iYWNrbG9nX2xlbmd0aBgCIAEoBBITCgt0b3RhbF9wZWVycxgDIAEoBBIUCgxnZW5lc2lzX3RpbWUYBCABKAkSFAoMY3VycmVudF90aW1lGAUgASgJEhEKCXZlZ2FfdGltZRgGIAEoCRIhCgZzdGF0dXMYByABKA4yES52ZWdhLkNoYWluU3RhdHVzEhQKDHR4X3Blcl9ibG9jaxgIIAEoBBIYChBhdmVyYWdlX3R4X2J5dGVzGAkgASgEEiAKGGF2ZXJhZ2Vfb3JkZXJzX3Blcl9ibG9jaxgKIAEoBBIZChF0cmFkZXNfcGVyX3NlY29uZBgLIAEoBBIZChFvcmRlcnNfcGVyX3NlY29uZBgMIAEoBBIVCg10b3RhbF9tYXJrZXRzGA0gASgEEhkKEXRvdGFsX2FtZW5kX29yZGVyGBAgASgEEhoKEnRvdGFsX2NhbmNlbF9vcmRlchgRIAEoBBIaChJ0b3RhbF9jcmVhdGVfb3JkZXIYEiABKAQSFAoMdG90YWxfb3JkZXJzGBMgASgEEhQKDHRvdGFsX3RyYWRlcxgUIAEoBBIbChNvcmRlcl9zdWJzY3JpcHRpb25zGBUgASgNEhsKE3RyYWRlX3N1YnNjcmlwdGlvbnMYFiABKA0SHAoUY2FuZGxlX3N1YnNjcmlwdGlvbnMYFyABKA0SIgoabWFya2V0X2RlcHRoX3N1YnNjcmlwdGlvbnMYGCABKA0SHwoXcG9zaXRpb25zX3N1YnNjcmlwdGlvbnMYGSABKA0SHQoVYWNjb3VudF9zdWJzY3JpcHRpb25zGBogASgNEiEKGW1hcmtldF9kYXRhX3N1YnNjcmlwdGlvbnMYGyABKA0SGAoQYXBwX3ZlcnNpb25faGFzaBgcIAEoCRITCgthcHBfdmVyc2lvbhgdIAEoCRIVCg1jaGFpbl92ZXJzaW9uGB4gASgJEhYKDmJsb2NrX2R1cmF0aW9uGB8gASgEEg4KBnVwdGltZRggIAEoCRIQCghjaGFpbl9pZBghIAEoCRIqCiJtYXJrZXRfZGVwdGhfdXBkYXRlc19zdWJzY3JpcHRpb25zGCIgASgNEhIKCmJsb2NrX2hhc2gYIyABKAkSEQoJZXBvY2hfc2VxGCQgASgEEhgKEGVwb2NoX3N0YXJ0X3RpbWUYJSABKAkSGQoRZXBvY2hfZXhwaXJ5X3RpbWUYJiABKAkSEwoLZXZlbnRfY291bnQYJyABKAQSGQoRZXZlbnRzX3Blcl9zZWNvbmQYKCABKAQiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSIUChJHZXRWZWdhVGltZVJlcXVlc3QiKAoTR2V0VmVnYVRpbWVSZXNwb25zZRIRCgl0aW1lc3RhbXAYASABKAMifQoWT2JzZXJ2ZUV2ZW50QnVzUmVxdWVzdBIqCgR0eXBlGAEgAygOMhwudmVnYS5ldmVudHMudjEuQnVzRXZlbnRUeXBlEhEKCW1hcmtldF9pZBgCIAEoCRIQCghwYXJ0eV9pZBgDIAEoCRISCgpiYXRjaF9zaXplGAQgASgDIkMKF09ic2VydmVFdmVudEJ1c1Jlc3BvbnNlEigKBmV2ZW50cxgBIAMoCzIYLnZlZ2EuZXZlbnRzLnYxLkJ1c0V2ZW50IrQBChtTdWJtaXRSYXdUcmFuc2FjdGlvblJlcXVlc3QSCgoCdHgYASABKAwSOwoEdHlwZRgCIAEoDjItLnZlZ2EuYXBpLnYxLlN1Ym1pdFJhd1RyYW5zYWN0aW9uUmVxdWVzdC5UeXBlIkwKBFR5cGUSFAoQVFlQRV9VTlNQRUNJRklFRBAAEg4KClRZUEVfQVNZTkMQARINCglUWVBFX1NZTkMQAhIPCgtUWVBFX0NPTU1JVBADInkKHFN1Ym1pdFJhd1RyYW5zYWN0aW9uUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIPCgd0eF9oYXNoGAIgASgJEgwKBGNvZGUYAyABKA0SDAoEZGF0YRgEIAEoCRILCgNsb2cYBSABKAkSDgoGaGVpZ2h0GAYgASgDIkQKF0NoZWNrVHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbiKIAQoYQ2hlY2tUcmFuc2FjdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDAoEY29kZRgCIAEoDRISCgpnYXNfd2FudGVkGAMgASgDEhAKCGdhc191c2VkGAQgASgDEgwKBGRhdGEYBSABKAkSCwoDbG9nGAYgASgJEgwKBGluZm8YByABKAkiKAoaQ2hlY2tSYXdUcmFuc2FjdGlvblJlcXVlc3QSCgoCdHgYASABKAwiiwEKG0NoZWNrUmF3VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEgwKBGNvZGUYAiABKA0SEgoKZ2FzX3dhbnRlZBgDIAEoAxIQCghnYXNfdXNlZBgEIAEoAxIMCgRkYXRhGAUgASgJEgsKA2xvZxgGIAEoCRIMCgRpbmZvGAcgASgJIiwKGEdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBIQCghwYXJ0eV9pZBgBIAEoCSJeChlHZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlEhAKCGNoYWluX2lkGAEgASgJEi8KCnN0YXRpc3RpY3MYAiABKAsyGy52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljcyKjBAoOU3BhbVN0YXRpc3RpY3MSLQoJcHJvcG9zYWxzGAEgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIvCgtkZWxlZ2F0aW9ucxgCIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLQoJdHJhbnNmZXJzGAMgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI2ChJub2RlX2Fubm91bmNlbWVudHMYBCABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi4KBXZvdGVzGAUgASgLMh8udmVnYS5hcGkudjEuVm90ZVNwYW1TdGF0aXN0aWNzEiYKA3BvdxgGIAEoCzIZLnZlZ2EuYXBpLnYxLlBvV1N0YXRpc3RpYxI0ChBpc3N1ZV9zaWduYXR1cmVzGAcgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIRCgllcG9jaF9zZXEYCCABKAQSNwoTY3JlYXRlX3JlZmVycmFsX3NldBgJIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTdXBkYXRlX3JlZmVycmFsX3NldBgKIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTYXBwbHlfcmVmZXJyYWxfY29kZRgLIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMiiAEKDVNwYW1TdGF0aXN0aWMSFwoPY291bnRfZm9yX2Vwb2NoGAEgASgEEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAQgASgJSACIAQESGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgFIAEoCUIPCg1fYmFubmVkX3VudGlsIosBChJWb3RlU3BhbVN0YXRpc3RpY3MSMgoKc3RhdGlzdGljcxgBIAMoCzIeLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAMgASgJSACIAQFCDwoNX2Jhbm5lZF91bnRpbCJbChFWb3RlU3BhbVN0YXRpc3RpYxIQCghwcm9wb3NhbBgBIAEoCRIXCg9jb3VudF9mb3JfZXBvY2gYAiABKAQSGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgDIAEoCSKLAQoMUG9XU3RhdGlzdGljEjAKDGJsb2NrX3N0YXRlcxgBIAMoCzIaLnZlZ2EuYXBpLnYxLlBvV0Jsb2NrU3RhdGUSGQoMYmFubmVkX3VudGlsGAIgASgJSACIAQESHQoVbnVtYmVyX29mX3Bhc3RfYmxvY2tzGAMgASgEQg8KDV9iYW5uZWRfdW50aWwi7gEKDVBvV0Jsb2NrU3RhdGUSFAoMYmxvY2tfaGVpZ2h0GAEgASgEEhIKCmJsb2NrX2hhc2gYAiABKAkSGQoRdHJhbnNhY3Rpb25zX3NlZW4YAyABKAQSIAoTZXhwZWN0ZWRfZGlmZmljdWx0eRgEIAEoBEgAiAEBEhUKDWhhc2hfZnVuY3Rpb24YBSABKAkSEgoKZGlmZmljdWx0eRgGIAEoBBIUCgx0eF9wZXJfYmxvY2sYByABKAQSHQoVaW5jcmVhc2luZ19kaWZmaWN1bHR5GAggASgIQhYKFF9leHBlY3RlZF9kaWZmaWN1bHR5MtoJCgtDb3JlU2VydmljZRJ7ChFTdWJtaXRUcmFuc2FjdGlvbhIlLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBomLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiF4LT5JMCEToBKiIML3RyYW5zYWN0aW9uEmgKE1Byb3BhZ2F0ZUNoYWluRXZlbnQSJy52ZWdhLmFwaS52MS5Qcm9wYWdhdGVDaGFpbkV2ZW50UmVxdWVzdBooLnZlZ2EuYXBpLnYxLlByb3BhZ2F0ZUNoYWluRXZlbnRSZXNwb25zZRJiCgpTdGF0aXN0aWNzEh4udmVnYS5hcGkudjEuU3RhdGlzdGljc1JlcXVlc3QaHy52ZWdhLmFwaS52MS5TdGF0aXN0aWNzUmVzcG9uc2UiE4LT5JMCDRILL3N0YXRpc3RpY3MSeAoPTGFzdEJsb2NrSGVpZ2h0EiMudmVnYS5hcGkudjEuTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdBokLnZlZ2EuYXBpLnYxLkxhc3RCbG9ja0hlaWdodFJlc3BvbnNlIhqC0+STAhQSEi9ibG9ja2NoYWluL2hlaWdodBJfCgtHZXRWZWdhVGltZRIfLnZlZ2EuYXBpLnYxLkdldFZlZ2FUaW1lUmVxdWVzdBogLnZlZ2EuYXBpLnYxLkdldFZlZ2FUaW1lUmVzcG9uc2UiDYLT5JMCBxIFL3RpbWUSewoPT2JzZXJ2ZUV2ZW50QnVzEiMudmVnYS5hcGkudjEuT2JzZXJ2ZUV2ZW50QnVzUmVxdWVzdBokLnZlZ2EuYXBpLnYxLk9ic2VydmVFdmVudEJ1c1Jlc3BvbnNlIhmC0+STAhMSES9zdHJlYW0vZXZlbnQvYnVzKAEwARKIAQoUU3VibWl0UmF3VHJhbnNhY3Rpb24SKC52ZWdhLmFwaS52MS5TdWJtaXRSYXdUcmFuc2FjdGlvblJlcXVlc3QaKS52ZWdhLmFwaS52MS5TdWJtaXRSYXdUcmFuc2FjdGlvblJlc3BvbnNlIhuC0+STAhU6ASoiEC90cmFuc2FjdGlvbi9yYXcSgQEKEENoZWNrVHJhbnNhY3Rpb24SJC52ZWdhLmFwaS52MS5DaGVja1RyYW5zYWN0aW9uUmVxdWVzdBolLnZlZ2EuYXBpLnYxLkNoZWNrVHJhbnNhY3Rpb25SZXNwb25zZSIgkAIBgtPkkwIXOgEqIhIvdHJhbnNhY3Rpb24vY2hlY2sSjgEKE0NoZWNrUmF3VHJhbnNhY3Rpb24SJy52ZWdhLmFwaS52MS5DaGVja1Jhd1RyYW5zYWN0aW9uUmVxdWVzdBooLnZlZ2EuYXBpLnYxLkNoZWNrUmF3VHJhbnNhY3Rpb25SZXNwb25zZSIkkAIBgtPkkwIbOgEqIhYvdHJhbnNhY3Rpb24vcmF3L2NoZWNrEocBChFHZXRTcGFtU3RhdGlzdGljcxIlLnZlZ2EuYXBpLnYxLkdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBomLnZlZ2EuYXBpLnYxLkdldFNwYW1TdGF0aXN0aWNzUmVzcG9uc2UiI4LT5JMCHRIbL3N0YXRpc3RpY3Mvc3BhbS97cGFydHlfaWR9YgZwcm90bzM", [file_google_api_annotations, file_vega_commands_v1_transaction, file_vega_events_v1_events, file_vega_vega]);
 
 /**
  * What to submit, and how long to wait.
@@ -141,88 +145,280 @@ export const SubmitTransactionResponseSchema: GenMessage<SubmitTransactionRespon
   messageDesc(file_vega_api_v1_core, 1);
 
 /**
- * What to check.
- *
- * @generated from message vega.api.v1.CheckTransactionRequest
+ * @generated from message vega.api.v1.PropagateChainEventRequest
  */
-export type CheckTransactionRequest = Message<"vega.api.v1.CheckTransactionRequest"> & {
+export type PropagateChainEventRequest = Message<"vega.api.v1.PropagateChainEventRequest"> & {
   /**
-   * The transaction; required.
-   *
-   * @generated from field: vega.commands.v1.Transaction tx = 1;
+   * @generated from field: bytes event = 1;
    */
-  tx?: Transaction | undefined;
+  event: Uint8Array;
+
+  /**
+   * @generated from field: string pub_key = 2;
+   */
+  pubKey: string;
+
+  /**
+   * @generated from field: bytes signature = 3;
+   */
+  signature: Uint8Array;
 };
 
 /**
- * Describes the message vega.api.v1.CheckTransactionRequest.
- * Use `create(CheckTransactionRequestSchema)` to create a new message.
+ * Describes the message vega.api.v1.PropagateChainEventRequest.
+ * Use `create(PropagateChainEventRequestSchema)` to create a new message.
  */
-export const CheckTransactionRequestSchema: GenMessage<CheckTransactionRequest> = /*@__PURE__*/
+export const PropagateChainEventRequestSchema: GenMessage<PropagateChainEventRequest> = /*@__PURE__*/
   messageDesc(file_vega_api_v1_core, 2);
 
 /**
- * What would become of a transaction if it were submitted.
- *
- * @generated from message vega.api.v1.CheckTransactionResponse
+ * @generated from message vega.api.v1.PropagateChainEventResponse
  */
-export type CheckTransactionResponse = Message<"vega.api.v1.CheckTransactionResponse"> & {
+export type PropagateChainEventResponse = Message<"vega.api.v1.PropagateChainEventResponse"> & {
   /**
-   * Whether it would be placed in the mempool.
-   *
    * @generated from field: bool success = 1;
    */
   success: boolean;
-
-  /**
-   * Category of the failure, where it failed; 0 where it did not.
-   *
-   * @generated from field: uint32 code = 2;
-   */
-  code: number;
-
-  /**
-   * Gas that it asks for, in the network's own units: its weight when a block is filled. No fee depends on it.
-   *
-   * @generated from field: int64 gas_wanted = 3;
-   */
-  gasWanted: bigint;
-
-  /**
-   * Gas that the check took, in the same units.
-   *
-   * @generated from field: int64 gas_used = 4;
-   */
-  gasUsed: bigint;
-
-  /**
-   * More about why it failed; text.
-   *
-   * @generated from field: string data = 5;
-   */
-  data: string;
-
-  /**
-   * What the consensus layer has to say about it; text, and it may differ between nodes.
-   *
-   * @generated from field: string log = 6;
-   */
-  log: string;
-
-  /**
-   * Anything further; text, and it may differ between nodes.
-   *
-   * @generated from field: string info = 7;
-   */
-  info: string;
 };
 
 /**
- * Describes the message vega.api.v1.CheckTransactionResponse.
- * Use `create(CheckTransactionResponseSchema)` to create a new message.
+ * Describes the message vega.api.v1.PropagateChainEventResponse.
+ * Use `create(PropagateChainEventResponseSchema)` to create a new message.
  */
-export const CheckTransactionResponseSchema: GenMessage<CheckTransactionResponse> = /*@__PURE__*/
+export const PropagateChainEventResponseSchema: GenMessage<PropagateChainEventResponse> = /*@__PURE__*/
   messageDesc(file_vega_api_v1_core, 3);
+
+/**
+ * @generated from message vega.api.v1.StatisticsRequest
+ */
+export type StatisticsRequest = Message<"vega.api.v1.StatisticsRequest"> & {
+};
+
+/**
+ * Describes the message vega.api.v1.StatisticsRequest.
+ * Use `create(StatisticsRequestSchema)` to create a new message.
+ */
+export const StatisticsRequestSchema: GenMessage<StatisticsRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 4);
+
+/**
+ * @generated from message vega.api.v1.StatisticsResponse
+ */
+export type StatisticsResponse = Message<"vega.api.v1.StatisticsResponse"> & {
+  /**
+   * @generated from field: vega.api.v1.Statistics statistics = 1;
+   */
+  statistics?: Statistics | undefined;
+};
+
+/**
+ * Describes the message vega.api.v1.StatisticsResponse.
+ * Use `create(StatisticsResponseSchema)` to create a new message.
+ */
+export const StatisticsResponseSchema: GenMessage<StatisticsResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 5);
+
+/**
+ * @generated from message vega.api.v1.Statistics
+ */
+export type Statistics = Message<"vega.api.v1.Statistics"> & {
+  /**
+   * @generated from field: uint64 block_height = 1;
+   */
+  blockHeight: bigint;
+
+  /**
+   * @generated from field: uint64 backlog_length = 2;
+   */
+  backlogLength: bigint;
+
+  /**
+   * @generated from field: uint64 total_peers = 3;
+   */
+  totalPeers: bigint;
+
+  /**
+   * @generated from field: string genesis_time = 4;
+   */
+  genesisTime: string;
+
+  /**
+   * @generated from field: string current_time = 5;
+   */
+  currentTime: string;
+
+  /**
+   * @generated from field: string vega_time = 6;
+   */
+  vegaTime: string;
+
+  /**
+   * @generated from field: vega.ChainStatus status = 7;
+   */
+  status: ChainStatus;
+
+  /**
+   * @generated from field: uint64 tx_per_block = 8;
+   */
+  txPerBlock: bigint;
+
+  /**
+   * @generated from field: uint64 average_tx_bytes = 9;
+   */
+  averageTxBytes: bigint;
+
+  /**
+   * @generated from field: uint64 average_orders_per_block = 10;
+   */
+  averageOrdersPerBlock: bigint;
+
+  /**
+   * @generated from field: uint64 trades_per_second = 11;
+   */
+  tradesPerSecond: bigint;
+
+  /**
+   * @generated from field: uint64 orders_per_second = 12;
+   */
+  ordersPerSecond: bigint;
+
+  /**
+   * @generated from field: uint64 total_markets = 13;
+   */
+  totalMarkets: bigint;
+
+  /**
+   * @generated from field: uint64 total_amend_order = 16;
+   */
+  totalAmendOrder: bigint;
+
+  /**
+   * @generated from field: uint64 total_cancel_order = 17;
+   */
+  totalCancelOrder: bigint;
+
+  /**
+   * @generated from field: uint64 total_create_order = 18;
+   */
+  totalCreateOrder: bigint;
+
+  /**
+   * @generated from field: uint64 total_orders = 19;
+   */
+  totalOrders: bigint;
+
+  /**
+   * @generated from field: uint64 total_trades = 20;
+   */
+  totalTrades: bigint;
+
+  /**
+   * @generated from field: uint32 order_subscriptions = 21;
+   */
+  orderSubscriptions: number;
+
+  /**
+   * @generated from field: uint32 trade_subscriptions = 22;
+   */
+  tradeSubscriptions: number;
+
+  /**
+   * @generated from field: uint32 candle_subscriptions = 23;
+   */
+  candleSubscriptions: number;
+
+  /**
+   * @generated from field: uint32 market_depth_subscriptions = 24;
+   */
+  marketDepthSubscriptions: number;
+
+  /**
+   * @generated from field: uint32 positions_subscriptions = 25;
+   */
+  positionsSubscriptions: number;
+
+  /**
+   * @generated from field: uint32 account_subscriptions = 26;
+   */
+  accountSubscriptions: number;
+
+  /**
+   * @generated from field: uint32 market_data_subscriptions = 27;
+   */
+  marketDataSubscriptions: number;
+
+  /**
+   * @generated from field: string app_version_hash = 28;
+   */
+  appVersionHash: string;
+
+  /**
+   * @generated from field: string app_version = 29;
+   */
+  appVersion: string;
+
+  /**
+   * @generated from field: string chain_version = 30;
+   */
+  chainVersion: string;
+
+  /**
+   * @generated from field: uint64 block_duration = 31;
+   */
+  blockDuration: bigint;
+
+  /**
+   * @generated from field: string uptime = 32;
+   */
+  uptime: string;
+
+  /**
+   * @generated from field: string chain_id = 33;
+   */
+  chainId: string;
+
+  /**
+   * @generated from field: uint32 market_depth_updates_subscriptions = 34;
+   */
+  marketDepthUpdatesSubscriptions: number;
+
+  /**
+   * @generated from field: string block_hash = 35;
+   */
+  blockHash: string;
+
+  /**
+   * @generated from field: uint64 epoch_seq = 36;
+   */
+  epochSeq: bigint;
+
+  /**
+   * @generated from field: string epoch_start_time = 37;
+   */
+  epochStartTime: string;
+
+  /**
+   * @generated from field: string epoch_expiry_time = 38;
+   */
+  epochExpiryTime: string;
+
+  /**
+   * @generated from field: uint64 event_count = 39;
+   */
+  eventCount: bigint;
+
+  /**
+   * @generated from field: uint64 events_per_second = 40;
+   */
+  eventsPerSecond: bigint;
+};
+
+/**
+ * Describes the message vega.api.v1.Statistics.
+ * Use `create(StatisticsSchema)` to create a new message.
+ */
+export const StatisticsSchema: GenMessage<Statistics> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 6);
 
 /**
  * The request has no fields: it is always the last block.
@@ -237,7 +433,7 @@ export type LastBlockHeightRequest = Message<"vega.api.v1.LastBlockHeightRequest
  * Use `create(LastBlockHeightRequestSchema)` to create a new message.
  */
 export const LastBlockHeightRequestSchema: GenMessage<LastBlockHeightRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 4);
+  messageDesc(file_vega_api_v1_core, 7);
 
 /**
  * The last block, and the proof of work that transactions tied to it need.
@@ -307,7 +503,329 @@ export type LastBlockHeightResponse = Message<"vega.api.v1.LastBlockHeightRespon
  * Use `create(LastBlockHeightResponseSchema)` to create a new message.
  */
 export const LastBlockHeightResponseSchema: GenMessage<LastBlockHeightResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 5);
+  messageDesc(file_vega_api_v1_core, 8);
+
+/**
+ * @generated from message vega.api.v1.GetVegaTimeRequest
+ */
+export type GetVegaTimeRequest = Message<"vega.api.v1.GetVegaTimeRequest"> & {
+};
+
+/**
+ * Describes the message vega.api.v1.GetVegaTimeRequest.
+ * Use `create(GetVegaTimeRequestSchema)` to create a new message.
+ */
+export const GetVegaTimeRequestSchema: GenMessage<GetVegaTimeRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 9);
+
+/**
+ * @generated from message vega.api.v1.GetVegaTimeResponse
+ */
+export type GetVegaTimeResponse = Message<"vega.api.v1.GetVegaTimeResponse"> & {
+  /**
+   * @generated from field: int64 timestamp = 1;
+   */
+  timestamp: bigint;
+};
+
+/**
+ * Describes the message vega.api.v1.GetVegaTimeResponse.
+ * Use `create(GetVegaTimeResponseSchema)` to create a new message.
+ */
+export const GetVegaTimeResponseSchema: GenMessage<GetVegaTimeResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 10);
+
+/**
+ * @generated from message vega.api.v1.ObserveEventBusRequest
+ */
+export type ObserveEventBusRequest = Message<"vega.api.v1.ObserveEventBusRequest"> & {
+  /**
+   * @generated from field: repeated vega.events.v1.BusEventType type = 1;
+   */
+  type: BusEventType[];
+
+  /**
+   * @generated from field: string market_id = 2;
+   */
+  marketId: string;
+
+  /**
+   * @generated from field: string party_id = 3;
+   */
+  partyId: string;
+
+  /**
+   * @generated from field: int64 batch_size = 4;
+   */
+  batchSize: bigint;
+};
+
+/**
+ * Describes the message vega.api.v1.ObserveEventBusRequest.
+ * Use `create(ObserveEventBusRequestSchema)` to create a new message.
+ */
+export const ObserveEventBusRequestSchema: GenMessage<ObserveEventBusRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 11);
+
+/**
+ * @generated from message vega.api.v1.ObserveEventBusResponse
+ */
+export type ObserveEventBusResponse = Message<"vega.api.v1.ObserveEventBusResponse"> & {
+  /**
+   * @generated from field: repeated vega.events.v1.BusEvent events = 1;
+   */
+  events: BusEvent[];
+};
+
+/**
+ * Describes the message vega.api.v1.ObserveEventBusResponse.
+ * Use `create(ObserveEventBusResponseSchema)` to create a new message.
+ */
+export const ObserveEventBusResponseSchema: GenMessage<ObserveEventBusResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 12);
+
+/**
+ * @generated from message vega.api.v1.SubmitRawTransactionRequest
+ */
+export type SubmitRawTransactionRequest = Message<"vega.api.v1.SubmitRawTransactionRequest"> & {
+  /**
+   * @generated from field: bytes tx = 1;
+   */
+  tx: Uint8Array;
+
+  /**
+   * @generated from field: vega.api.v1.SubmitRawTransactionRequest.Type type = 2;
+   */
+  type: SubmitRawTransactionRequest_Type;
+};
+
+/**
+ * Describes the message vega.api.v1.SubmitRawTransactionRequest.
+ * Use `create(SubmitRawTransactionRequestSchema)` to create a new message.
+ */
+export const SubmitRawTransactionRequestSchema: GenMessage<SubmitRawTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 13);
+
+/**
+ * @generated from enum vega.api.v1.SubmitRawTransactionRequest.Type
+ */
+export enum SubmitRawTransactionRequest_Type {
+  /**
+   * @generated from enum value: TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: TYPE_ASYNC = 1;
+   */
+  ASYNC = 1,
+
+  /**
+   * @generated from enum value: TYPE_SYNC = 2;
+   */
+  SYNC = 2,
+
+  /**
+   * @generated from enum value: TYPE_COMMIT = 3;
+   */
+  COMMIT = 3,
+}
+
+/**
+ * Describes the enum vega.api.v1.SubmitRawTransactionRequest.Type.
+ */
+export const SubmitRawTransactionRequest_TypeSchema: GenEnum<SubmitRawTransactionRequest_Type> = /*@__PURE__*/
+  enumDesc(file_vega_api_v1_core, 13, 0);
+
+/**
+ * @generated from message vega.api.v1.SubmitRawTransactionResponse
+ */
+export type SubmitRawTransactionResponse = Message<"vega.api.v1.SubmitRawTransactionResponse"> & {
+  /**
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * @generated from field: string tx_hash = 2;
+   */
+  txHash: string;
+
+  /**
+   * @generated from field: uint32 code = 3;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string data = 4;
+   */
+  data: string;
+
+  /**
+   * @generated from field: string log = 5;
+   */
+  log: string;
+
+  /**
+   * @generated from field: int64 height = 6;
+   */
+  height: bigint;
+};
+
+/**
+ * Describes the message vega.api.v1.SubmitRawTransactionResponse.
+ * Use `create(SubmitRawTransactionResponseSchema)` to create a new message.
+ */
+export const SubmitRawTransactionResponseSchema: GenMessage<SubmitRawTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 14);
+
+/**
+ * What to check.
+ *
+ * @generated from message vega.api.v1.CheckTransactionRequest
+ */
+export type CheckTransactionRequest = Message<"vega.api.v1.CheckTransactionRequest"> & {
+  /**
+   * The transaction; required.
+   *
+   * @generated from field: vega.commands.v1.Transaction tx = 1;
+   */
+  tx?: Transaction | undefined;
+};
+
+/**
+ * Describes the message vega.api.v1.CheckTransactionRequest.
+ * Use `create(CheckTransactionRequestSchema)` to create a new message.
+ */
+export const CheckTransactionRequestSchema: GenMessage<CheckTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 15);
+
+/**
+ * What would become of a transaction if it were submitted.
+ *
+ * @generated from message vega.api.v1.CheckTransactionResponse
+ */
+export type CheckTransactionResponse = Message<"vega.api.v1.CheckTransactionResponse"> & {
+  /**
+   * Whether it would be placed in the mempool.
+   *
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * Category of the failure, where it failed; 0 where it did not.
+   *
+   * @generated from field: uint32 code = 2;
+   */
+  code: number;
+
+  /**
+   * Gas that it asks for, in the network's own units: its weight when a block is filled. No fee depends on it.
+   *
+   * @generated from field: int64 gas_wanted = 3;
+   */
+  gasWanted: bigint;
+
+  /**
+   * Gas that the check took, in the same units.
+   *
+   * @generated from field: int64 gas_used = 4;
+   */
+  gasUsed: bigint;
+
+  /**
+   * More about why it failed; text.
+   *
+   * @generated from field: string data = 5;
+   */
+  data: string;
+
+  /**
+   * What the consensus layer has to say about it; text, and it may differ between nodes.
+   *
+   * @generated from field: string log = 6;
+   */
+  log: string;
+
+  /**
+   * Anything further; text, and it may differ between nodes.
+   *
+   * @generated from field: string info = 7;
+   */
+  info: string;
+};
+
+/**
+ * Describes the message vega.api.v1.CheckTransactionResponse.
+ * Use `create(CheckTransactionResponseSchema)` to create a new message.
+ */
+export const CheckTransactionResponseSchema: GenMessage<CheckTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 16);
+
+/**
+ * @generated from message vega.api.v1.CheckRawTransactionRequest
+ */
+export type CheckRawTransactionRequest = Message<"vega.api.v1.CheckRawTransactionRequest"> & {
+  /**
+   * @generated from field: bytes tx = 1;
+   */
+  tx: Uint8Array;
+};
+
+/**
+ * Describes the message vega.api.v1.CheckRawTransactionRequest.
+ * Use `create(CheckRawTransactionRequestSchema)` to create a new message.
+ */
+export const CheckRawTransactionRequestSchema: GenMessage<CheckRawTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 17);
+
+/**
+ * @generated from message vega.api.v1.CheckRawTransactionResponse
+ */
+export type CheckRawTransactionResponse = Message<"vega.api.v1.CheckRawTransactionResponse"> & {
+  /**
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * @generated from field: uint32 code = 2;
+   */
+  code: number;
+
+  /**
+   * @generated from field: int64 gas_wanted = 3;
+   */
+  gasWanted: bigint;
+
+  /**
+   * @generated from field: int64 gas_used = 4;
+   */
+  gasUsed: bigint;
+
+  /**
+   * @generated from field: string data = 5;
+   */
+  data: string;
+
+  /**
+   * @generated from field: string log = 6;
+   */
+  log: string;
+
+  /**
+   * @generated from field: string info = 7;
+   */
+  info: string;
+};
+
+/**
+ * Describes the message vega.api.v1.CheckRawTransactionResponse.
+ * Use `create(CheckRawTransactionResponseSchema)` to create a new message.
+ */
+export const CheckRawTransactionResponseSchema: GenMessage<CheckRawTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 18);
 
 /**
  * Whose statistics to get.
@@ -328,7 +846,7 @@ export type GetSpamStatisticsRequest = Message<"vega.api.v1.GetSpamStatisticsReq
  * Use `create(GetSpamStatisticsRequestSchema)` to create a new message.
  */
 export const GetSpamStatisticsRequestSchema: GenMessage<GetSpamStatisticsRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 6);
+  messageDesc(file_vega_api_v1_core, 19);
 
 /**
  * A party's statistics.
@@ -356,7 +874,7 @@ export type GetSpamStatisticsResponse = Message<"vega.api.v1.GetSpamStatisticsRe
  * Use `create(GetSpamStatisticsResponseSchema)` to create a new message.
  */
 export const GetSpamStatisticsResponseSchema: GenMessage<GetSpamStatisticsResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 7);
+  messageDesc(file_vega_api_v1_core, 20);
 
 /**
  * How much of its allowances against spam a party has used up in the current epoch.
@@ -447,7 +965,7 @@ export type SpamStatistics = Message<"vega.api.v1.SpamStatistics"> & {
  * Use `create(SpamStatisticsSchema)` to create a new message.
  */
 export const SpamStatisticsSchema: GenMessage<SpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 8);
+  messageDesc(file_vega_api_v1_core, 21);
 
 /**
  * How much of one allowance is used up.
@@ -490,7 +1008,7 @@ export type SpamStatistic = Message<"vega.api.v1.SpamStatistic"> & {
  * Use `create(SpamStatisticSchema)` to create a new message.
  */
 export const SpamStatisticSchema: GenMessage<SpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 9);
+  messageDesc(file_vega_api_v1_core, 22);
 
 /**
  * How much of the allowance for votes is used up.
@@ -525,7 +1043,7 @@ export type VoteSpamStatistics = Message<"vega.api.v1.VoteSpamStatistics"> & {
  * Use `create(VoteSpamStatisticsSchema)` to create a new message.
  */
 export const VoteSpamStatisticsSchema: GenMessage<VoteSpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 10);
+  messageDesc(file_vega_api_v1_core, 23);
 
 /**
  * How much of the allowance for votes on one proposal is used up.
@@ -561,7 +1079,7 @@ export type VoteSpamStatistic = Message<"vega.api.v1.VoteSpamStatistic"> & {
  * Use `create(VoteSpamStatisticSchema)` to create a new message.
  */
 export const VoteSpamStatisticSchema: GenMessage<VoteSpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 11);
+  messageDesc(file_vega_api_v1_core, 24);
 
 /**
  * What proofs of work the party has shown, and what its next ones need.
@@ -596,7 +1114,7 @@ export type PoWStatistic = Message<"vega.api.v1.PoWStatistic"> & {
  * Use `create(PoWStatisticSchema)` to create a new message.
  */
 export const PoWStatisticSchema: GenMessage<PoWStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 12);
+  messageDesc(file_vega_api_v1_core, 25);
 
 /**
  * What proofs of work the party has shown that are tied to one block, and what the next one needs.
@@ -666,7 +1184,7 @@ export type PoWBlockState = Message<"vega.api.v1.PoWBlockState"> & {
  * Use `create(PoWBlockStateSchema)` to create a new message.
  */
 export const PoWBlockStateSchema: GenMessage<PoWBlockState> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 13);
+  messageDesc(file_vega_api_v1_core, 26);
 
 /**
  * The node's way into the network: transactions, and what is needed to make them.
@@ -688,14 +1206,24 @@ export const CoreService: GenService<{
     output: typeof SubmitTransactionResponseSchema;
   },
   /**
-   * Check a signed transaction as if it were submitted, without submitting it.
+   * Pass an event of another chain on to the network; for validators' own software.
    *
-   * @generated from rpc vega.api.v1.CoreService.CheckTransaction
+   * @generated from rpc vega.api.v1.CoreService.PropagateChainEvent
    */
-  checkTransaction: {
+  propagateChainEvent: {
     methodKind: "unary";
-    input: typeof CheckTransactionRequestSchema;
-    output: typeof CheckTransactionResponseSchema;
+    input: typeof PropagateChainEventRequestSchema;
+    output: typeof PropagateChainEventResponseSchema;
+  },
+  /**
+   * Get figures of the node and its chain: heights, times, counts and versions.
+   *
+   * @generated from rpc vega.api.v1.CoreService.Statistics
+   */
+  statistics: {
+    methodKind: "unary";
+    input: typeof StatisticsRequestSchema;
+    output: typeof StatisticsResponseSchema;
   },
   /**
    * Get the last block, and the proof of work that transactions tied to it need.
@@ -706,6 +1234,56 @@ export const CoreService: GenService<{
     methodKind: "unary";
     input: typeof LastBlockHeightRequestSchema;
     output: typeof LastBlockHeightResponseSchema;
+  },
+  /**
+   * Get the network's time: that of the last block.
+   *
+   * @generated from rpc vega.api.v1.CoreService.GetVegaTime
+   */
+  getVegaTime: {
+    methodKind: "unary";
+    input: typeof GetVegaTimeRequestSchema;
+    output: typeof GetVegaTimeResponseSchema;
+  },
+  /**
+   * Stream events of the network of the types asked for, of any market or party or of one.
+   *
+   * @generated from rpc vega.api.v1.CoreService.ObserveEventBus
+   */
+  observeEventBus: {
+    methodKind: "bidi_streaming";
+    input: typeof ObserveEventBusRequestSchema;
+    output: typeof ObserveEventBusResponseSchema;
+  },
+  /**
+   * Submit a signed transaction, given as its serialized bytes.
+   *
+   * @generated from rpc vega.api.v1.CoreService.SubmitRawTransaction
+   */
+  submitRawTransaction: {
+    methodKind: "unary";
+    input: typeof SubmitRawTransactionRequestSchema;
+    output: typeof SubmitRawTransactionResponseSchema;
+  },
+  /**
+   * Check a signed transaction as if it were submitted, without submitting it.
+   *
+   * @generated from rpc vega.api.v1.CoreService.CheckTransaction
+   */
+  checkTransaction: {
+    methodKind: "unary";
+    input: typeof CheckTransactionRequestSchema;
+    output: typeof CheckTransactionResponseSchema;
+  },
+  /**
+   * Check a signed transaction, given as its serialized bytes, without submitting it.
+   *
+   * @generated from rpc vega.api.v1.CoreService.CheckRawTransaction
+   */
+  checkRawTransaction: {
+    methodKind: "unary";
+    input: typeof CheckRawTransactionRequestSchema;
+    output: typeof CheckRawTransactionResponseSchema;
   },
   /**
    * Get how much of its allowances against spam a party has used up.

@@ -4,17 +4,21 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { AmendAMM, ApplyReferralCode, BatchMarketInstructions, CancelAMM, CancelTransfer, CreateReferralSet, DelegateSubmission, JoinTeam, LiquidityProvisionAmendment, LiquidityProvisionCancellation, LiquidityProvisionSubmission, OrderAmendment, OrderCancellation, OrderSubmission, StopOrdersCancellation, StopOrdersSubmission, SubmitAMM, Transfer, UndelegateSubmission, UpdateMarginMode, UpdatePartyProfile, UpdateReferralSet, VoteSubmission, WithdrawSubmission } from "./commands_pb.js";
+import type { AmendAMM, ApplyReferralCode, BatchMarketInstructions, BatchProposalSubmission, CancelAMM, CancelTransfer, CreateReferralSet, DelayedTransactionsWrapper, DelegateSubmission, IssueSignatures, JoinTeam, LiquidityProvisionAmendment, LiquidityProvisionCancellation, LiquidityProvisionSubmission, OrderAmendment, OrderCancellation, OrderSubmission, ProposalSubmission, StopOrdersCancellation, StopOrdersSubmission, SubmitAMM, Transfer, UndelegateSubmission, UpdateMarginMode, UpdatePartyProfile, UpdateReferralSet, VoteSubmission, WithdrawSubmission } from "./commands_pb.js";
 import { file_vega_commands_v1_commands } from "./commands_pb.js";
+import type { OracleDataSubmission } from "./data_pb.js";
+import { file_vega_commands_v1_data } from "./data_pb.js";
 import type { Signature } from "./signature_pb.js";
 import { file_vega_commands_v1_signature } from "./signature_pb.js";
+import type { AnnounceNode, ChainEvent, EthereumKeyRotateSubmission, KeyRotateSubmission, NodeSignature, NodeVote, ProtocolUpgradeProposal, StateVariableProposal, ValidatorHeartbeat } from "./validator_commands_pb.js";
+import { file_vega_commands_v1_validator_commands } from "./validator_commands_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file vega/commands/v1/transaction.proto.
  */
 export const file_vega_commands_v1_transaction: GenFile = /*@__PURE__*/
-  fileDesc("CiJ2ZWdhL2NvbW1hbmRzL3YxL3RyYW5zYWN0aW9uLnByb3RvEhB2ZWdhLmNvbW1hbmRzLnYxIt0BCgtUcmFuc2FjdGlvbhISCgppbnB1dF9kYXRhGAEgASgMEi4KCXNpZ25hdHVyZRgCIAEoCzIbLnZlZ2EuY29tbWFuZHMudjEuU2lnbmF0dXJlEhIKB2FkZHJlc3MY6QcgASgJSAASEgoHcHViX2tleRjqByABKAlIABItCgd2ZXJzaW9uGNAPIAEoDjIbLnZlZ2EuY29tbWFuZHMudjEuVHhWZXJzaW9uEisKA3Bvdxi4FyABKAsyHS52ZWdhLmNvbW1hbmRzLnYxLlByb29mT2ZXb3JrQgYKBGZyb20iKQoLUHJvb2ZPZldvcmsSCwoDdGlkGAEgASgJEg0KBW5vbmNlGAIgASgEIqMNCglJbnB1dERhdGESDQoFbm9uY2UYASABKAQSFAoMYmxvY2tfaGVpZ2h0GAIgASgEEj4KEG9yZGVyX3N1Ym1pc3Npb24Y6QcgASgLMiEudmVnYS5jb21tYW5kcy52MS5PcmRlclN1Ym1pc3Npb25IABJCChJvcmRlcl9jYW5jZWxsYXRpb24Y6gcgASgLMiMudmVnYS5jb21tYW5kcy52MS5PcmRlckNhbmNlbGxhdGlvbkgAEjwKD29yZGVyX2FtZW5kbWVudBjrByABKAsyIC52ZWdhLmNvbW1hbmRzLnYxLk9yZGVyQW1lbmRtZW50SAASRAoTd2l0aGRyYXdfc3VibWlzc2lvbhjsByABKAsyJC52ZWdhLmNvbW1hbmRzLnYxLldpdGhkcmF3U3VibWlzc2lvbkgAEjwKD3ZvdGVfc3VibWlzc2lvbhjuByABKAsyIC52ZWdhLmNvbW1hbmRzLnYxLlZvdGVTdWJtaXNzaW9uSAASWQoebGlxdWlkaXR5X3Byb3Zpc2lvbl9zdWJtaXNzaW9uGO8HIAEoCzIuLnZlZ2EuY29tbWFuZHMudjEuTGlxdWlkaXR5UHJvdmlzaW9uU3VibWlzc2lvbkgAEkQKE2RlbGVnYXRlX3N1Ym1pc3Npb24Y8AcgASgLMiQudmVnYS5jb21tYW5kcy52MS5EZWxlZ2F0ZVN1Ym1pc3Npb25IABJIChV1bmRlbGVnYXRlX3N1Ym1pc3Npb24Y8QcgASgLMiYudmVnYS5jb21tYW5kcy52MS5VbmRlbGVnYXRlU3VibWlzc2lvbkgAEl0KIGxpcXVpZGl0eV9wcm92aXNpb25fY2FuY2VsbGF0aW9uGPIHIAEoCzIwLnZlZ2EuY29tbWFuZHMudjEuTGlxdWlkaXR5UHJvdmlzaW9uQ2FuY2VsbGF0aW9uSAASVwodbGlxdWlkaXR5X3Byb3Zpc2lvbl9hbWVuZG1lbnQY8wcgASgLMi0udmVnYS5jb21tYW5kcy52MS5MaXF1aWRpdHlQcm92aXNpb25BbWVuZG1lbnRIABIvCgh0cmFuc2Zlchj0ByABKAsyGi52ZWdhLmNvbW1hbmRzLnYxLlRyYW5zZmVySAASPAoPY2FuY2VsX3RyYW5zZmVyGPUHIAEoCzIgLnZlZ2EuY29tbWFuZHMudjEuQ2FuY2VsVHJhbnNmZXJIABJPChliYXRjaF9tYXJrZXRfaW5zdHJ1Y3Rpb25zGPcHIAEoCzIpLnZlZ2EuY29tbWFuZHMudjEuQmF0Y2hNYXJrZXRJbnN0cnVjdGlvbnNIABJJChZzdG9wX29yZGVyc19zdWJtaXNzaW9uGPgHIAEoCzImLnZlZ2EuY29tbWFuZHMudjEuU3RvcE9yZGVyc1N1Ym1pc3Npb25IABJNChhzdG9wX29yZGVyc19jYW5jZWxsYXRpb24Y+QcgASgLMigudmVnYS5jb21tYW5kcy52MS5TdG9wT3JkZXJzQ2FuY2VsbGF0aW9uSAASQwoTY3JlYXRlX3JlZmVycmFsX3NldBj6ByABKAsyIy52ZWdhLmNvbW1hbmRzLnYxLkNyZWF0ZVJlZmVycmFsU2V0SAASQwoTdXBkYXRlX3JlZmVycmFsX3NldBj7ByABKAsyIy52ZWdhLmNvbW1hbmRzLnYxLlVwZGF0ZVJlZmVycmFsU2V0SAASQwoTYXBwbHlfcmVmZXJyYWxfY29kZRj8ByABKAsyIy52ZWdhLmNvbW1hbmRzLnYxLkFwcGx5UmVmZXJyYWxDb2RlSAASQQoSdXBkYXRlX21hcmdpbl9tb2RlGP0HIAEoCzIiLnZlZ2EuY29tbWFuZHMudjEuVXBkYXRlTWFyZ2luTW9kZUgAEjAKCWpvaW5fdGVhbRj+ByABKAsyGi52ZWdhLmNvbW1hbmRzLnYxLkpvaW5UZWFtSAASRQoUdXBkYXRlX3BhcnR5X3Byb2ZpbGUYgAggASgLMiQudmVnYS5jb21tYW5kcy52MS5VcGRhdGVQYXJ0eVByb2ZpbGVIABIyCgpzdWJtaXRfYW1tGIEIIAEoCzIbLnZlZ2EuY29tbWFuZHMudjEuU3VibWl0QU1NSAASMAoJYW1lbmRfYW1tGIIIIAEoCzIaLnZlZ2EuY29tbWFuZHMudjEuQW1lbmRBTU1IABIyCgpjYW5jZWxfYW1tGIMIIAEoCzIbLnZlZ2EuY29tbWFuZHMudjEuQ2FuY2VsQU1NSABCCQoHY29tbWFuZCpNCglUeFZlcnNpb24SGgoWVFhfVkVSU0lPTl9VTlNQRUNJRklFRBAAEhEKDVRYX1ZFUlNJT05fVjIQAhIRCg1UWF9WRVJTSU9OX1YzEANiBnByb3RvMw", [file_vega_commands_v1_commands, file_vega_commands_v1_signature]);
+  fileDesc("CiJ2ZWdhL2NvbW1hbmRzL3YxL3RyYW5zYWN0aW9uLnByb3RvEhB2ZWdhLmNvbW1hbmRzLnYxIt0BCgtUcmFuc2FjdGlvbhISCgppbnB1dF9kYXRhGAEgASgMEi4KCXNpZ25hdHVyZRgCIAEoCzIbLnZlZ2EuY29tbWFuZHMudjEuU2lnbmF0dXJlEhIKB2FkZHJlc3MY6QcgASgJSAASEgoHcHViX2tleRjqByABKAlIABItCgd2ZXJzaW9uGNAPIAEoDjIbLnZlZ2EuY29tbWFuZHMudjEuVHhWZXJzaW9uEisKA3Bvdxi4FyABKAsyHS52ZWdhLmNvbW1hbmRzLnYxLlByb29mT2ZXb3JrQgYKBGZyb20iKQoLUHJvb2ZPZldvcmsSCwoDdGlkGAEgASgJEg0KBW5vbmNlGAIgASgEIoEVCglJbnB1dERhdGESDQoFbm9uY2UYASABKAQSFAoMYmxvY2tfaGVpZ2h0GAIgASgEEj4KEG9yZGVyX3N1Ym1pc3Npb24Y6QcgASgLMiEudmVnYS5jb21tYW5kcy52MS5PcmRlclN1Ym1pc3Npb25IABJCChJvcmRlcl9jYW5jZWxsYXRpb24Y6gcgASgLMiMudmVnYS5jb21tYW5kcy52MS5PcmRlckNhbmNlbGxhdGlvbkgAEjwKD29yZGVyX2FtZW5kbWVudBjrByABKAsyIC52ZWdhLmNvbW1hbmRzLnYxLk9yZGVyQW1lbmRtZW50SAASRAoTd2l0aGRyYXdfc3VibWlzc2lvbhjsByABKAsyJC52ZWdhLmNvbW1hbmRzLnYxLldpdGhkcmF3U3VibWlzc2lvbkgAEkQKE3Byb3Bvc2FsX3N1Ym1pc3Npb24Y7QcgASgLMiQudmVnYS5jb21tYW5kcy52MS5Qcm9wb3NhbFN1Ym1pc3Npb25IABI8Cg92b3RlX3N1Ym1pc3Npb24Y7gcgASgLMiAudmVnYS5jb21tYW5kcy52MS5Wb3RlU3VibWlzc2lvbkgAElkKHmxpcXVpZGl0eV9wcm92aXNpb25fc3VibWlzc2lvbhjvByABKAsyLi52ZWdhLmNvbW1hbmRzLnYxLkxpcXVpZGl0eVByb3Zpc2lvblN1Ym1pc3Npb25IABJEChNkZWxlZ2F0ZV9zdWJtaXNzaW9uGPAHIAEoCzIkLnZlZ2EuY29tbWFuZHMudjEuRGVsZWdhdGVTdWJtaXNzaW9uSAASSAoVdW5kZWxlZ2F0ZV9zdWJtaXNzaW9uGPEHIAEoCzImLnZlZ2EuY29tbWFuZHMudjEuVW5kZWxlZ2F0ZVN1Ym1pc3Npb25IABJdCiBsaXF1aWRpdHlfcHJvdmlzaW9uX2NhbmNlbGxhdGlvbhjyByABKAsyMC52ZWdhLmNvbW1hbmRzLnYxLkxpcXVpZGl0eVByb3Zpc2lvbkNhbmNlbGxhdGlvbkgAElcKHWxpcXVpZGl0eV9wcm92aXNpb25fYW1lbmRtZW50GPMHIAEoCzItLnZlZ2EuY29tbWFuZHMudjEuTGlxdWlkaXR5UHJvdmlzaW9uQW1lbmRtZW50SAASLwoIdHJhbnNmZXIY9AcgASgLMhoudmVnYS5jb21tYW5kcy52MS5UcmFuc2ZlckgAEjwKD2NhbmNlbF90cmFuc2Zlchj1ByABKAsyIC52ZWdhLmNvbW1hbmRzLnYxLkNhbmNlbFRyYW5zZmVySAASOAoNYW5ub3VuY2Vfbm9kZRj2ByABKAsyHi52ZWdhLmNvbW1hbmRzLnYxLkFubm91bmNlTm9kZUgAEk8KGWJhdGNoX21hcmtldF9pbnN0cnVjdGlvbnMY9wcgASgLMikudmVnYS5jb21tYW5kcy52MS5CYXRjaE1hcmtldEluc3RydWN0aW9uc0gAEkkKFnN0b3Bfb3JkZXJzX3N1Ym1pc3Npb24Y+AcgASgLMiYudmVnYS5jb21tYW5kcy52MS5TdG9wT3JkZXJzU3VibWlzc2lvbkgAEk0KGHN0b3Bfb3JkZXJzX2NhbmNlbGxhdGlvbhj5ByABKAsyKC52ZWdhLmNvbW1hbmRzLnYxLlN0b3BPcmRlcnNDYW5jZWxsYXRpb25IABJDChNjcmVhdGVfcmVmZXJyYWxfc2V0GPoHIAEoCzIjLnZlZ2EuY29tbWFuZHMudjEuQ3JlYXRlUmVmZXJyYWxTZXRIABJDChN1cGRhdGVfcmVmZXJyYWxfc2V0GPsHIAEoCzIjLnZlZ2EuY29tbWFuZHMudjEuVXBkYXRlUmVmZXJyYWxTZXRIABJDChNhcHBseV9yZWZlcnJhbF9jb2RlGPwHIAEoCzIjLnZlZ2EuY29tbWFuZHMudjEuQXBwbHlSZWZlcnJhbENvZGVIABJBChJ1cGRhdGVfbWFyZ2luX21vZGUY/QcgASgLMiIudmVnYS5jb21tYW5kcy52MS5VcGRhdGVNYXJnaW5Nb2RlSAASMAoJam9pbl90ZWFtGP4HIAEoCzIaLnZlZ2EuY29tbWFuZHMudjEuSm9pblRlYW1IABJPChliYXRjaF9wcm9wb3NhbF9zdWJtaXNzaW9uGP8HIAEoCzIpLnZlZ2EuY29tbWFuZHMudjEuQmF0Y2hQcm9wb3NhbFN1Ym1pc3Npb25IABJFChR1cGRhdGVfcGFydHlfcHJvZmlsZRiACCABKAsyJC52ZWdhLmNvbW1hbmRzLnYxLlVwZGF0ZVBhcnR5UHJvZmlsZUgAEjIKCnN1Ym1pdF9hbW0YgQggASgLMhsudmVnYS5jb21tYW5kcy52MS5TdWJtaXRBTU1IABIwCglhbWVuZF9hbW0YggggASgLMhoudmVnYS5jb21tYW5kcy52MS5BbWVuZEFNTUgAEjIKCmNhbmNlbF9hbW0YgwggASgLMhsudmVnYS5jb21tYW5kcy52MS5DYW5jZWxBTU1IABIwCglub2RlX3ZvdGUY0g8gASgLMhoudmVnYS5jb21tYW5kcy52MS5Ob2RlVm90ZUgAEjoKDm5vZGVfc2lnbmF0dXJlGNMPIAEoCzIfLnZlZ2EuY29tbWFuZHMudjEuTm9kZVNpZ25hdHVyZUgAEjQKC2NoYWluX2V2ZW50GNQPIAEoCzIcLnZlZ2EuY29tbWFuZHMudjEuQ2hhaW5FdmVudEgAEkcKFWtleV9yb3RhdGVfc3VibWlzc2lvbhjVDyABKAsyJS52ZWdhLmNvbW1hbmRzLnYxLktleVJvdGF0ZVN1Ym1pc3Npb25IABJLChdzdGF0ZV92YXJpYWJsZV9wcm9wb3NhbBjWDyABKAsyJy52ZWdhLmNvbW1hbmRzLnYxLlN0YXRlVmFyaWFibGVQcm9wb3NhbEgAEkQKE3ZhbGlkYXRvcl9oZWFydGJlYXQY1w8gASgLMiQudmVnYS5jb21tYW5kcy52MS5WYWxpZGF0b3JIZWFydGJlYXRIABJYCh5ldGhlcmV1bV9rZXlfcm90YXRlX3N1Ym1pc3Npb24Y2A8gASgLMi0udmVnYS5jb21tYW5kcy52MS5FdGhlcmV1bUtleVJvdGF0ZVN1Ym1pc3Npb25IABJPChlwcm90b2NvbF91cGdyYWRlX3Byb3Bvc2FsGNkPIAEoCzIpLnZlZ2EuY29tbWFuZHMudjEuUHJvdG9jb2xVcGdyYWRlUHJvcG9zYWxIABI+ChBpc3N1ZV9zaWduYXR1cmVzGNoPIAEoCzIhLnZlZ2EuY29tbWFuZHMudjEuSXNzdWVTaWduYXR1cmVzSAASSQoWb3JhY2xlX2RhdGFfc3VibWlzc2lvbhi5FyABKAsyJi52ZWdhLmNvbW1hbmRzLnYxLk9yYWNsZURhdGFTdWJtaXNzaW9uSAASVQocZGVsYXllZF90cmFuc2FjdGlvbnNfd3JhcHBlchigHyABKAsyLC52ZWdhLmNvbW1hbmRzLnYxLkRlbGF5ZWRUcmFuc2FjdGlvbnNXcmFwcGVySABCCQoHY29tbWFuZCpNCglUeFZlcnNpb24SGgoWVFhfVkVSU0lPTl9VTlNQRUNJRklFRBAAEhEKDVRYX1ZFUlNJT05fVjIQAhIRCg1UWF9WRVJTSU9OX1YzEANiBnByb3RvMw", [file_vega_commands_v1_commands, file_vega_commands_v1_data, file_vega_commands_v1_signature, file_vega_commands_v1_validator_commands]);
 
 /**
  * A signed command, as it is sent to the network.
@@ -169,6 +173,14 @@ export type InputData = Message<"vega.commands.v1.InputData"> & {
     case: "withdrawSubmission";
   } | {
     /**
+     * Propose a change of the network.
+     *
+     * @generated from field: vega.commands.v1.ProposalSubmission proposal_submission = 1005;
+     */
+    value: ProposalSubmission;
+    case: "proposalSubmission";
+  } | {
+    /**
      * Vote on a proposal.
      *
      * @generated from field: vega.commands.v1.VoteSubmission vote_submission = 1006;
@@ -231,6 +243,14 @@ export type InputData = Message<"vega.commands.v1.InputData"> & {
      */
     value: CancelTransfer;
     case: "cancelTransfer";
+  } | {
+    /**
+     * Announce a node that would be a validator.
+     *
+     * @generated from field: vega.commands.v1.AnnounceNode announce_node = 1014;
+     */
+    value: AnnounceNode;
+    case: "announceNode";
   } | {
     /**
      * Carry out several commands to markets at once.
@@ -297,6 +317,14 @@ export type InputData = Message<"vega.commands.v1.InputData"> & {
     case: "joinTeam";
   } | {
     /**
+     * Propose several changes of the network at once.
+     *
+     * @generated from field: vega.commands.v1.BatchProposalSubmission batch_proposal_submission = 1023;
+     */
+    value: BatchProposalSubmission;
+    case: "batchProposalSubmission";
+  } | {
+    /**
      * Change what the party publishes about itself.
      *
      * @generated from field: vega.commands.v1.UpdatePartyProfile update_party_profile = 1024;
@@ -327,6 +355,94 @@ export type InputData = Message<"vega.commands.v1.InputData"> & {
      */
     value: CancelAMM;
     case: "cancelAmm";
+  } | {
+    /**
+     * Confirm an event of another chain; for validators.
+     *
+     * @generated from field: vega.commands.v1.NodeVote node_vote = 2002;
+     */
+    value: NodeVote;
+    case: "nodeVote";
+  } | {
+    /**
+     * Add a signature to what another chain is asked to do; for validators.
+     *
+     * @generated from field: vega.commands.v1.NodeSignature node_signature = 2003;
+     */
+    value: NodeSignature;
+    case: "nodeSignature";
+  } | {
+    /**
+     * Pass an event of another chain on; for validators.
+     *
+     * @generated from field: vega.commands.v1.ChainEvent chain_event = 2004;
+     */
+    value: ChainEvent;
+    case: "chainEvent";
+  } | {
+    /**
+     * Change a validator's key; for validators.
+     *
+     * @generated from field: vega.commands.v1.KeyRotateSubmission key_rotate_submission = 2005;
+     */
+    value: KeyRotateSubmission;
+    case: "keyRotateSubmission";
+  } | {
+    /**
+     * Propose the value of a variable that validators work out together; for validators.
+     *
+     * @generated from field: vega.commands.v1.StateVariableProposal state_variable_proposal = 2006;
+     */
+    value: StateVariableProposal;
+    case: "stateVariableProposal";
+  } | {
+    /**
+     * Show that a validator is alive; for validators.
+     *
+     * @generated from field: vega.commands.v1.ValidatorHeartbeat validator_heartbeat = 2007;
+     */
+    value: ValidatorHeartbeat;
+    case: "validatorHeartbeat";
+  } | {
+    /**
+     * Change a validator's Ethereum key; for validators.
+     *
+     * @generated from field: vega.commands.v1.EthereumKeyRotateSubmission ethereum_key_rotate_submission = 2008;
+     */
+    value: EthereumKeyRotateSubmission;
+    case: "ethereumKeyRotateSubmission";
+  } | {
+    /**
+     * Propose a version of the network's software; for validators.
+     *
+     * @generated from field: vega.commands.v1.ProtocolUpgradeProposal protocol_upgrade_proposal = 2009;
+     */
+    value: ProtocolUpgradeProposal;
+    case: "protocolUpgradeProposal";
+  } | {
+    /**
+     * Ask for the signatures that change the signers of an Ethereum bridge.
+     *
+     * @generated from field: vega.commands.v1.IssueSignatures issue_signatures = 2010;
+     */
+    value: IssueSignatures;
+    case: "issueSignatures";
+  } | {
+    /**
+     * Send data of an oracle.
+     *
+     * @generated from field: vega.commands.v1.OracleDataSubmission oracle_data_submission = 3001;
+     */
+    value: OracleDataSubmission;
+    case: "oracleDataSubmission";
+  } | {
+    /**
+     * Transactions that the network put off to the next block; made by the network alone.
+     *
+     * @generated from field: vega.commands.v1.DelayedTransactionsWrapper delayed_transactions_wrapper = 4000;
+     */
+    value: DelayedTransactionsWrapper;
+    case: "delayedTransactionsWrapper";
   } | { case: undefined; value?: undefined };
 };
 
