@@ -97,7 +97,7 @@ export default {
       name: "light-library",
       comment: "Who uses the library loads neither the local node nor the definitions of the whole interface.",
       severity: "error",
-      from: { path: "^src/(index|client)\\.ts$" },
+      from: { path: "^src/(index|client|transport)\\.ts$" },
       to: { path: "^src/(api|devnode|cli)/" },
     },
     {

@@ -5,7 +5,7 @@
 import { copyFile, readFile, rm } from "node:fs/promises";
 import { build } from "esbuild";
 
-const entries = ["src/index", "src/api/index", "src/devnode/index", "src/cli/main"];
+const entries = ["src/index", "src/transport", "src/api/index", "src/devnode/index", "src/cli/main"];
 const JOINED = ["zod"];
 
 const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));

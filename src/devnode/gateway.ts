@@ -42,10 +42,10 @@ const NDJSON = "application/x-ndjson";
  * @returns a request listener for Node's HTTP server
  */
 export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
-  // A path that ends in a colon and a verb also matches templates without a verb. Templates with a verb come first.
+  // A path that ends in a colon and a verb also matches templates without it, or with less of it: those come later.
   const routes = services
     .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
-    .toSorted((a, b) => Number(a.rule.template.verb === "") - Number(b.rule.template.verb === ""));
+    .toSorted((a, b) => b.rule.template.verb.length - a.rule.template.verb.length);
 
   async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const verb = request.method ?? "GET";

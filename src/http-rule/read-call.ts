@@ -1,5 +1,5 @@
 import { type DescMessage, fromJson, type JsonObject, type MessageShape } from "@bufbuild/protobuf";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { isJsonObject } from "../json/values.js";

@@ -5,7 +5,10 @@ import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpb
 import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
 import { anyFromObject, knownTypes } from "./any.js";
 import { decodeBase64 } from "./base64.js";
-import { numberUnknownEnums } from "./enums.js";
+import { numberUnknownName } from "./enums.js";
+import { errorCode } from "./error-code.js";
+import { exactLong } from "./numbers.js";
+import { replaceValues } from "./replace.js";
 import { isJsonObject, MAX_DEPTH } from "./values.js";
 
 /** One JSON object of a stream: either a result or an error (specification, 2.7). */
@@ -56,9 +59,9 @@ export function readErrorObject(json: JsonValue): ErrorObject {
   if (!isJsonObject(json)) {
     return { code: Code.Unknown, message: JSON.stringify(json).slice(0, 1000), details: [] };
   }
-  const { code, message, details } = json;
+  const { message, details } = json;
   return {
-    code: typeof code === "number" && code in Code ? code : Code.Unknown,
+    code: errorCode(json) ?? Code.Unknown,
     message: typeof message === "string" ? message : "",
     details: Array.isArray(details) && !isDeeper(details, MAX_DEPTH) ? details.map(typedObject) : [],
   };
@@ -110,7 +113,7 @@ function extension(json: JsonValue): Any {
   if (!isJsonObject(json) || typeof json["@type"] !== "string") {
     throw brokenBody("an extension of a chunk has no @type");
   }
-  numberUnknownEnums(AnySchema, json, knownTypes);
+  replaceValues(AnySchema, json, knownTypes, { enums: numberUnknownName, longs: exactLong });
   return anyFromObject({ ...json, "@type": json["@type"] });
 }
 

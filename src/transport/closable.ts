@@ -8,6 +8,9 @@ export interface ClosableTransport extends Transport {
   close(): Promise<void>;
 }
 
+/** Any Connect transport, such as Connect's own; one that holds connections may be closed. */
+export type AnyTransport = Transport & Partial<ClosableTransport>;
+
 /** The settings that every transport is made with, beside where its node is. */
 export interface TransportSettings {
   /** The longest time to connect, in milliseconds. */

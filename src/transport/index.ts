@@ -113,17 +113,18 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registr
  */
 export function createTransport(
   config: Config,
-  { interceptors = [], hooks = {}, registry }: TransportOptions = {},
+  { interceptors = [], hooks, registry }: TransportOptions = {},
 ): ClosableTransport {
   const { timeouts, retry } = config;
-  const observers = observing(hooks);
+  const observers = observing(hooks ?? {});
   const endpoint = mainEndpoint(config);
   const transport = limited(chosen(config, observers, registry), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
   });
-  return closing(tellingHooks(transport, endpoint, observers), endpoint.name);
+  // Without hooks, a call keeps the number that hooks around this transport know it by.
+  return closing(hooks === undefined ? transport : tellingHooks(transport, endpoint, observers), endpoint.name);
 }
 
 /**

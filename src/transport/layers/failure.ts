@@ -26,6 +26,7 @@ import {
   networkFailure,
   resetByServer,
 } from "../../errors/network-failure.js";
+import { unwritable } from "../../errors/unwritable.js";
 import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { errorObject } from "../../json/error-object.js";
 
@@ -131,6 +132,9 @@ function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireE
     return connectionError(failure, url, reason);
   }
   const { rawMessage } = error;
+  if (/^(?:serialize binary: |cannot encode )/.test(rawMessage)) {
+    return unwritable(reason);
+  }
   const broken = brokenBy(rawMessage);
   if (broken !== undefined) {
     return brokenAnswer(broken, ` (${url})`, reason);

@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
 import { onArrival } from "../arrival.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 
 /**
  * Make a transport whose streams end where nothing comes for too long. Only the time that the reader waits counts, and
@@ -12,7 +12,7 @@ import type { ClosableTransport } from "../closable.js";
  * @param idleMs the longest time in which nothing comes, in milliseconds
  * @returns the transport; closing it closes `transport`
  */
-export function idleLimited(transport: ClosableTransport, idleMs: number): ClosableTransport {
+export function idleLimited(transport: AnyTransport, idleMs: number): ClosableTransport {
   return {
     unary: (...call) => transport.unary(...call),
 
@@ -56,7 +56,7 @@ export function idleLimited(transport: ClosableTransport, idleMs: number): Closa
       return { ...response, message };
     },
 
-    close: () => transport.close(),
+    close: async () => transport.close?.(),
   };
 }
 

@@ -4,7 +4,7 @@ import { exposedHost } from "../../config/loopback.js";
 import { type Fail, type FailingCall, failingWith } from "../../errors/failing.js";
 import { ConnectionError, NodeError, RequestError, type TradewireError } from "../../errors/index.js";
 import type { HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import { withOneAnswer } from "./one-answer.js";
@@ -33,7 +33,7 @@ export interface Endpoint {
  * @param endpoint the transport's name and URL, for errors, and its headers; a call's own headers override them
  * @returns the transport; closing it closes `transport`
  */
-export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
+export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): ClosableTransport {
   const failing: FailingCall = (method, signal, contextValues) => (reason) => {
     const name = methodName(method);
     const leftMs = contextValues && timeLeft(contextValues);
@@ -47,7 +47,7 @@ export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint):
     throw error;
   };
   const failable = failingBy(transport, failing, (header) => withHeaders(endpoint, header));
-  return { ...failable, close: () => transport.close() };
+  return { ...failable, close: async () => transport.close?.() };
 }
 
 /**

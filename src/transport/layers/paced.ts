@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { endUnsent } from "./failure.js";
 import type { Pace } from "./pace.js";
 import { banMs, isRefusal } from "./rate-headers.js";
@@ -14,7 +14,7 @@ import { banMs, isRefusal } from "./rate-headers.js";
  * @returns the transport; closing it fails the calls that wait and closes `transport`
  */
 export function paced(
-  transport: ClosableTransport,
+  transport: AnyTransport,
   pace: Pace,
   isCounted: (method: DescMethod) => boolean,
 ): ClosableTransport {
@@ -64,7 +64,7 @@ export function paced(
 
     async close() {
       pace.close();
-      await transport.close();
+      await transport.close?.();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { httpBindings } from "../../http-rule/http-rule.js";
+import { mainVerb } from "../../http-rule/http-rule.js";
 
 /**
  * Whether a method only reads, so that a failed call may be made again.
@@ -14,7 +14,5 @@ import { httpBindings } from "../../http-rule/http-rule.js";
  * @returns true where the method's definition says that it changes nothing
  */
 export function onlyReads(method: DescMethod): boolean {
-  return (
-    method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || httpBindings(method)[0]?.verb === "GET"
-  );
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS || mainVerb(method) === "GET";
 }

@@ -3,7 +3,7 @@ import { type ContextValues, createContextKey, createContextValues, type Interce
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import type { HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { isEndUnsent } from "./failure.js";
 
 /**
@@ -15,15 +15,15 @@ import { isEndUnsent } from "./failure.js";
  * @returns the transport; closing it closes `transport`
  */
 export function limited(
-  transport: ClosableTransport,
+  transport: AnyTransport,
   {
     url,
     timeouts,
-    interceptors,
+    interceptors = [],
   }: {
     readonly url: string;
     readonly timeouts: Pick<TimeoutConfig, "callMs">;
-    readonly interceptors: readonly Interceptor[];
+    readonly interceptors?: readonly Interceptor[];
   },
 ): ClosableTransport {
   const request = (method: DescMethod, header: HeaderInit) => ({
@@ -45,7 +45,7 @@ export function limited(
         interceptors: [...interceptors],
         ...(signal && { signal }),
         ...limit.option,
-        req: { ...request(method, header), stream: false, method, contextValues, message },
+        req: { ...request(method, header), stream: false, method, contextValues: limit.values, message },
         next: (req) =>
           transport
             .unary(method, req.signal, limit.left(), req.header, req.message, req.contextValues)
@@ -61,12 +61,12 @@ export function limited(
         interceptors: [...interceptors],
         ...(signal && { signal }),
         ...limit.option,
-        req: { ...request(method, header), stream: true, method, contextValues, message: input },
+        req: { ...request(method, header), stream: true, method, contextValues: limit.values, message: input },
         next: (req) => transport.stream(method, req.signal, limit.left(), req.header, req.message, req.contextValues),
       });
     },
 
-    close: () => transport.close(),
+    close: async () => transport.close?.(),
   };
 }
 
@@ -83,13 +83,28 @@ export function timeLeft(contextValues: ContextValues): number | undefined {
   return end === undefined ? undefined : end - performance.now();
 }
 
-/** The time limit of a call, which its context values carry. As in Connect, a time of 0 or less stands for no limit. */
-function timeLimit(timeoutMs: number | undefined, contextValues: ContextValues) {
-  if (timeoutMs === undefined || timeoutMs <= 0) {
-    contextValues.set(endKey, undefined);
-    return { option: {}, left: () => undefined };
-  }
-  const end = performance.now() + timeoutMs;
-  contextValues.set(endKey, end);
-  return { option: { timeoutMs }, left: () => Math.max(Math.ceil(end - performance.now()), 1) };
+/**
+ * The time limit of a call, and the context values that carry it: the caller's, which keep what is set in them, but not
+ * this limit. They may be those of another limit around this one. As in Connect, a time of 0 or less stands for none.
+ */
+function timeLimit(timeoutMs: number | undefined, callers: ContextValues) {
+  const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+  const end = isLimited ? performance.now() + timeoutMs : undefined;
+  const own = createContextValues().set(endKey, end);
+  const values: ContextValues = {
+    get: (key) => (key.id === endKey.id ? own : callers).get(key),
+    set(key, value) {
+      (key.id === endKey.id ? own : callers).set(key, value);
+      return values;
+    },
+    delete(key) {
+      (key.id === endKey.id ? own : callers).delete(key);
+      return values;
+    },
+  };
+  return {
+    values,
+    option: isLimited ? { timeoutMs } : {},
+    left: () => (end === undefined ? undefined : Math.max(Math.ceil(end - performance.now()), 1)),
+  };
 }

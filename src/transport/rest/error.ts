@@ -1,8 +1,10 @@
+import type { JsonValue } from "@bufbuild/protobuf";
 import { type Code, ConnectError } from "@connectrpc/connect";
 import type { ErrorObject, TypedObject } from "../../errors/index.js";
 import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { anyFromObject, anyToObject } from "../../json/any.js";
 import { readErrorObject } from "../../json/envelope.js";
+import { errorCode } from "../../json/error-code.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
 import { redirect } from "../layers/failure.js";
 
@@ -23,9 +25,11 @@ export async function errorFromResponse(
 ): Promise<ConnectError> {
   const bytes = await beginning(response.body);
   const isWhole = bytes.length <= MAX_ERROR_BYTES;
-  const json = isWhole ? parse(bytes) : undefined;
+  const parsed = isWhole ? parse(bytes) : undefined;
+  // A method whose answers are one JSON array fails with an array too.
+  const json = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed;
   const object = isJsonObject(json) && isJsonObject(json["error"]) ? json["error"] : json;
-  if (isJsonObject(object) && typeof object["code"] === "number") {
+  if (isJsonObject(object) && (typeof object["code"] === "number" || errorCode(object) !== undefined)) {
     return errorFromObject(readErrorObject(object), response.header);
   }
   const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
@@ -80,7 +84,7 @@ function codeAtBeginning(bytes: Buffer): Code | undefined {
   return begun === null ? undefined : readErrorObject({ code: Number(begun[1]) }).code;
 }
 
-function parse(bytes: Uint8Array) {
+function parse(bytes: Uint8Array): JsonValue | undefined {
   try {
     return JSON.parse(decodeUtf8(bytes));
   } catch {

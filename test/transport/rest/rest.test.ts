@@ -36,10 +36,14 @@ afterAll(() => server.close());
 
 function connect({ path = "", maxJsonBytes = 1024, interceptors = [] as Interceptor[] } = {}) {
   const url = `${server.url}${path}`;
-  const { timeouts } = readConfig({ rest: { url } });
-  const bare = createRestTransport({ url, allowInsecureHeaders: false }, { maxJsonBytes, ...timeouts });
+  const { rest = raise(), timeouts } = readConfig({ transport: "rest", rest: { url } });
+  const bare = createRestTransport(rest, { maxJsonBytes, ...timeouts });
   transport = limited(bare, { url, timeouts, interceptors });
   return { transport, client: createClient(TradingDataService, transport) };
+}
+
+function raise(): never {
+  throw new Error("the configuration has no REST");
 }
 
 /** The segments that a server's answer lists. */
