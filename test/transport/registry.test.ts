@@ -124,7 +124,7 @@ it("a JSON number beyond 2^53 is an error in an Any too", async () => {
     ]) {
       await expect(call(content)).rejects.toMatchObject({
         cause: expect.any(ProtocolError),
-        rawMessage: expect.stringMatching(/^(size|value) is a JSON number beyond 2\^53/),
+        rawMessage: expect.stringMatching(/^(size|value|content) is a JSON number beyond 2\^53/),
       });
     }
     const { message } = await call(`{"@type":"${NOTE}","size":"9007199254740993"}`);
