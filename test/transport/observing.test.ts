@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { constants } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DescMethodStreaming } from "@bufbuild/protobuf";
@@ -14,6 +15,7 @@ import { CanceledError, ConnectionError, NodeError } from "../../src/errors/inde
 import { idleLimited } from "../../src/transport/layers/idle.js";
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";
+import { envelope, serveStreams } from "../support/servers.js";
 import { startStallingProxy } from "../support/stalling-proxy.js";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -71,6 +73,15 @@ async function outcome(stream: ReturnType<typeof observing>, onMarket: (market: 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) {
     await sleep(5);
+  }
+}
+
+/** The messages of a stream that ends with its connection. */
+async function* untilLost<T>(stream: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* stream;
+  } catch (reason) {
+    expect(reason).toBeInstanceOf(ConnectionError);
   }
 }
 
@@ -194,6 +205,32 @@ describe("a connection whose other side has vanished", () => {
     const grpc = { url: node.grpcUrl, keepaliveMs: 100 };
     const { markets, reason } = await outcome(observing({ transport: way, grpc }));
     expect([markets, reason]).toEqual([["a", "b"], undefined]);
+  });
+
+  it("is pinged half as often where the server finds the pings too many", async () => {
+    const server = await serveStreams((stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
+      stream.write(envelope(new Uint8Array()));
+    });
+    closing.push(() => server.close());
+    const client = createClient({ transport: "grpc", grpc: { url: server.url, keepaliveMs: 150 } });
+    closing.push(() => client.close());
+    for (const interval of [150, 300]) {
+      const pings: number[] = [];
+      for await (const _ of untilLost(client.service(TradingDataService).observeMarketsData({}))) {
+        const session = server.sessions.at(-1);
+        session?.on("ping", () => {
+          pings.push(performance.now());
+          if (pings.length === 3) {
+            session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+            setImmediate(() => session.destroy());
+          }
+        });
+      }
+      const [first = 0, , third = 0] = pings;
+      expect(third - first).toBeGreaterThan(1.5 * interval); // Twice, but for what one delivery takes longer.
+    }
+    expect(server.sessions).toHaveLength(2);
   });
 
   it("is noticed over REST by the limit on silence", async () => {
