@@ -9,11 +9,13 @@ const rooms = {
   transport: ["config", "errors", "json", "http-rule"],
   zip: ["errors"],
   csv: ["errors"],
-  archive: ["errors", "json", "schema", "zip", "csv"],
+  file: ["errors"],
+  archive: ["errors", "json", "schema", "zip", "csv", "file"],
   history: ["errors", "json", "schema", "zip", "csv", "archive"],
   listing: ["errors", "json"],
+  ledger: ["errors", "json", "csv", "file", "listing"],
   transaction: ["errors"],
-  devnode: ["errors", "json", "schema", "http-rule", "zip", "archive", "history", "transaction"],
+  devnode: ["errors", "json", "schema", "http-rule", "zip", "archive", "history", "ledger", "transaction"],
   cli: [
     "errors",
     "config",
@@ -24,6 +26,7 @@ const rooms = {
     "archive",
     "history",
     "listing",
+    "ledger",
     "transaction",
     "transport",
     "devnode",
@@ -83,7 +86,7 @@ export default {
       severity: "error",
       from: { path: room("devnode") },
       to: {
-        path: "^src/(history/(export|request|captured)|archive/(open|merge|save|to-zip)|transaction/(transactions|block-allowance|signer|key-file|mnemonic))\\.ts$",
+        path: "^src/(history/(export|request|captured)|ledger/export|archive/(open|merge|save|to-zip)|transaction/(transactions|block-allowance|signer|key-file|mnemonic))\\.ts$",
       },
     },
     {

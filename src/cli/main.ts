@@ -10,6 +10,7 @@ import { addDevnode } from "./commands/devnode.js";
 import { addExport } from "./commands/export.js";
 import { addInspect } from "./commands/inspect.js";
 import { addKeys } from "./commands/keys.js";
+import { addLedger } from "./commands/ledger.js";
 import { addMerge } from "./commands/merge.js";
 import { addParams } from "./commands/params.js";
 import { addRows } from "./commands/rows.js";
@@ -33,6 +34,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
   for (const add of [
     addExport,
     addSegments,
+    addLedger,
     addRows,
     addInspect,
     addAssemble,

@@ -42,9 +42,11 @@ const NDJSON = "application/x-ndjson";
  * @returns a request listener for Node's HTTP server
  */
 export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
-  // A path that ends in a colon and a verb also matches templates without it, or with less of it: those come later.
+  // Deployed gateways take the last that fits: /api/v2/node/signatures is no node. A path that ends in a colon and a
+  // verb also matches templates without it, or with less of it: those come later.
   const routes = services
     .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
+    .toReversed()
     .toSorted((a, b) => b.rule.template.verb.length - a.rule.template.verb.length);
 
   async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {

@@ -24,14 +24,23 @@ export interface TestNode extends AsyncDisposable {
  * @param core methods of the core service
  * @returns the node
  */
-export async function serveNode(
+export function serveNode(
   service: Partial<ServiceImpl<typeof TradingDataService>>,
   core: Partial<ServiceImpl<typeof CoreService>> = {},
 ): Promise<TestNode> {
-  const routes = (router: ConnectRouter) => {
+  return serveNodeOf((router) => {
     router.service(TradingDataService, service);
     router.service(CoreService, core);
-  };
+  });
+}
+
+/**
+ * Start a node, as {@link serveNode} does, of routes.
+ *
+ * @param routes adds the methods
+ * @returns the node
+ */
+export async function serveNodeOf(routes: (router: ConnectRouter) => void): Promise<TestNode> {
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(connectNodeAdapter({ routes, jsonOptions }));
   const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));

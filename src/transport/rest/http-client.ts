@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { RestConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
+import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
 /** A request to the gateway. */
@@ -71,6 +72,7 @@ export function createHttpClient(
           signal.removeEventListener("abort", abortRequest);
         });
         request.on("socket", (socket) => {
+          socket.setKeepAlive(true, TCP_KEEPALIVE_MS); // While it is idle, the agent has it probed each second.
           if (request.reusedSocket) {
             connected();
           } else {
