@@ -17,6 +17,7 @@ const rooms = {
     "errors",
     "config",
     "json",
+    "http-rule",
     "schema",
     "csv",
     "archive",

@@ -11,6 +11,7 @@ import { addExport } from "./commands/export.js";
 import { addInspect } from "./commands/inspect.js";
 import { addKeys } from "./commands/keys.js";
 import { addMerge } from "./commands/merge.js";
+import { addDescribe, addMethods } from "./commands/methods.js";
 import { addParams } from "./commands/params.js";
 import { addRows } from "./commands/rows.js";
 import { addSegments } from "./commands/segments.js";
@@ -40,6 +41,8 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     addParams,
     addStopOrders,
     addStopOrder,
+    addMethods,
+    addDescribe,
     addKeys,
     addSubmit,
     addSign,
