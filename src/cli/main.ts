@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { fileError } from "../errors/file-error.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { addAssemble } from "./commands/assemble.js";
+import { addCall } from "./commands/call.js";
 import { addConfig } from "./commands/config.js";
 import { addDemo } from "./commands/demo.js";
 import { addDevnode } from "./commands/devnode.js";
@@ -41,6 +42,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     addParams,
     addStopOrders,
     addStopOrder,
+    addCall,
     addMethods,
     addDescribe,
     addKeys,

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
+import type { JsonValue } from "@bufbuild/protobuf";
 import { TradewireError } from "../errors/index.js";
 import { cut } from "../errors/quoted.js";
 
@@ -65,6 +66,16 @@ export function escapedJson(text: string): string {
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
       .join(""),
   );
+}
+
+/**
+ * Write a value as JSON for a person: over several lines and indented. Characters are escaped as by {@link json}.
+ *
+ * @param value a JSON value
+ * @returns lines of text
+ */
+export function indentedJson(value: JsonValue): string {
+  return `${JSON.stringify(value, undefined, 2).split("\n").map(escapedJson).join("\n")}\n`;
 }
 
 /** The most characters that are shown of each detail of an error. */

@@ -51,14 +51,19 @@ export function messageFromJson<O extends DescMessage>(
  *
  * @param desc the message's descriptor, such as `StopOrderEventSchema`
  * @param message the message
+ * @param registry the types that an `Any` in it may hold
  * @returns the message in Protobuf's JSON
  * @throws Error where the message holds an `Any` of an unknown type
  *
  * @example
  * messageToJson(StopOrderSchema, stopOrder).status; // "STATUS_PENDING"
  */
-export function messageToJson<O extends DescMessage>(desc: O, message: MessageShape<O>): JsonObject {
-  const json = toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
+export function messageToJson<O extends DescMessage>(
+  desc: O,
+  message: MessageShape<O>,
+  registry: Registry = knownTypes,
+): JsonObject {
+  const json = toJson(desc, message, { registry, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
   nameUnknownEnums(desc, object);
   return object;

@@ -41,10 +41,10 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
   try {
     set = descriptorSet(bytes);
   } catch (cause) {
-    throw new RequestError(`${quotedPath(path)} is no Buf image and no descriptor set`, {
-      advice: HOW_TO_MAKE_ONE,
-      cause,
-    });
+    throw noImage(path, cause);
+  }
+  if (set.file.length === 0) {
+    throw noImage(path);
   }
   try {
     return createFileRegistry(set);
@@ -55,6 +55,13 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
       cause,
     });
   }
+}
+
+function noImage(path: string, cause?: unknown): RequestError {
+  return new RequestError(`${quotedPath(path)} is no Buf image and no descriptor set`, {
+    advice: HOW_TO_MAKE_ONE,
+    cause,
+  });
 }
 
 /** Read the bytes of an image. The first byte of a binary one, which has fields, is no brace. */

@@ -1,0 +1,49 @@
+import { type Command, Option } from "commander";
+import { type ClientOptions, clientOptions, milliseconds } from "../client-options.js";
+import type { CommandContext } from "../output.js";
+import { protoOption } from "./methods.js";
+
+/** The values of the options of `call`. The timeout is in milliseconds. */
+export interface CallOptions extends ClientOptions {
+  readonly set: readonly string[];
+  readonly header: readonly string[];
+  readonly timeout?: number;
+  readonly proto?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * Add the command `call`, which calls any method.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addCall(program: Command, context: CommandContext): void {
+  const command = program
+    .command("call")
+    .description("Call a method and print its answer as JSON; a stream as one object a line, as it comes.")
+    .argument("<method>", "the full name, or its end, such as ListStopOrders or CoreService/GetVegaTime")
+    .argument("[request]", "the request in Protobuf's JSON; @FILE for a file, - for standard input; empty by default")
+    .addOption(repeated("--set <path=value>", "set a field, such as pagination.first=5 or filter.partyIds=a,b"))
+    .addOption(repeated("--header <name: value>", "send a header; no secret, which others can see among the arguments"))
+    .addOption(
+      new Option("--timeout <duration>", "longest time of the whole call, also of a stream").argParser((text) =>
+        milliseconds("--timeout", text),
+      ),
+    )
+    .addOption(protoOption())
+    .option("--json", "print the answer on one line, and an error as JSON too");
+  for (const option of clientOptions()) {
+    command.addOption(option);
+  }
+  command.action(async (method: string, request: string | undefined, options: CallOptions) => {
+    const { runCall } = await import("../api/call.js");
+    await runCall(method, request, options, context);
+  });
+}
+
+function repeated(flags: string, description: string): Option {
+  return new Option(flags, `${description}; may be repeated`)
+    .default([], "none")
+    .argParser((text, before: readonly string[] = []) => [...before, text]);
+}
