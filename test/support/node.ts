@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server as NetServer, type Socket } from "node:net";
+import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
@@ -24,7 +25,7 @@ export interface TestNode extends AsyncDisposable {
  * @param core methods of the core service
  * @returns the node
  */
-export async function serveNode(
+export function serveNode(
   service: Partial<ServiceImpl<typeof TradingDataService>>,
   core: Partial<ServiceImpl<typeof CoreService>> = {},
 ): Promise<TestNode> {
@@ -32,9 +33,23 @@ export async function serveNode(
     router.service(TradingDataService, service);
     router.service(CoreService, core);
   };
+  return serveServices([TradingDataService, CoreService], routes);
+}
+
+/**
+ * Start a node of any services.
+ *
+ * @param services the services that the HTTP gateway offers
+ * @param routes adds their methods
+ * @returns the node
+ */
+export async function serveServices(
+  services: readonly DescService[],
+  routes: (router: ConnectRouter) => void,
+): Promise<TestNode> {
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(connectNodeAdapter({ routes, jsonOptions }));
-  const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));
+  const rest = createServer(createGateway(createRouterTransport(routes), services));
   const connections = { grpc: 0, rest: 0 };
   const sessions = new Set<ServerHttp2Session>();
   grpc.on("session", (session) => {
