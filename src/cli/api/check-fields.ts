@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, type JsonValue, ScalarType } from "@b
 import { RequestError } from "../../errors/index.js";
 import { findField } from "../../http-rule/fields.js";
 import { isJsonObject } from "../../json/values.js";
+import { FREE_FORMS } from "./json-forms.js";
 import { unknownField } from "./unknown-field.js";
 
 /** The kinds of integers of 64 bits. */
@@ -23,8 +24,7 @@ const LONG: ReadonlySet<ScalarType | undefined> = new Set([
  * @throws {@link RequestError} naming the field
  */
 export function checkFields(desc: DescMessage, json: JsonValue, where: string): void {
-  // Protobuf's own types have a JSON form of their own.
-  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) {
+  if (!isJsonObject(json) || FREE_FORMS.has(desc.typeName)) {
     return;
   }
   for (const [name, value] of Object.entries(json)) {

@@ -11,10 +11,8 @@ import { RequestError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";
 import { findField } from "../../http-rule/fields.js";
 import { isJsonObject } from "../../json/values.js";
+import { FREE_FORMS, TEXT_FORMS } from "./json-forms.js";
 import { unknownField } from "./unknown-field.js";
-
-/** Protobuf's own messages whose JSON is an object, an array or of any kind: their values are given as JSON. */
-const FREE_FORM = new Set(["Any", "Empty", "ListValue", "Struct", "Value"].map((name) => `google.protobuf.${name}`));
 
 /**
  * Put the values of `--set` into the JSON of a message.
@@ -90,7 +88,11 @@ function withEntry(
 }
 
 function withInner(field: DescField, inner: JsonObject, path: readonly string[], setting: Setting): JsonObject {
-  if (field.fieldKind !== "message" || field.message.typeName.startsWith("google.protobuf.")) {
+  if (
+    field.fieldKind !== "message" ||
+    TEXT_FORMS.has(field.message.typeName) ||
+    FREE_FORMS.has(field.message.typeName)
+  ) {
     const what = field.fieldKind === "list" ? "is a list" : "is no message with fields of its own in JSON";
     throw new RequestError(`${setting.where}: ${field.name} ${what}`, {
       advice: `Give it whole, such as --set ${field.jsonName}=..., or give the request as JSON.`,
@@ -122,7 +124,7 @@ function oneValue(field: DescField, text: string, where: string): JsonValue {
     return enumValue(field.enum, text, where);
   }
   const { message } = field;
-  if (message !== undefined && (FREE_FORM.has(message.typeName) || !message.typeName.startsWith("google.protobuf."))) {
+  if (message !== undefined && !TEXT_FORMS.has(message.typeName)) {
     return parsed(text, where);
   }
   const isBool = field.scalar === ScalarType.BOOL || message?.typeName === "google.protobuf.BoolValue";

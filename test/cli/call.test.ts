@@ -1,0 +1,184 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { ListStopOrdersRequestSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { indentedJson } from "../../src/cli/output.js";
+import { run, shell, startCommand } from "../support/command.js";
+import { serveNode, type TestNode } from "../support/node.js";
+
+const HUGE = 18446744073709551615n;
+
+let node: TestNode;
+let folder: string;
+/** What the node received last, and how often it was called. */
+let received: JsonValue;
+let headers: Headers;
+let calls = 0;
+/** Ends the streams that never end by themselves. */
+let closed = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-call-"));
+  node = await serveNode(
+    {
+      listStopOrders(request, context) {
+        received = toJson(ListStopOrdersRequestSchema, request);
+        headers = context.requestHeader;
+        calls += 1;
+        return { orders: { edges: [], pageInfo: { endCursor: "\u202e" } } };
+      },
+      getVegaTime: () => ({ timestamp: 1n }),
+      async *observeTrades({ marketIds }) {
+        yield { trades: [{ id: "1", size: HUGE, aggressor: 1, type: 3 }] };
+        yield { trades: [] };
+        if (marketIds.includes("failing")) {
+          throw new ConnectError("the market was settled", Code.OutOfRange);
+        }
+      },
+      async *observeOrders(_, { signal }) {
+        try {
+          yield { response: { case: "snapshot", value: { orders: [{ id: "7" }] } } };
+          await sleep(600_000, undefined, { signal }).catch(() => undefined);
+        } finally {
+          closed += 1;
+        }
+      },
+    },
+    {
+      getVegaTime: () => ({ timestamp: 2n }),
+      submitRawTransaction() {
+        calls += 1;
+        throw new ConnectError("busy", Code.Unavailable);
+      },
+    },
+  );
+});
+afterAll(async () => {
+  await node.close();
+  await rm(folder, { recursive: true });
+});
+beforeEach(() => {
+  calls = 0;
+  closed = 0;
+});
+
+const over = (transport: string) => ["--transport", transport, "--grpc-url", node.grpcUrl, "--rest-url", node.restUrl];
+const call = (...args: string[]) => run(["call", ...args, ...over("grpc")]);
+
+describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
+  const ask = (...args: string[]) => run(["call", ...args, ...over(transport)]);
+
+  it("prints the answer, with defaults and with nothing that controls a terminal", async () => {
+    const page = { hasNextPage: false, hasPreviousPage: false, startCursor: "", endCursor: "\u202e" };
+    const { code, out, err } = await ask("ListStopOrders", '{"pagination": {"first": 5}}', "--header", "x-a: b:c");
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain('"endCursor":"\\u202e"');
+    expect(JSON.parse(out)).toEqual({ orders: { edges: [], pageInfo: page } });
+    expect(out.endsWith("}\n")).toBe(true);
+    expect(out.split("\n")).toHaveLength(2);
+    expect(received).toEqual({ pagination: { first: 5 } });
+    if (transport !== "rest") {
+      expect(headers.get("x-a")).toBe("b:c");
+    }
+  });
+
+  it("takes the method's name in full, with a slash or a dot, or its end, in any case", async () => {
+    for (const [name = "", timestamp] of [
+      ["datanode.api.v2.TradingDataService/GetVegaTime", "1"],
+      ["vega.api.v1.CoreService.GetVegaTime", "2"],
+      ["/vega.api.v1.CoreService/GetVegaTime", "2"],
+      ["CoreService/GetVegaTime", "2"],
+      ["tradingdataservice/getvegatime", "1"],
+    ]) {
+      expect(await ask(name)).toEqual({ code: 0, err: "", out: `{"timestamp":"${timestamp}"}\n` });
+    }
+  });
+
+  it("prints a stream as an object a line", async () => {
+    const { code, out, err } = await ask("ObserveTrades");
+    expect([code, err]).toEqual([0, ""]);
+    const [first, ...rest] = out.split("\n");
+    expect(JSON.parse(first ?? "").trades).toMatchObject([
+      { id: "1", size: String(HUGE), aggressor: "SIDE_BUY", type: "TYPE_NETWORK_CLOSE_OUT_BAD", price: "" },
+    ]);
+    expect(rest).toEqual(['{"trades":[]}', ""]);
+  });
+
+  it("prints what came of a stream that fails, and then the failure", async () => {
+    const failing = ["ObserveTrades", "--set", "marketIds=failing"];
+    const { code, out, err } = await ask(...failing);
+    expect([code, out.split("\n").length]).toEqual([1, 3]);
+    expect(err).toMatch(/^tradewire: the node answered OUT_OF_RANGE: the market was settled\n/);
+    const lines = (await ask(...failing, "--json")).out.trimEnd().split("\n");
+    expect(lines).toHaveLength(3);
+    expect(JSON.parse(lines[2] ?? "")).toMatchObject({ error: { code: "OUT_OF_RANGE", transport } });
+  });
+
+  it("prints a stream as it comes, and ends with Ctrl-C", async () => {
+    const { child, firstLine, ended } = startCommand(["call", "ObserveOrders", ...over(transport)]);
+    expect(JSON.parse(await firstLine)).toMatchObject({ snapshot: { orders: [{ id: "7" }] } });
+    child.kill("SIGINT");
+    const { code, err } = await ended;
+    expect([code, err]).toEqual([130, ""]);
+    for (let waited = 0; closed === 0 && waited < 10_000; waited += 50) {
+      await sleep(50);
+    }
+    expect(closed).toBe(1);
+  });
+
+  it("ends a call whose time is up", async () => {
+    const { code, err } = await ask("ObserveOrders", "--timeout", "1s");
+    expect(code).toBe(1);
+    expect(err).toMatch(/^tradewire: the time for the call was up\n/);
+  });
+
+  it("does not repeat what submits", async () => {
+    const { code, err } = await ask("SubmitRawTransaction", '{"tx": "AA=="}');
+    expect(code).toBe(1);
+    expect(err).toMatch(/^tradewire: the node answered UNAVAILABLE: busy\n/);
+    expect(calls).toBe(1);
+  });
+
+  it("tells that the node does not offer a method", async () => {
+    const { code, err } = await ask("GetEpoch");
+    expect(code).toBe(1);
+    expect(err).toMatch(/^tradewire: the node answered UNIMPLEMENTED/);
+  });
+});
+
+it("call takes the request from a file or from standard input", async () => {
+  const path = join(folder, "request.json");
+  await writeFile(path, '{"filter": {"live_only": true}}');
+  const script = `tradewire call ListStopOrders @request.json "$@" && echo '{"pagination":{"first":1}}' |
+    tradewire call ListStopOrders - --set filter.liveOnly=false "$@"`;
+  expect((await call("ListStopOrders", `@${path}`)).code).toBe(0);
+  expect(received).toEqual({ filter: { liveOnly: true } });
+  expect((await shell(script, over("grpc"), folder)).code).toBe(0);
+  expect(received).toEqual({ pagination: { first: 1 }, filter: { liveOnly: false } });
+});
+
+it.each([
+  [["ListStopOrdrs"], /^tradewire: there is no method "ListStopOrdrs"\nDid you mean \S+Service\/ListStopOrders\?\n$/],
+  [["TradingDataServic/GetStopOrder"], /\nDid you mean datanode\.api\.v2\.TradingDataService\/GetStopOrder\?\n$/],
+  [["GetVegaTime"], / ambiguous: .*\nChoose datanode\.\S+Service\/GetVegaTime or vega\.\S+Service\/GetVegaTime\.\n$/],
+  [["CoreService/ObserveEventBus"], /streams its requests.*\n.*over gRPC: .*REST does not carry it/],
+  [
+    ["ListStopOrders", "--set", "pagination.frist=1"],
+    /has no field "frist"\nDid you mean first\? Its fields: first, after/,
+  ],
+  [["ListStopOrders", "--header", "nothing"], /^tradewire: --header "nothing" is no header/],
+  [["ListStopOrders", "--header", "host: x"], /^tradewire: the header host/],
+  [["ListStopOrders", "--timeout", "soon"], /"soon" is no duration/],
+])("call %j is bad usage", async (args, message) => {
+  const { code, out, err } = await call(...args);
+  expect([code, out, calls]).toEqual([2, "", 0]);
+  expect(err).toMatch(message);
+});
+
+it("answers are indented for a person, and escaped all the same", () => {
+  expect(indentedJson({ a: ["\u202e\n"], b: {} })).toBe('{\n  "a": [\n    "\\u202e\\n"\n  ],\n  "b": {}\n}\n');
+});
