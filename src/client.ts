@@ -10,6 +10,7 @@ import type { ExportOptions, NetworkHistoryExport } from "./history/network-hist
 import { type ExportRequest, exportRange, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { createListings, type Listings } from "./listing/listings.js";
+import { createPaging, type Paging } from "./listing/paging.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
 import { startingOver } from "./transport/layers/fallback.js";
@@ -17,7 +18,7 @@ import { throwingOurErrors } from "./transport/layers/our-errors.js";
 import { createServiceClient } from "./transport/service-client.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends Listings, Transactions, AsyncDisposable {
+export interface Client extends Listings, Paging, Transactions, AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -75,6 +76,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
   const dataService = serviceClient(TradingDataService);
   const { exportNetworkHistory: exportMethod } = TradingDataService.method;
+  const calls = throwingOurErrors(transport, failing);
+  const { listRecords, ...paging } = createPaging(calls.unary, failing);
 
   return {
     transport,
@@ -91,7 +94,6 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
         startingOver,
         async open(range, signal, contextValues) {
           const input = createAsyncIterable([{ ...range, table }]);
-          const calls = throwingOurErrors(transport, failing);
           return calls.stream(exportMethod, signal, undefined, headers, input, contextValues);
         },
       });
@@ -99,7 +101,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
     listSegments: (listOptions = {}) => listSegments(dataService, listOptions),
 
-    ...createListings(dataService, failing),
+    ...paging,
+    ...createListings(dataService, listRecords, failing),
     ...createTransactions(serviceClient(CoreService), {
       chainId: checked.chainId,
       isLoopback: staysOnLoopback(checked),

@@ -79,8 +79,10 @@ export {
 } from "./history/segments.js";
 export { enumName } from "./json/enums.js";
 export { messageToJson } from "./json/message.js";
+export type { NodeOf, PagingMethod } from "./listing/connection.js";
 export type { Listings, StopOrderRecord } from "./listing/listings.js";
 export type { PaginationRequest } from "./listing/pagination.js";
+export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
 export { type TableName, tableNames } from "./schema/tables.js";

@@ -38,9 +38,11 @@ const NDJSON = "application/x-ndjson";
  * @returns a request listener for Node's HTTP server
  */
 export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
-  // A path that ends in a colon and a verb also matches templates without a verb. Templates with a verb come first.
+  // Deployed gateways take the last that fits: /api/v2/node/signatures is no node. A path that ends in a colon and a
+  // verb also matches templates without a verb. Templates with a verb come first.
   const routes = services
     .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
+    .toReversed()
     .toSorted((a, b) => Number(a.rule.template.verb === "") - Number(b.rule.template.verb === ""));
 
   async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {

@@ -6,10 +6,11 @@ import {
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { StopOrderEvent } from "../../gen/vega/events/v1/events_pb.js";
 import type { NetworkParameter, StopOrder } from "../../gen/vega/vega_pb.js";
-import { type FailingCall, failingWith } from "../errors/failing.js";
+import type { FailingCall } from "../errors/failing.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
-import { type ListedRecord, type ListOptions, listRecords } from "./records.js";
+import type { ListRecords } from "./paging.js";
+import type { ListedRecord, ListOptions } from "./records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./stop-order-filter.js";
 
 /** A stop order, and the order that is submitted when it triggers (specification, 2.4). */
@@ -115,10 +116,15 @@ export interface Listings {
  * Make the listings of a node's data service.
  *
  * @param service a client whose methods throw the library's errors
+ * @param listRecords lists the records of a method
  * @param failing adds to an error about an answer which call it came from
  * @returns the listings
  */
-export function createListings(service: Client<typeof TradingDataService>, failing: FailingCall): Listings {
+export function createListings(
+  service: Client<typeof TradingDataService>,
+  listRecords: ListRecords,
+  failing: FailingCall,
+): Listings {
   const { method } = TradingDataService;
 
   return {
@@ -127,20 +133,11 @@ export function createListings(service: Client<typeof TradingDataService>, faili
       return service.listNetworkParameters(request, options);
     },
 
-    networkParameters(options = {}) {
-      const { newestFirst } = options;
-      const records = listRecords<NetworkParameter, NetworkParameter>(
-        {
-          fetchPage: async (page, signal) =>
-            (await service.listNetworkParameters({ pagination: { ...page, newestFirst } }, { signal }))
-              .networkParameters,
-          isWhole: (node): node is NetworkParameter => node.key !== "",
-          idOf: ({ key }) => key,
-        },
-        options,
-      );
-      return failingWith(records, failing(method.listNetworkParameters, options.signal));
-    },
+    networkParameters: (options = {}) =>
+      listRecords(method.listNetworkParameters, { pagination: orderOf(options) }, options, {
+        isWhole: (node): node is NetworkParameter => node.key !== "",
+        idOf: ({ key }) => key,
+      }),
 
     async networkParameter(key, options = {}) {
       checkName(key, "key");
@@ -154,18 +151,11 @@ export function createListings(service: Client<typeof TradingDataService>, faili
     },
 
     stopOrders(options = {}) {
-      const { newestFirst } = options;
-      const filter = readStopOrderFilter(options.filter ?? {});
-      const records = listRecords<StopOrderEvent, StopOrderRecord>(
-        {
-          fetchPage: async (page, signal) =>
-            (await service.listStopOrders({ pagination: { ...page, newestFirst }, filter }, { signal })).orders,
-          isWhole: isStopOrderRecord,
-          idOf: ({ stopOrder }) => stopOrder.id,
-        },
-        options,
-      );
-      return failingWith(records, failing(method.listStopOrders, options.signal));
+      const request = { pagination: orderOf(options), filter: readStopOrderFilter(options.filter ?? {}) };
+      return listRecords(method.listStopOrders, request, options, {
+        isWhole: isStopOrderRecord,
+        idOf: ({ stopOrder }) => stopOrder.id,
+      });
     },
 
     async stopOrder(id, options = {}) {
@@ -176,6 +166,11 @@ export function createListings(service: Client<typeof TradingDataService>, faili
         : failing(method.getStopOrder, options.signal)(emptyResponse());
     },
   };
+}
+
+/** The part of a request's pagination that holds for all pages. */
+function orderOf({ after, newestFirst }: ListOptions<never>) {
+  return { after, newestFirst };
 }
 
 function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {

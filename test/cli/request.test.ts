@@ -84,8 +84,15 @@ function shelf(): DescMessage {
       { ...field, name: "value", number: 2, type: "TYPE_UINT64" },
     ],
   };
-  const copies = { ...field, name: "copies", number: 1, label: "LABEL_REPEATED", typeName: ".x.Shelf.CopiesEntry" };
-  const seen = { ...field, name: "seen", number: 2, typeName: ".google.protobuf.Timestamp" };
+  const copies = {
+    ...field,
+    name: "copies",
+    jsonName: "copies",
+    number: 1,
+    label: "LABEL_REPEATED",
+    typeName: ".x.Shelf.CopiesEntry",
+  };
+  const seen = { ...field, name: "seen", jsonName: "seen", number: 2, typeName: ".google.protobuf.Timestamp" };
   const file = { name: "x.proto", package: "x", syntax: "proto3", dependency: ["google/protobuf/timestamp.proto"] };
   const set = fromJson(FileDescriptorSetSchema, {
     file: [{ ...file, messageType: [{ name: "Shelf", field: [copies, seen], nestedType: [entry] }] }],

@@ -8,7 +8,7 @@ import { fromJson, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { run, start } from "../support/command.js";
-import { serveServices, type TestNode } from "../support/node.js";
+import { serveNodeOf, type TestNode } from "../support/node.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const bin = join(root, "node_modules/.bin");
@@ -31,7 +31,7 @@ beforeAll(async () => {
   if (service === undefined) {
     throw new Error("the generated module has no service");
   }
-  node = await serveServices([service], (router) => serveFork(router, service));
+  node = await serveNodeOf((router) => serveFork(router, service), [service]);
 }, 60_000);
 
 afterAll(async () => {

@@ -29,23 +29,22 @@ export function serveNode(
   service: Partial<ServiceImpl<typeof TradingDataService>>,
   core: Partial<ServiceImpl<typeof CoreService>> = {},
 ): Promise<TestNode> {
-  const routes = (router: ConnectRouter) => {
+  return serveNodeOf((router) => {
     router.service(TradingDataService, service);
     router.service(CoreService, core);
-  };
-  return serveServices([TradingDataService, CoreService], routes);
+  });
 }
 
 /**
- * Start a node of any services.
+ * Start a node, as {@link serveNode} does, of routes.
  *
+ * @param routes adds the methods
  * @param services the services that the HTTP gateway offers
- * @param routes adds their methods
  * @returns the node
  */
-export async function serveServices(
-  services: readonly DescService[],
+export async function serveNodeOf(
   routes: (router: ConnectRouter) => void,
+  services: readonly DescService[] = [TradingDataService, CoreService],
 ): Promise<TestNode> {
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(connectNodeAdapter({ routes, jsonOptions }));

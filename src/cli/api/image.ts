@@ -8,7 +8,8 @@ import {
   fromJson,
   type JsonValue,
 } from "@bufbuild/protobuf";
-import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { protoCamelCase } from "@bufbuild/protobuf/reflect";
+import { type DescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { fileError, quotedPath, readingAdvice } from "../../errors/file-error.js";
 import { RequestError } from "../../errors/index.js";
@@ -46,6 +47,9 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
   if (set.file.length === 0) {
     throw noImage(path);
   }
+  for (const { messageType } of set.file) {
+    restoreJsonNames(messageType);
+  }
   try {
     return createFileRegistry(set);
   } catch (cause) {
@@ -54,6 +58,16 @@ export async function readImage(path: string, signal: AbortSignal): Promise<File
       advice: HOW_TO_MAKE_ONE,
       cause,
     });
+  }
+}
+
+/** Name fields in JSON as compilers do, where a descriptor set leaves that out. */
+function restoreJsonNames(messages: readonly DescriptorProto[]): void {
+  for (const { field, nestedType } of messages) {
+    for (const one of field) {
+      one.jsonName ||= protoCamelCase(one.name);
+    }
+    restoreJsonNames(nestedType);
   }
 }
 

@@ -1,0 +1,168 @@
+import { createHash } from "node:crypto";
+import {
+  type DescField,
+  type DescMethodUnary,
+  isMessage,
+  type Message,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
+import type { CallOptions, Transport } from "@connectrpc/connect";
+import { type FailingCall, failingWith } from "../errors/failing.js";
+import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./connection.js";
+import { readRequest } from "./page-request.js";
+import { type ListedRecord, type ListOptions, type RecordRules, recordsOf } from "./records.js";
+import { type CountedPage, type PageOptions, sentPages } from "./sent-pages.js";
+
+/** How the pages of a method are gone through. Where they start, and their order, are in the request's `pagination`. */
+export interface PagesOptions extends Pick<PageOptions, "pageSize" | "signal"> {
+  /** Further headers of every request. */
+  readonly headers?: CallOptions["headers"];
+}
+
+/** How the records of a method are gone through. */
+export interface RecordsOptions extends PagesOptions, Pick<PageOptions, "limit"> {}
+
+/** The pages and records of any method that pages: of these definitions, or of one's own. */
+export interface Paging {
+  /**
+   * Go through the pages of a method. Each is fetched while the one before it is consumed.
+   *
+   * The request's `pagination` may say after which cursor to start (`after`), the order (`newestFirst`), and the size
+   * of a page (`first`), which `pageSize` overrides.
+   *
+   * @param method the method's descriptor, such as `TradingDataService.method.listOrders`
+   * @param request the request, without `last` and `before` in its `pagination`: pages are gone through forwards
+   * @param options the size of a page in records (1 to 5000, 1000 by default), request headers, a signal
+   * @returns the answers as the node sent them, one for each page; nothing is sent before they are asked for
+   * @throws {@link RequestError} at once, where the method does not page, or the pagination or an option is invalid
+   * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, or pages under new cursors, or
+   *   promises more records and gives none
+   * @throws {@link NodeError}, {@link ConnectionError} and {@link CanceledError} while iterating, as any call does
+   *
+   * @example
+   * const { getStake } = TradingDataService.method;
+   * for await (const { stakeLinkings } of client.pages(getStake, { partyId })) console.log(stakeLinkings?.edges.length);
+   */
+  pages<M extends DescMethodUnary>(
+    method: PagingMethod<M>,
+    request?: MessageInitShape<M["input"]>,
+    options?: PagesOptions,
+  ): AsyncIterable<MessageShape<M["output"]>>;
+  /**
+   * Go through the records of all pages of a method, as `pages` does.
+   *
+   * @param method the method's descriptor, such as `TradingDataService.method.listOrders`
+   * @param request the request, as for `pages`
+   * @param options as for `pages`, and the most records (`limit`)
+   * @returns the records, each with its cursor; nothing is sent before they are asked for
+   * @throws as `pages` does; {@link ProtocolError} also where the node gives a record without a cursor or content
+   *
+   * @example
+   * const { listOrders } = TradingDataService.method;
+   * const request = { filter: { partyIds: [party] }, pagination: { newestFirst: false } };
+   * for await (const { node } of client.records(listOrders, request, { limit: 100 })) console.log(node.id, node.price);
+   */
+  records<M extends DescMethodUnary>(
+    method: PagingMethod<M>,
+    request?: MessageInitShape<M["input"]>,
+    options?: RecordsOptions,
+  ): AsyncIterable<ListedRecord<NodeOf<M>>>;
+}
+
+/** Lists the records of a method by rules of one's own. */
+export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
+  method: M,
+  request: MessageInitShape<M["input"]> | undefined,
+  options: ListOptions<N> & RecordsOptions,
+  rules: RecordRules<NodeOf<M>, N>,
+) => AsyncIterable<ListedRecord<N>>;
+
+/** A page of a method, and the answer that held it. */
+interface AnswerPage<R, N> extends SentPage<N> {
+  readonly answer: R;
+}
+
+/**
+ * Make the pages and records of methods.
+ *
+ * @param unary makes the calls; its errors are the library's
+ * @param failing adds to an error about an answer which call it came from
+ * @returns the pages and records of any method, and the records of a listing that has rules of its own
+ */
+export function createPaging(
+  unary: Transport["unary"],
+  failing: FailingCall,
+): Paging & { readonly listRecords: ListRecords } {
+  function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
+    method: M,
+    init: MessageInitShape<M["input"]> | undefined,
+    { pageSize, limit, signal, headers }: RecordsOptions,
+    { isWhole, idOf }: RecordRules<NodeOf<M>, N>,
+  ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
+    const { field, node } = connectionOf(method);
+    const { first, after, pageRequest } = readRequest(method.input, init);
+    const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
+    const isNode = (value: Message | undefined): value is NodeOf<M> => isMessage(value, node);
+    return sentPages(
+      {
+        async fetchPage(page, callSignal) {
+          const request = pageRequest(page);
+          const { message: answer } = await unary(method, callSignal, undefined, headers, request, undefined);
+          const connection: unknown = Reflect.get(answer, field.localName);
+          if (!isAnswer(answer) || !isConnection(connection, field)) {
+            return undefined;
+          }
+          const edges = connection.edges.map(({ cursor, node }) => ({ cursor, node: isNode(node) ? node : undefined }));
+          return { answer, edges, pageInfo: connection.pageInfo };
+        },
+        idOf: ({ cursor, node }) => (node !== undefined && isWhole(node) ? idOf(node) : cursor),
+      },
+      { pageSize: pageSize ?? first, after, limit, signal },
+    );
+  }
+
+  const listRecords: ListRecords = (method, request, options, rules) => {
+    const pages = answers(method, request, options, rules);
+    const records = { [Symbol.asyncIterator]: () => recordsOf(pages, rules, options) };
+    return failingWith(records, failing(method, options.signal));
+  };
+
+  return {
+    pages(method, request, { pageSize, signal, headers } = {}) {
+      const pages = answers(method, request, { pageSize, signal, headers }, anyRecord(method));
+      const sent = {
+        async *[Symbol.asyncIterator]() {
+          for await (const { page } of pages) {
+            yield page.answer;
+          }
+        },
+      };
+      return failingWith(sent, failing(method, signal));
+    },
+
+    records<M extends DescMethodUnary>(
+      method: M,
+      request: MessageInitShape<M["input"]> | undefined,
+      options: RecordsOptions = {},
+    ) {
+      return listRecords<M, NodeOf<M>>(method, request, options, anyRecord(method));
+    },
+
+    listRecords,
+  };
+}
+
+/** The rules of records of which only the type is known: their content tells them from one another. */
+function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>, NodeOf<M>> {
+  const { node: desc } = connectionOf(method);
+  return {
+    isWhole: (node): node is NodeOf<M> => node.$typeName === desc.typeName,
+    idOf: (node) => createHash("sha256").update(toBinary(desc, node)).digest("base64"),
+  };
+}
+
+function isConnection(value: unknown, { message }: DescField): value is SentPage<Message> {
+  return message !== undefined && isMessage(value, message);
+}

@@ -1,0 +1,171 @@
+import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
+import type { SentPage } from "./connection.js";
+import { cursor, pageSize } from "./pagination.js";
+
+/** Which pages of a listing are fetched. */
+export interface PageOptions {
+  /** Records per page, 1 to 5000; 1000 by default. */
+  readonly pageSize?: number | undefined;
+  /** The cursor of a record: the listing starts after it. */
+  readonly after?: string | undefined;
+  /** The most records of the listing; all by default. */
+  readonly limit?: number | undefined;
+  /** Ends the listing. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The pages of a listing. */
+export interface PageSource<P extends SentPage<unknown>> {
+  /**
+   * Fetch a page.
+   *
+   * @param page its size in records, and the cursor after which it starts
+   * @param signal ends the call
+   * @returns the page; `undefined` where the response holds none
+   */
+  fetchPage(page: { first: number; after: string | undefined }, signal: AbortSignal): Promise<P | undefined>;
+  /**
+   * Identify a record, so that pages are known again when they repeat.
+   *
+   * @param edge the record, with its cursor
+   * @returns a text that is different for each record
+   */
+  idOf(edge: P["edges"][number]): string;
+}
+
+/** A page with its number of records, of which no more than a limit count. */
+export interface CountedPage<P> {
+  readonly page: P;
+  readonly edges: number;
+}
+
+const DEFAULT_PAGE_SIZE = 1000;
+/** The most pages of a listing that hold nothing but records of an earlier one: pages shift, but not that often. */
+const MAX_REPEATED_PAGES = 10;
+
+/**
+ * Fetch the pages of a listing, each while the one before it is consumed. Nothing is sent before the pages are asked
+ * for, and each iteration begins anew.
+ *
+ * @param source fetches the pages; its errors are thrown unchanged
+ * @param options the size of a page, where to start and stop, a signal
+ * @returns the pages, each with how many of its first records count
+ * @throws {@link RequestError} at once, where an option is invalid
+ * @throws {@link ProtocolError} while iterating, where the node repeats a cursor, or pages under new cursors, or
+ *   promises more records and gives none
+ * @throws {@link CanceledError} while iterating, where the signal was aborted
+ */
+export function sentPages<P extends SentPage<unknown>>(
+  source: PageSource<P>,
+  options: PageOptions,
+): AsyncIterable<CountedPage<P>> {
+  const size = pageSize(options.pageSize ?? DEFAULT_PAGE_SIZE, "pageSize");
+  const after = options.after === undefined ? undefined : cursor(options.after, "after");
+  const { limit = Number.POSITIVE_INFINITY, signal } = options;
+  if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
+    throw new RequestError(`limit is ${String(limit)}, which is no number of records`, {
+      advice: "Give a whole number from 1, or leave it out for all.",
+    });
+  }
+  return { [Symbol.asyncIterator]: () => iterate(source, { pageSize: size, after, limit, signal }) };
+}
+
+async function* iterate<P extends SentPage<unknown>>(
+  source: PageSource<P>,
+  options: PageOptions & { readonly pageSize: number; readonly limit: number },
+): AsyncGenerator<CountedPage<P>> {
+  const { signal } = options;
+  const abort = new AbortController();
+  const follow = () => abort.abort(signal?.reason);
+  signal?.addEventListener("abort", follow, { once: true });
+  const asked = new Set<string>();
+  const checkProgress = progressCheck(source);
+  let left = options.limit;
+
+  async function fetchAfter(page: P | undefined): Promise<P> {
+    throwIfAborted(signal);
+    const after = page === undefined ? options.after : endOf(page);
+    if (after !== undefined && asked.has(after)) {
+      throw brokenListing(`the node repeats the cursor ${JSON.stringify(after.slice(0, 200))}`);
+    }
+    asked.add(after ?? "");
+    const fetched = await source.fetchPage({ first: Math.min(options.pageSize, left), after }, abort.signal);
+    if (fetched?.pageInfo === undefined) {
+      throw brokenListing("the response holds no page");
+    }
+    return fetched;
+  }
+
+  try {
+    let next: Promise<P> | undefined = fetchAfter(undefined);
+    while (next !== undefined) {
+      const page: P = await next;
+      checkProgress(page);
+      const edges = Math.min(page.edges.length, left);
+      left -= edges;
+      next = page.pageInfo?.hasNextPage === true && left > 0 ? fetchAfter(page) : undefined;
+      next?.catch(() => undefined); // The failure is thrown when the page's turn comes.
+      yield { page, edges };
+    }
+  } finally {
+    signal?.removeEventListener("abort", follow);
+    abort.abort();
+  }
+}
+
+/**
+ * Make a function that fails where pages go round in a circle under cursors that change. It keeps the records of one
+ * page at a time, for twice as many pages as the one before, so a circle of any length comes round while one is kept.
+ */
+function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (page: P) => void {
+  let kept = new Set<string>();
+  let [pages, keepUntil, repeated] = [0, 1, 0];
+  return ({ edges }) => {
+    if (edges.length > 0 && edges.every((edge) => kept.has(idOf(edge)))) {
+      repeated += 1;
+      if (repeated > MAX_REPEATED_PAGES) {
+        throw brokenListing("the node repeats its pages under new cursors");
+      }
+    }
+    pages += 1;
+    if (pages === keepUntil) {
+      kept = new Set(edges.map(idOf));
+      keepUntil *= 2;
+    }
+  };
+}
+
+/** The cursor after which the next page starts. */
+function endOf({ edges, pageInfo }: SentPage<unknown>): string {
+  if (edges.length === 0) {
+    throw brokenListing("the node says that there are more records, but the page holds none");
+  }
+  if (pageInfo === undefined || pageInfo.endCursor === "") {
+    throw brokenListing("the node says that there are more records, but gives no cursor");
+  }
+  return pageInfo.endCursor;
+}
+
+/**
+ * Throw the error of an aborted signal.
+ *
+ * @param signal the listing's signal, if any
+ * @throws {@link CanceledError} where it was aborted
+ */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) {
+    throw new CanceledError({ cause: signal.reason });
+  }
+}
+
+/**
+ * Make the error of a listing that breaks the rules.
+ *
+ * @param summary what is wrong
+ * @returns the error
+ */
+export function brokenListing(summary: string): ProtocolError {
+  return new ProtocolError(summary, {
+    advice: "The listing cannot be gone through; try another node, and report it to who runs this one.",
+  });
+}

@@ -1,0 +1,32 @@
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import type { StakeLinking } from "../../gen/vega/events/v1/events_pb.js";
+import type { Order } from "../../gen/vega/vega_pb.js";
+import type { Client } from "../../src/client.js";
+import type { ListedRecord } from "../../src/listing/records.js";
+
+const { method } = TradingDataService;
+
+/** Is never run: the compiler holds these to their types. */
+export async function heldByCompiler(client: Client): Promise<void> {
+  const orders: AsyncIterable<ListedRecord<Order>> = client.records(method.listOrders, { filter: { liveOnly: true } });
+  for await (const { stakeLinkings, currentStakeAvailable } of client.pages(method.getStake, { partyId: "" })) {
+    const amount: string = currentStakeAvailable;
+    const node: StakeLinking | undefined = stakeLinkings?.edges[0]?.node;
+    void [amount, node];
+  }
+  const some: DescMethodUnary = method.listOrders;
+  const untold: AsyncIterable<ListedRecord<Message>> = client.records(some);
+  // @ts-expect-error Records are of the method's own type.
+  const trades: AsyncIterable<ListedRecord<Order>> = client.records(method.listTrades);
+  // @ts-expect-error The request is of the method's own type.
+  client.records(method.listOrders, { liveOnly: true });
+  // @ts-expect-error This answer has no cursors.
+  client.records(method.listRewardSummaries);
+  // @ts-expect-error This method has no pagination.
+  client.pages(CoreService.method.lastBlockHeight);
+  // @ts-expect-error This method streams.
+  client.records(method.observeOrders);
+  void [orders, untold, trades];
+}

@@ -1,0 +1,268 @@
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  type DescMethodUnary,
+  fromJson,
+  type Message,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import { reflect } from "@bufbuild/protobuf/reflect";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+import { CanceledError, ProtocolError, RequestError } from "../../src/errors/index.js";
+import { httpBindings } from "../../src/http-rule/http-rule.js";
+import { connectionOf, pages } from "../../src/listing/connection.js";
+import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
+import { serveNodeOf, type TestNode } from "../support/node.js";
+
+const { method } = TradingDataService;
+const methods = [TradingDataService, CoreService, CoreStateService].flatMap((service) => service.methods);
+const isUnary = (each: (typeof methods)[number]): each is (typeof methods)[number] & DescMethodUnary =>
+  each.methodKind === "unary";
+const paging = methods.filter(pages).filter(isUnary);
+
+describe("the methods of the network", () => {
+  const asks = methods.filter(({ input }) =>
+    input.fields.some(({ message }) => message?.typeName === "datanode.api.v2.Pagination"),
+  );
+
+  it("page where their request has a pagination, but for one whose answer has no cursors", () => {
+    expect(methods).toHaveLength(150);
+    expect(asks).toHaveLength(61);
+    const names = asks.map(({ name }) => name).filter((name) => name !== "ListRewardSummaries");
+    expect(paging.map(({ name }) => name)).toEqual(names);
+    expect(paging).toHaveLength(60);
+  });
+
+  it("have one connection, of records that are messages, whatever its field is called", () => {
+    const found = Object.fromEntries(paging.map((each) => [each.name, connectionOf(each)]));
+    expect(found["GetStake"]).toMatchObject({
+      field: { localName: "stakeLinkings" },
+      node: { typeName: "vega.events.v1.StakeLinking" },
+    });
+    expect(found["ListAMMs"]).toMatchObject({ field: { localName: "amms" }, node: { typeName: "vega.events.v1.AMM" } });
+    expect(new Set(paging.map((each) => connectionOf(each).field.name)).size).toBeGreaterThan(40);
+    const again = paging.map(connectionOf);
+    expect(paging.every((each, index) => connectionOf(each) === again[index])).toBe(true);
+  });
+});
+
+/** Answers any method that pages: three pages of two records, the second's cursor leading to the next page. */
+let requests: { first: unknown; after: unknown; newestFirst: unknown }[] = [];
+let endless = false;
+function answer({ input, output, ...rest }: DescMethodUnary, request: Message): Message {
+  const asked = reflect(input, request);
+  const pagination = input.field["pagination"];
+  if (pagination?.fieldKind !== "message") {
+    throw new Error(`${rest.name} has no pagination`);
+  }
+  const given = asked.get(pagination).message as Message & { first?: number; after?: string; newestFirst?: boolean };
+  requests.push({ first: given.first, after: given.after, newestFirst: given.newestFirst });
+  const number = endless ? requests.length - 1 : Number(given.after ?? "0");
+  const [connection] = output.fields.filter(({ message }) => message?.field["edges"] !== undefined);
+  const edges = [1, 2].map((at) => ({ cursor: `${number + at}`, node: {} }));
+  const pageInfo = { hasNextPage: endless || number < 4, endCursor: `${number + 2}` };
+  return create(output, { [connection?.localName ?? ""]: { edges, pageInfo } } as MessageInitShape<DescMessage>);
+}
+
+function routes(router: ConnectRouter): void {
+  for (const each of paging) {
+    router.rpc(each, (request) => answer(each, request));
+  }
+}
+
+/** A request with a text in each of its fields that may be in a path. */
+function filled({ input }: DescMethodUnary): Message {
+  const texts = input.fields.filter(({ scalar, fieldKind }) => fieldKind === "scalar" && String(scalar) === "9");
+  return create(input, Object.fromEntries(texts.map(({ localName }) => [localName, "a1"])));
+}
+
+let node: TestNode;
+let clients: ReturnType<typeof clientsOf>;
+beforeAll(async () => {
+  node = await serveNodeOf(routes);
+  clients = clientsOf(node);
+});
+afterAll(async () => {
+  await Promise.all(Object.values(clients).map((client) => client.close()));
+  await node.close();
+});
+beforeEach(() => {
+  requests = [];
+  endless = false;
+});
+
+describe.each(ways)("the pages and records of any method over %s", (way) => {
+  // One has no HTTP rule in the network's definitions.
+  const reachable = paging.filter((each) => way !== "rest" || httpBindings(each).length > 0);
+
+  it("can be had but for one over REST", () => {
+    expect(paging.length - reachable.length).toBe(way === "rest" ? 1 : 0);
+  });
+
+  it.each(reachable)("come for $name", async (each) => {
+    const records = await collect(clients[way].records(each, filled(each), { pageSize: 2 }));
+    expect(records.map(({ cursor }) => cursor)).toEqual(["1", "2", "3", "4", "5", "6"]);
+    expect(records.every((record) => record.node.$typeName === connectionOf(each).node.typeName)).toBe(true);
+    const asked = [undefined, "2", "4"].map((after) => ({ first: 2, after, newestFirst: undefined }));
+    expect(requests).toEqual(asked);
+    const answers = await collect(clients[way].pages(each, filled(each), { pageSize: 2 }));
+    expect(answers.map(({ $typeName }) => $typeName)).toEqual(Array(3).fill(each.output.typeName));
+    expect(requests.slice(3)).toEqual(asked);
+  });
+
+  it("keep the rest of the request, go on after a cursor, and end at a limit", async () => {
+    const pagination = { newestFirst: false, after: "2", first: 3 };
+    const records = await collect(clients[way].records(method.listOrders, { pagination }, { limit: 3 }));
+    expect(records.map(({ cursor }) => cursor)).toEqual(["3", "4", "5"]);
+    expect(requests).toEqual([
+      { first: 3, after: "2", newestFirst: false },
+      { first: 1, after: "4", newestFirst: false },
+    ]);
+  });
+
+  it("end with an error where the node repeats its records under new cursors", async () => {
+    endless = true;
+    const reason = await failureOf(() => collect(clients[way].pages(method.listOrders)));
+    expect(reason).toBeInstanceOf(ProtocolError);
+    expect(reason).toMatchObject({
+      summary: "the node repeats its pages under new cursors",
+      method: "datanode.api.v2.TradingDataService/ListOrders",
+    });
+    expect(requests.length).toBeLessThan(40);
+  });
+
+  it("end where the signal is aborted", async () => {
+    const abort = new AbortController();
+    const seen: string[] = [];
+    const reason = await failureOf(async () => {
+      for await (const { cursor } of clients[way].records(method.listOrders, {}, { signal: abort.signal })) {
+        seen.push(cursor);
+        abort.abort();
+      }
+    });
+    expect(reason).toBeInstanceOf(CanceledError);
+    expect(seen).toEqual(["1"]);
+  });
+});
+
+describe("what cannot be gone through is refused before anything is sent:", () => {
+  const one: DescMethodUnary = method.listRewardSummaries;
+  it.each<[string, () => unknown, string]>([
+    [
+      "a method whose answer has no cursors",
+      () => clients.grpc.records(one),
+      "datanode.api.v2.TradingDataService/ListRewardSummaries does not page: " +
+        "its answer datanode.api.v2.ListRewardSummariesResponse holds no connection (edges with cursors, and page_info)",
+    ],
+    [
+      "a method without a pagination",
+      () => clients.grpc.pages(CoreService.method.lastBlockHeight as DescMethodUnary),
+      "vega.api.v1.CoreService/LastBlockHeight does not page: its request vega.api.v1.LastBlockHeightRequest has no pagination",
+    ],
+    [
+      "pages that go backwards",
+      () => clients.grpc.pages(method.listOrders, { pagination: { last: 5 } }),
+      "the request has pagination.last, but all pages are asked for, and they go forwards",
+    ],
+    [
+      "an empty cursor",
+      () => clients.grpc.records(method.listOrders, { pagination: { after: "" } }),
+      'after is "", which is no cursor',
+    ],
+    [
+      "too large a page",
+      () => clients.grpc.pages(method.listOrders, {}, { pageSize: 5001 }),
+      "pageSize is 5001, which is no size of a page",
+    ],
+    [
+      "too large a page in the request",
+      () => clients.grpc.pages(method.listOrders, { pagination: { first: 0 } }),
+      "first is 0, which is no size of a page",
+    ],
+    [
+      "no number of records",
+      () => clients.grpc.records(method.listOrders, {}, { limit: 0 }),
+      "limit is 0, which is no number of records",
+    ],
+  ])("%s", async (_, run, summary) => {
+    const reason = await failureOf(run);
+    expect(reason).toBeInstanceOf(RequestError);
+    expect(reason).toMatchObject({ summary });
+    expect(requests).toEqual([]);
+  });
+
+  it("and the methods of the service that page are named", async () => {
+    const reason = await failureOf(() => clients.grpc.records(one));
+    expect(reason).toMatchObject({ advice: expect.stringMatching(/: ListAccounts, ListOrders, .*ListAMMs/) });
+    const none = await failureOf(() => clients.grpc.records(CoreService.method.lastBlockHeight as DescMethodUnary));
+    expect(none).toMatchObject({ advice: "Call it as it is; no method of vega.api.v1.CoreService pages." });
+  });
+});
+
+describe("methods of other definitions", () => {
+  const field = (name: string, number: number, type: string, repeated = false) => ({
+    name,
+    jsonName: name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+    number,
+    ...(type.startsWith(".") ? { type: "TYPE_MESSAGE", typeName: type } : { type }),
+    label: repeated ? "LABEL_REPEATED" : "LABEL_OPTIONAL",
+  });
+  const page = [field("items", 1, ".foreign.Items"), field("note", 2, "TYPE_STRING")];
+  const definitions = {
+    name: "foreign.proto",
+    package: "foreign",
+    syntax: "proto3",
+    messageType: [
+      { name: "Cursors", field: [field("first", 1, "TYPE_INT32"), field("after", 2, "TYPE_STRING")] },
+      { name: "Offsets", field: [field("skip", 1, "TYPE_INT32"), field("limit", 2, "TYPE_INT32")] },
+      { name: "ByCursors", field: [field("pagination", 1, ".foreign.Cursors")] },
+      { name: "ByOffsets", field: [field("pagination", 1, ".foreign.Offsets")] },
+      { name: "Item", field: [field("id", 1, "TYPE_STRING")] },
+      { name: "Edge", field: [field("node", 1, ".foreign.Item"), field("cursor", 2, "TYPE_STRING")] },
+      { name: "Bare", field: [field("node", 1, "TYPE_STRING"), field("cursor", 2, "TYPE_STRING")] },
+      { name: "Info", field: [field("has_next_page", 1, "TYPE_BOOL"), field("end_cursor", 2, "TYPE_STRING")] },
+      { name: "Items", field: [field("edges", 1, ".foreign.Edge", true), field("page_info", 2, ".foreign.Info")] },
+      { name: "Bares", field: [field("edges", 1, ".foreign.Bare", true), field("page_info", 2, ".foreign.Info")] },
+      { name: "One", field: page },
+      { name: "Two", field: [...page, field("others", 3, ".foreign.Items")] },
+      { name: "None", field: [field("bares", 1, ".foreign.Bares")] },
+    ],
+    service: [
+      {
+        name: "Service",
+        method: [
+          { name: "Fits", inputType: ".foreign.ByCursors", outputType: ".foreign.One" },
+          { name: "Skips", inputType: ".foreign.ByOffsets", outputType: ".foreign.One" },
+          { name: "Both", inputType: ".foreign.ByCursors", outputType: ".foreign.Two" },
+          { name: "Texts", inputType: ".foreign.ByCursors", outputType: ".foreign.None" },
+          { name: "Streams", inputType: ".foreign.ByCursors", outputType: ".foreign.One", serverStreaming: true },
+        ],
+      },
+    ],
+  };
+  const file = fromJson(FileDescriptorProtoSchema, definitions);
+  const service = createFileRegistry(file, () => undefined).getService("foreign.Service");
+
+  it.each([
+    ["Skips", "its pagination foreign.Offsets has no cursors (first and after)"],
+    ["Both", "its answer foreign.Two holds more than one connection, items and others"],
+    ["Texts", "its answer foreign.None holds no connection (edges with cursors, and page_info)"],
+    ["Streams", "it streams"],
+  ])("%s is refused by what it lacks", (name, lacking) => {
+    const found = service?.methods.find((each) => each.name === name);
+    expect(found).toBeDefined();
+    expect(() => found && connectionOf(found)).toThrow(`foreign.Service/${name} does not page: ${lacking}`);
+    expect(() => found && connectionOf(found)).toThrow("choose a method of foreign.Service that pages: Fits.");
+  });
+
+  it("page where they have what it takes", () => {
+    const fits = service?.methods.find(({ name }) => name === "Fits");
+    expect(fits && connectionOf(fits)).toMatchObject({ field: { name: "items" }, node: { typeName: "foreign.Item" } });
+  });
+});
