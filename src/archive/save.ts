@@ -1,26 +1,11 @@
-import { createHash } from "node:crypto";
-import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import { fileError } from "../errors/file-error.js";
-import type { TradewireError } from "../errors/index.js";
 import { withoutErrorObject } from "../json/error-tail.js";
-import { abortable } from "../zip/abortable.js";
 import type { ArchiveEntry } from "../zip/file.js";
 import type { Exported } from "./rules.js";
-import { sweepTemporary, temporaryName } from "./temporary.js";
+import { type FileTarget, type SavedFile, saveWhole } from "./save-whole.js";
 import { type Verification, verifyContent, verifyStructure } from "./verify.js";
 
-/** How many bytes are gathered before they are written. */
-const WRITE_SIZE = 1024 * 1024;
-
 /** An archive that was saved. */
-export interface SavedArchive {
-  /** Absolute path of the file. */
-  readonly path: string;
-  /** Its size in bytes. */
-  readonly bytes: number;
-  /** Its SHA-256 in hex. */
-  readonly sha256: string;
+export interface SavedArchive extends SavedFile {
   /** The files in it. */
   readonly entries: readonly ArchiveEntry[];
   /** The check that was made: of the content of all files, or of the records between them only. */
@@ -28,31 +13,15 @@ export interface SavedArchive {
 }
 
 /** Where an archive is saved. */
-export interface SaveTarget {
-  /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
-  readonly target: string;
-  /**
-   * Called once bytes arrive, where the target is a folder.
-   *
-   * @returns the file's name in it
-   */
-  readonly fileName: () => string;
-  /** Whether a file of that name is replaced. */
-  readonly force: boolean;
+export interface SaveTarget extends FileTarget {
   /** How the archive is checked; by its content by default. */
   readonly verify?: Verification | undefined;
   /** The table and range that were asked for. The names in the archive must not say otherwise. */
   readonly exported?: Exported;
-  /** Ends the saving. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Write an archive to a file: whole, or not at all.
- *
- * The bytes go to a temporary file beside the target. It takes the target's name only after the stream has ended
- * without an error and the archive was checked. On failure it is removed. That of a process that was killed is removed
- * when the next archive is saved to the folder, by a process of the same machine since its boot (on Linux).
+ * Write an archive to a file: whole, or not at all, as {@link saveWhole} does.
  *
  * @param bytes the archive, split anywhere; its errors are thrown unchanged
  * @param where the folder or file to write to, whether an existing file is replaced, and how the archive is checked
@@ -64,147 +33,18 @@ export interface SaveTarget {
  */
 export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
   const { verify = "content", exported, signal } = where;
-  const { folder, name } = await place(where);
-  await sweepTemporary(folder);
-  const temporary = join(folder, await temporaryName());
-  const file = await onFile(folder, open(temporary, "wx"));
-  try {
-    let path = join(folder, name ?? "");
-    const writing = startWriting(file, folder);
-    async function* passing(): AsyncGenerator<Uint8Array> {
-      for await (const piece of abortable(bytes, signal)) {
-        if (writing.size === 0) {
-          path = join(folder, name ?? where.fileName());
-          if (!where.force && (await isThere(path))) {
-            throw exists(path);
-          }
-        }
-        await writing.add(piece);
-        yield piece;
-      }
+  const { found, ...saved } = await saveWhole(bytes, where, async (arriving, written) => {
+    if (verify === "content") {
+      return verifyContent(arriving, { exported, signal });
     }
-    const found = verify === "content" ? await verifyContent(passing(), { exported, signal }) : await drain(passing());
-    const content = await writing.finish();
-    await onFile(folder, file.sync());
-    const entries = found ?? (await verifyStructure(temporary, exported));
-    await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
-    await syncFolder(folder);
-    return { path, ...content, entries, verified: verify };
-  } finally {
-    // Failures of the cleaning up must not hide the first one.
-    await file.close().catch(() => undefined);
-    await rm(temporary, { force: true }).catch(() => undefined);
-  }
-}
-
-/** The folder to write to, and the name in it where the target has one. */
-async function place({ target, force }: SaveTarget): Promise<{ folder: string; name?: string }> {
-  const path = resolve(target);
-  const isFolder = await stat(path).then(
-    (found) => found.isDirectory(),
-    () => undefined,
-  );
-  if (isFolder === true || /[/\\]$/.test(target)) {
-    await onFile(path, mkdir(path, { recursive: true }));
-    return { folder: path };
-  }
-  if (isFolder === false && !force) {
-    throw exists(path);
-  }
-  return { folder: dirname(path), name: basename(path) };
+    await drain(arriving);
+    return verifyStructure(await written(), exported);
+  });
+  return { ...saved, entries: found, verified: verify };
 }
 
 async function drain(bytes: AsyncIterable<Uint8Array>): Promise<undefined> {
   for await (const _ of withoutErrorObject(bytes)) {
     // Only written.
-  }
-}
-
-/** Write pieces to a file while further ones arrive. */
-function startWriting(file: FileHandle, folder: string) {
-  const hash = createHash("sha256");
-  let size = 0;
-  let gathered: Uint8Array[] = [];
-  let gatheredSize = 0;
-  let written: Promise<unknown> = Promise.resolve();
-  const flush = async () => {
-    await written;
-    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
-    written.catch(() => undefined); // It is awaited before the next write.
-    gathered = [];
-    gatheredSize = 0;
-  };
-  return {
-    get size() {
-      return size;
-    },
-    async add(piece: Uint8Array): Promise<void> {
-      gathered.push(piece);
-      gatheredSize += piece.length;
-      size += piece.length;
-      hash.update(piece);
-      if (gatheredSize >= WRITE_SIZE) {
-        await flush();
-      }
-    },
-    async finish() {
-      await flush();
-      await written;
-      return { bytes: size, sha256: hash.digest("hex") };
-    },
-  };
-}
-
-async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number): Promise<void> {
-  const { bytesWritten } = await file.writev(pieces);
-  if (bytesWritten < size) {
-    // A full disk takes only a part. Writing the rest then fails with the reason.
-    await file.writeFile(Buffer.concat(pieces).subarray(bytesWritten));
-  }
-}
-
-/** Give a file its name in one step, unless the name is taken. */
-async function nameNew(temporary: string, path: string): Promise<void> {
-  try {
-    await link(temporary, path);
-  } catch (reason) {
-    const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
-    if (code === "EEXIST") {
-      throw exists(path);
-    }
-    // Some file systems have no links, so there the check and the renaming are two steps.
-    if (await isThere(path)) {
-      throw exists(path);
-    }
-    await onFile(path, rename(temporary, path));
-  }
-}
-
-function isThere(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-function exists(path: string): TradewireError {
-  return fileError(Object.assign(new Error("file exists"), { code: "EEXIST" }), path);
-}
-
-/** Write the folder to disk, so that the file's name survives a crash. */
-async function syncFolder(folder: string): Promise<void> {
-  try {
-    const handle = await open(folder, "r");
-    await handle.sync().finally(() => handle.close());
-  } catch {
-    // Windows cannot open folders. The file's content is on disk already.
-  }
-}
-
-async function onFile<T>(path: string, operation: Promise<T>): Promise<T> {
-  try {
-    return await operation;
-  } catch (reason) {
-    throw fileError(reason, path);
   }
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,7 +30,18 @@ beforeAll(async () => {
         received = toJson(ListStopOrdersRequestSchema, request);
         headers = context.requestHeader;
         calls += 1;
+        if (request.pagination?.after !== undefined || request.filter?.liveOnly === true) {
+          return { orders: pageAfter(Number(request.pagination?.after ?? 0)) };
+        }
         return { orders: { edges: [], pageInfo: { endCursor: "\u202e" } } };
+      },
+      async *exportLedgerEntries({ partyId }) {
+        for (const text of partyId === "none" ? [] : ["a,b\n1,", "2\n3"]) {
+          yield { contentType: "text/csv", data: Buffer.from(text) };
+        }
+        if (partyId === "failing") {
+          throw new ConnectError("the database is gone", Code.Internal);
+        }
       },
       getVegaTime: () => ({ timestamp: 1n }),
       async *observeTrades({ marketIds }) {
@@ -65,6 +77,15 @@ beforeEach(() => {
   calls = 0;
   closed = 0;
 });
+
+/** Two of five stop orders. */
+function pageAfter(after: number) {
+  const ids = [1, 2, 3, 4, 5].filter((id) => id > after).slice(0, 2);
+  return {
+    edges: ids.map((id) => ({ cursor: String(id), node: { stopOrder: { id: `order-${id}` } } })),
+    pageInfo: { hasNextPage: ids.at(-1) !== 5, endCursor: String(ids.at(-1)) },
+  };
+}
 
 const over = (transport: string) => ["--transport", transport, "--grpc-url", node.grpcUrl, "--rest-url", node.restUrl];
 const call = (...args: string[]) => run(["call", ...args, ...over("grpc")]);
@@ -116,6 +137,58 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     const lines = (await ask(...failing, "--json")).out.trimEnd().split("\n");
     expect(lines).toHaveLength(3);
     expect(JSON.parse(lines[2] ?? "")).toMatchObject({ error: { code: "OUT_OF_RANGE", transport } });
+  });
+
+  it("prints the records of all pages, or so many", async () => {
+    const ids = async (...args: string[]) => {
+      const { code, out, err } = await ask("ListStopOrders", '{"filter":{"liveOnly":true}}', ...args);
+      expect([code, err]).toEqual([0, ""]);
+      return out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).stopOrder.id);
+    };
+    expect(await ids("--all")).toEqual(["order-1", "order-2", "order-3", "order-4", "order-5"]);
+    expect(calls).toBe(3);
+    expect(await ids("--limit", "3", "--set", "pagination.after=1")).toEqual(["order-2", "order-3", "order-4"]);
+  });
+
+  it("prints so many answers of a stream, and ends it", async () => {
+    const { code, out } = await ask("ObserveOrders", "--limit", "1");
+    expect([code, out.split("\n").length]).toEqual([0, 2]);
+    expect(JSON.parse(out)).toMatchObject({ snapshot: { orders: [{ id: "7" }] } });
+  });
+
+  it("writes the bytes of a body to a file, whole or not at all", async () => {
+    const path = join(folder, `${transport}.csv`);
+    const out = ["--out", path];
+    expect(await ask("ExportLedgerEntries", "--set", "partyId=failing", ...out)).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/^tradewire: the node answered INTERNAL: the database is gone\n/),
+    });
+    expect(await readdir(folder)).not.toContain(`${transport}.csv`);
+    const written = await ask("ExportLedgerEntries", ...out);
+    expect(written).toMatchObject({ code: 0, out: `${path}\n` });
+    expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n3");
+    expect(await ask("ExportLedgerEntries", ...out)).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/it exists already/),
+    });
+    expect(JSON.parse((await ask("ExportLedgerEntries", ...out, "--force", "--json")).out)).toEqual({
+      path,
+      bytes: 9,
+      sha256: createHash("sha256").update("a,b\n1,2\n3").digest("hex"),
+    });
+    expect((await readdir(folder)).filter((name) => name.endsWith(".part"))).toEqual([]);
+  });
+
+  it("writes the bytes of a body to standard output, and then its failure", async () => {
+    expect(await ask("ExportLedgerEntries", "--out", "-")).toEqual({ code: 0, out: "a,b\n1,2\n3", err: "" });
+    const failed = await ask("ExportLedgerEntries", "--out", "-", "--set", "partyId=failing");
+    expect([failed.code, failed.out]).toEqual([1, "a,b\n1,2\n3"]);
+    expect(failed.err).toMatch(/^tradewire: the node answered INTERNAL: the database is gone\n/);
   });
 
   it("prints a stream as it comes, and ends with Ctrl-C", async () => {
@@ -172,6 +245,12 @@ it.each([
   ],
   [["ListStopOrders", "--header", "nothing"], /^tradewire: --header "nothing" is no header/],
   [["ListStopOrders", "--header", "host: x"], /^tradewire: the header host/],
+  [["LastBlockHeight", "--all"], /^tradewire: \S+LastBlockHeight does not page/],
+  [["ObserveTrades", "--all"], /does not page: it streams/],
+  [["ListStopOrders", "--limit", "0"], /--limit is 0/],
+  [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout is for one call/],
+  [["ListStopOrders", "--out", "x"], /answers with \S+ListStopOrdersResponse, not with bytes/],
+  [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--all and --limit do not/],
   [["ListStopOrders", "--timeout", "soon"], /"soon" is no duration/],
 ])("call %j is bad usage", async (args, message) => {
   const { code, out, err } = await call(...args);

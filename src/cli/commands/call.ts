@@ -1,6 +1,8 @@
 import { type Command, Option } from "commander";
+import { RequestError } from "../../errors/index.js";
 import { type ClientOptions, clientOptions, milliseconds } from "../client-options.js";
 import type { CommandContext } from "../output.js";
+import { wholeNumber } from "../whole-number.js";
 import { protoOption } from "./methods.js";
 
 /** The values of the options of `call`. The timeout is in milliseconds. */
@@ -8,6 +10,10 @@ export interface CallOptions extends ClientOptions {
   readonly set: readonly string[];
   readonly header: readonly string[];
   readonly timeout?: number;
+  readonly all?: boolean;
+  readonly limit?: number;
+  readonly out?: string;
+  readonly force?: boolean;
   readonly proto?: string;
   readonly json?: boolean;
 }
@@ -31,6 +37,18 @@ export function addCall(program: Command, context: CommandContext): void {
         milliseconds("--timeout", text),
       ),
     )
+    .option("--all", "print the records of all pages, one a line")
+    .addOption(
+      new Option(
+        "--limit <count>",
+        "print so many records, of as many pages as needed, or so many answers of a stream",
+      ).argParser(count),
+    )
+    .option(
+      "--out <file>",
+      "write the bytes that the method answers with (google.api.HttpBody) to a file; - for standard output",
+    )
+    .option("--force", "replace a file that exists")
     .addOption(protoOption())
     .option("--json", "print the answer on one line, and an error as JSON too");
   for (const option of clientOptions()) {
@@ -40,6 +58,15 @@ export function addCall(program: Command, context: CommandContext): void {
     const { runCall } = await import("../api/call.js");
     await runCall(method, request, options, context);
   });
+}
+
+/** Parse a number of records of the command line. */
+function count(text: string): number {
+  const number = wholeNumber(text);
+  if (number === 0) {
+    throw new RequestError("--limit is 0", { advice: "Give a whole number from 1." });
+  }
+  return number;
 }
 
 function repeated(flags: string, description: string): Option {

@@ -1,0 +1,209 @@
+import { createHash } from "node:crypto";
+import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileError } from "../errors/file-error.js";
+import type { TradewireError } from "../errors/index.js";
+import { abortable } from "../zip/abortable.js";
+import { sweepTemporary, temporaryName } from "./temporary.js";
+
+/** How many bytes are gathered before they are written. */
+const WRITE_SIZE = 1024 * 1024;
+
+/** A file that was saved. */
+export interface SavedFile {
+  /** Absolute path of the file. */
+  readonly path: string;
+  /** Its size in bytes. */
+  readonly bytes: number;
+  /** Its SHA-256 in hex. */
+  readonly sha256: string;
+}
+
+/** Where a file is saved. */
+export interface FileTarget {
+  /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
+  readonly target: string;
+  /**
+   * Called once bytes arrive, where the target is a folder.
+   *
+   * @returns the file's name in it
+   */
+  readonly fileName: () => string;
+  /** Whether a file of that name is replaced. */
+  readonly force: boolean;
+  /** Ends the saving. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Check what is saved. It must read the bytes to their end.
+ *
+ * @param bytes the bytes as they are written
+ * @param written writes what is left of them, and gives the path that they have until they are checked
+ * @returns what was found
+ */
+export type FileCheck<T> = (bytes: AsyncIterable<Uint8Array>, written: () => Promise<string>) => Promise<T>;
+
+/**
+ * Write a file: whole, or not at all.
+ *
+ * The bytes go to a temporary file beside the target. It takes the target's name only after the stream has ended
+ * without an error and was checked. On failure it is removed. That of a process that was killed is removed when the
+ * next file is saved to the folder, by a process of the same machine since its boot (on Linux).
+ *
+ * @param bytes the content, split anywhere, asked for once the target is known to be free; its errors are thrown
+ *   unchanged
+ * @param where the folder or file to write to, and whether an existing file is replaced
+ * @param check reads the bytes; its errors are thrown unchanged
+ * @returns the path, size and checksum of the file, and what the check found
+ * @throws {@link FileError} where the file cannot be written, or exists
+ * @throws {@link CanceledError} where the signal was aborted
+ */
+export async function saveWhole<T>(
+  bytes: AsyncIterable<Uint8Array>,
+  where: FileTarget,
+  check: FileCheck<T>,
+): Promise<SavedFile & { readonly found: T }> {
+  const { folder, name } = await place(where);
+  await sweepTemporary(folder);
+  const temporary = join(folder, await temporaryName());
+  const file = await onFile(folder, open(temporary, "wx"));
+  try {
+    let path = join(folder, name ?? "");
+    const writing = startWriting(file, folder);
+    async function* passing(): AsyncGenerator<Uint8Array> {
+      for await (const piece of abortable(bytes, where.signal)) {
+        if (writing.size === 0) {
+          path = join(folder, name ?? where.fileName());
+          if (!where.force && (await isThere(path))) {
+            throw exists(path);
+          }
+        }
+        await writing.add(piece);
+        yield piece;
+      }
+    }
+    const found = await check(passing(), async () => {
+      await writing.finish();
+      return temporary;
+    });
+    const content = await writing.finish();
+    await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
+    await syncFolder(folder);
+    return { path, ...content, found };
+  } finally {
+    // Failures of the cleaning up must not hide the first one.
+    await file.close().catch(() => undefined);
+    await rm(temporary, { force: true }).catch(() => undefined);
+  }
+}
+
+/** The folder to write to, and the name in it where the target has one. */
+async function place({ target, force }: FileTarget): Promise<{ folder: string; name?: string }> {
+  const path = resolve(target);
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => undefined,
+  );
+  if (isFolder === true || /[/\\]$/.test(target)) {
+    await onFile(path, mkdir(path, { recursive: true }));
+    return { folder: path };
+  }
+  if (isFolder === false && !force) {
+    throw exists(path);
+  }
+  return { folder: dirname(path), name: basename(path) };
+}
+
+/** Write pieces to a file while further ones arrive. */
+function startWriting(file: FileHandle, folder: string) {
+  const hash = createHash("sha256");
+  let size = 0;
+  let gathered: Uint8Array[] = [];
+  let gatheredSize = 0;
+  let written: Promise<unknown> = Promise.resolve();
+  let finished: Promise<{ bytes: number; sha256: string }> | undefined;
+  const flush = async () => {
+    await written;
+    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
+    written.catch(() => undefined); // It is awaited before the next write.
+    gathered = [];
+    gatheredSize = 0;
+  };
+  return {
+    get size() {
+      return size;
+    },
+    async add(piece: Uint8Array): Promise<void> {
+      gathered.push(piece);
+      gatheredSize += piece.length;
+      size += piece.length;
+      hash.update(piece);
+      if (gatheredSize >= WRITE_SIZE) {
+        await flush();
+      }
+    },
+    /** Write what is left, to the disk itself. Further calls have no effect. */
+    finish() {
+      finished ??= flush()
+        .then(() => written)
+        .then(() => onFile(folder, file.sync()))
+        .then(() => ({ bytes: size, sha256: hash.digest("hex") }));
+      return finished;
+    },
+  };
+}
+
+async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number): Promise<void> {
+  const { bytesWritten } = await file.writev(pieces);
+  if (bytesWritten < size) {
+    // A full disk takes only a part. Writing the rest then fails with the reason.
+    await file.writeFile(Buffer.concat(pieces).subarray(bytesWritten));
+  }
+}
+
+/** Give a file its name in one step, unless the name is taken. */
+async function nameNew(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch (reason) {
+    const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+    if (code === "EEXIST") {
+      throw exists(path);
+    }
+    // Some file systems have no links, so there the check and the renaming are two steps.
+    if (await isThere(path)) {
+      throw exists(path);
+    }
+    await onFile(path, rename(temporary, path));
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function exists(path: string): TradewireError {
+  return fileError(Object.assign(new Error("file exists"), { code: "EEXIST" }), path);
+}
+
+/** Write the folder to disk, so that the file's name survives a crash. */
+async function syncFolder(folder: string): Promise<void> {
+  try {
+    const handle = await open(folder, "r");
+    await handle.sync().finally(() => handle.close());
+  } catch {
+    // Windows cannot open folders. The file's content is on disk already.
+  }
+}
+
+async function onFile<T>(path: string, operation: Promise<T>): Promise<T> {
+  try {
+    return await operation;
+  } catch (reason) {
+    throw fileError(reason, path);
+  }
+}
