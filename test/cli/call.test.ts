@@ -107,18 +107,6 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     }
   });
 
-  it("takes the method's name in full, with a slash or a dot, or its end, in any case", async () => {
-    for (const [name = "", timestamp] of [
-      ["datanode.api.v2.TradingDataService/GetVegaTime", "1"],
-      ["vega.api.v1.CoreService.GetVegaTime", "2"],
-      ["/vega.api.v1.CoreService/GetVegaTime", "2"],
-      ["CoreService/GetVegaTime", "2"],
-      ["tradingdataservice/getvegatime", "1"],
-    ]) {
-      expect(await ask(name)).toEqual({ code: 0, err: "", out: `{"timestamp":"${timestamp}"}\n` });
-    }
-  });
-
   it("prints a stream as an object a line", async () => {
     const { code, out, err } = await ask("ObserveTrades");
     expect([code, err]).toEqual([0, ""]);
@@ -185,7 +173,6 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
   });
 
   it("writes the bytes of a body to standard output, and then its failure", async () => {
-    expect(await ask("ExportLedgerEntries", "--out", "-")).toEqual({ code: 0, out: "a,b\n1,2\n3", err: "" });
     const failed = await ask("ExportLedgerEntries", "--out", "-", "--set", "partyId=failing");
     expect([failed.code, failed.out]).toEqual([1, "a,b\n1,2\n3"]);
     expect(failed.err).toMatch(/^tradewire: the node answered INTERNAL: the database is gone\n/);
@@ -221,6 +208,18 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     expect(code).toBe(1);
     expect(err).toMatch(/^tradewire: the node answered UNIMPLEMENTED/);
   });
+});
+
+it("call takes the method's name in full, with a slash or a dot, or its end, in any case", async () => {
+  for (const [name = "", timestamp] of [
+    ["datanode.api.v2.TradingDataService/GetVegaTime", "1"],
+    ["vega.api.v1.CoreService.GetVegaTime", "2"],
+    ["/vega.api.v1.CoreService/GetVegaTime", "2"],
+    ["CoreService/GetVegaTime", "2"],
+    ["tradingdataservice/getvegatime", "1"],
+  ]) {
+    expect(await call(name)).toEqual({ code: 0, err: "", out: `{"timestamp":"${timestamp}"}\n` });
+  }
 });
 
 it("call takes the request from a file or from standard input", async () => {

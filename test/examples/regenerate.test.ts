@@ -101,21 +101,21 @@ describe("the command takes the fork's definitions without regenerating", () => 
     await buf("build", "--output", "imports-missing.binpb", "--exclude-imports", "--path", "proto/datanode");
   });
 
-  it.each(["proto", "image.binpb", "image.json"])("from %s, over every transport", async (path) => {
-    for (const transport of ["grpc", "grpc-js", "rest", "auto"]) {
-      const call = (...args: string[]) =>
-        run(["call", ...args, "--proto", join(folder, path), "--transport", transport, ...urls()]);
-      expect(await call("GetMarketNote", "--set", "market_id=m")).toEqual({
-        code: 0,
-        err: "",
-        out: '{"text":"closes soon: m","leftAt":"1700000000000000001"}\n',
-      });
-      expect(await call("GetMarketNote", '{"marketId":"none"}')).toMatchObject({
-        code: 1,
-        out: "",
-        err: expect.stringMatching(/^tradewire: the node answered NOT_FOUND: no note/),
-      });
-    }
+  const call = (path: string, transport: string, request: string) =>
+    run(["call", "GetMarketNote", request, "--proto", join(folder, path), "--transport", transport, ...urls()]);
+  const note = { code: 0, err: "", out: '{"text":"closes soon: m","leftAt":"1700000000000000001"}\n' };
+
+  it.each(["grpc", "grpc-js", "rest", "auto"])("to call it over %s", async (transport) => {
+    expect(await call("image.binpb", transport, '{"market_id":"m"}')).toEqual(note);
+    expect(await call("image.binpb", transport, '{"marketId":"none"}')).toMatchObject({
+      code: 1,
+      out: "",
+      err: expect.stringMatching(/^tradewire: the node answered NOT_FOUND: no note/),
+    });
+  });
+
+  it.each(["proto", "image.json"])("from %s, too", async (path) => {
+    expect(await call(path, "rest", '{"marketId":"m"}')).toEqual(note);
   });
 
   it("to list and to describe", async () => {
