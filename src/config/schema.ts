@@ -46,8 +46,12 @@ const grpc = group({
   codec: oneOf("proto", "json").default("proto"),
   /** Flow-control windows of HTTP/2, of each stream and of the connection, in bytes. */
   windowBytes: bytes(65_535, 2 ** 31 - 1).default(8 * MIB),
-  /** Milliseconds between two pings that keep a connection alive while calls are under way. */
-  keepaliveMs: milliseconds.default(60_000),
+  /**
+   * A connection with calls under way from which nothing comes is pinged after this time, in milliseconds, and closed
+   * where the ping is not answered in the same time, or 15 seconds. The default is a little more than the five minutes
+   * that gRPC servers ask for: they close connections that are pinged more often while nothing is to be sent.
+   */
+  keepaliveMs: milliseconds.default(310_000),
   /** Addresses such as `10.0.0.1:3007` to take in turn instead of the URL's host; for `grpc-js` only. */
   addresses: z
     .array(address, "must be a list of addresses, such as 10.0.0.1:3007")
@@ -67,8 +71,11 @@ const timeouts = group({
   connectMs: milliseconds.default(10_000),
   /** The longest time of a whole call that does not stream, in milliseconds. */
   callMs: milliseconds.default(60_000),
-  /** The longest time in which nothing of a stream comes, in milliseconds. */
-  idleMs: milliseconds.default(60_000),
+  /**
+   * The longest time in which nothing of a stream comes, in milliseconds. By default 60 000 for downloads, such as
+   * exports, and none for streams that observe: silence is no fault of theirs.
+   */
+  idleMs: milliseconds.optional(),
 });
 
 const retry = group({

@@ -1,10 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
+import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { FailingCall } from "../errors/failing.js";
 import { throwingOurErrors } from "./layers/our-errors.js";
 
 /**
- * Make a client of a service, such as Connect's own, whose methods throw the library's errors.
+ * Make a client of a service, such as Connect's own, whose methods throw the library's errors. A stream that is no
+ * longer read, as after `break`, is ended; Connect's own client would leave it open.
  *
  * @param service the service's descriptor, as `protoc-gen-es` generates it
  * @param transport the transport that makes the calls
@@ -16,5 +18,48 @@ export function createServiceClient<S extends DescService>(
   transport: Transport,
   failing: FailingCall,
 ): Client<S> {
-  return createClient(service, throwingOurErrors(transport, failing));
+  const client = createClient(service, throwingOurErrors(transport, failing));
+  for (const { methodKind, localName } of service.methods) {
+    const call: unknown = Reflect.get(client, localName);
+    if ((methodKind === "server_streaming" || methodKind === "bidi_streaming") && isStreaming(call)) {
+      Reflect.set(client, localName, endingWhereUnread(call));
+    }
+  }
+  return client;
+}
+
+/** A function of a client that streams. */
+type Streaming = (request: unknown, options?: CallOptions) => AsyncIterable<unknown>;
+
+function isStreaming(call: unknown): call is Streaming {
+  return typeof call === "function";
+}
+
+function endingWhereUnread(call: Streaming): Streaming {
+  return (request, options = {}) => {
+    const abort = createLinkedAbortController(options.signal);
+    const end = () => abort.abort(); // It also lets go of the caller's signal.
+    const messages = call(request, { ...options, signal: abort.signal });
+    return {
+      [Symbol.asyncIterator]() {
+        const iterator = messages[Symbol.asyncIterator]();
+        return {
+          async next() {
+            const result = await iterator.next().catch((reason: unknown) => {
+              end();
+              throw reason;
+            });
+            if (result.done === true) {
+              end();
+            }
+            return result;
+          },
+          async return(value?: unknown) {
+            end();
+            return { done: true, value };
+          },
+        };
+      },
+    };
+  };
 }

@@ -83,7 +83,7 @@ describe("the order of the sources", () => {
     const { sources } = load({ environment: { TRADEWIRE_REST_URL: "https://node.example" } });
     const names = configKeys.map(({ name }) => name);
     expect([...sources.keys()]).toEqual(
-      names.filter((name) => !/^grpc|^chainId$|^rest\.(tls|headers)|callsPerSecond$/.test(name)),
+      names.filter((name) => !/^grpc|^chainId$|^rest\.(tls|headers)|idleMs$|callsPerSecond$/.test(name)),
     );
   });
 });
@@ -140,7 +140,7 @@ describe("the environment", () => {
       url: "https://node.example",
       codec: "proto",
       windowBytes: 1_000_000,
-      keepaliveMs: 60_000,
+      keepaliveMs: 310_000,
       addresses: ["10.0.0.1:3007", "[2001:db8::1]:3007"],
       tls: { serverName: "node.internal" },
       headers: { authorization: "Bearer x" },

@@ -23,9 +23,9 @@ describe("readConfig", () => {
   it("fills in the defaults", () => {
     expect(readConfig({ grpc: GRPC, rest: REST })).toEqual({
       transport: "auto",
-      grpc: { ...GRPC, codec: "proto", windowBytes: 8_388_608, keepaliveMs: 60_000, allowInsecureHeaders: false },
+      grpc: { ...GRPC, codec: "proto", windowBytes: 8_388_608, keepaliveMs: 310_000, allowInsecureHeaders: false },
       rest: { ...REST, allowInsecureHeaders: false },
-      timeouts: { connectMs: 10_000, callMs: 60_000, idleMs: 60_000 },
+      timeouts: { connectMs: 10_000, callMs: 60_000 },
       retry: { tries: 3, baseMs: 100, maxMs: 10_000 },
       fallback: { pauseMs: 30_000, maxPauseMs: 300_000 },
       limits: { maxMessageBytes: 67_108_864, maxJsonBytes: 67_108_864, maxArchiveBytes: 536_870_912 },

@@ -1,6 +1,7 @@
 import { Channel, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
 import { isLoopback } from "../../config/loopback.js";
 import type { GrpcConfig } from "../../config/schema.js";
+import { pingAnswerMs } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
 const SERVICE_CONFIG = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] });
@@ -31,6 +32,7 @@ export function channelOpener(config: GrpcConfig, { maxMessageBytes }: { readonl
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.keepalive_time_ms": config.keepaliveMs,
+    "grpc.keepalive_timeout_ms": pingAnswerMs(config.keepaliveMs),
     "grpc.service_config_disable_resolution": 1, // The DNS must not decide how calls are made.
     "grpc.use_local_subchannel_pool": 1, // Closing the channel then closes its connections.
     "grpc.enable_channelz": 0,

@@ -8,10 +8,14 @@ import {
 } from "node:http2";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
-/** The longest time until a ping is answered, in milliseconds. */
-const PING_ANSWER_MS = 15_000;
+/** A connection without streams is pinged before it is used again after this time, in milliseconds. */
+const FRESH_MS = 60_000;
+
+/** The longest time between two pings that a server can ask for, in milliseconds. */
+const MAX_KEEPALIVE_MS = 2 * 60 * 60_000;
 
 /** A connection without streams is closed after this time, in milliseconds. */
 const IDLE_SESSION_MS = 15 * 60_000;
@@ -48,6 +52,7 @@ export function createSessions(config: GrpcConfig, { connectMs }: { readonly con
   const authority = new URL(config.url).origin;
   const tls = readTls(config.tls);
   const all = new Map<Http2Session, Session>();
+  const pings = { everyMs: config.keepaliveMs };
   let current: Promise<Session> | undefined;
   let closed = false;
 
@@ -65,7 +70,10 @@ export function createSessions(config: GrpcConfig, { connectMs }: { readonly con
       http2.on("error", fail);
       // Without streams, a session does not learn of all that happens to its socket.
       http2.once("connect", (_, socket) =>
-        socket.once("error", fail).once("close", () => http2.destroy(closedByServer())),
+        socket
+          .setKeepAlive(true, TCP_KEEPALIVE_MS)
+          .once("error", fail)
+          .once("close", () => http2.destroy(closedByServer())),
       );
       http2.on("close", () => {
         clearTimeout(timer);
@@ -79,7 +87,7 @@ export function createSessions(config: GrpcConfig, { connectMs }: { readonly con
           return;
         }
         http2.setLocalWindowSize(config.windowBytes);
-        keepAlive(session, config.keepaliveMs);
+        keepAlive(session, pings);
         resolve(session);
       });
     });
@@ -91,8 +99,8 @@ export function createSessions(config: GrpcConfig, { connectMs }: { readonly con
     const session = await known;
     const begin = performance.now();
     if (session !== undefined && takesStreams(session)) {
-      const isFresh = session.streams > 0 || begin - session.aliveAt < config.keepaliveMs;
-      if (isFresh || (await answersPing(session, Math.min(PING_ANSWER_MS, connectMs / 2)))) {
+      const isFresh = session.streams > 0 || begin - session.aliveAt < Math.min(FRESH_MS, pings.everyMs);
+      if (isFresh || (await answersPing(session, Math.min(pingAnswerMs(pings.everyMs), connectMs / 2)))) {
         return session;
       }
       session.http2.destroy();
@@ -174,22 +182,35 @@ function count(session: Session, stream: ClientHttp2Stream): void {
   });
 }
 
-/** Ping a connection from which nothing comes while it has streams, and close one that has had none for long. */
-function keepAlive(session: Session, intervalMs: number): void {
+/**
+ * Ping a connection from which nothing comes while it has streams, and close one that has had none for long. A server
+ * that finds the pings too many closes the connection; later ones are then pinged half as often (gRPC's proposal A8).
+ */
+function keepAlive(session: Session, pings: { everyMs: number }): void {
   const { http2 } = session;
   http2.unref();
-  const timer = setInterval(async () => {
+  let timer = setTimeout(check, pings.everyMs).unref();
+  async function check(): Promise<void> {
     const silentMs = performance.now() - session.aliveAt;
     if (session.streams === 0) {
       if (silentMs > IDLE_SESSION_MS) {
         http2.close();
       }
-    } else if (silentMs >= intervalMs && !(await answersPing(session, PING_ANSWER_MS))) {
+    } else if (silentMs >= pings.everyMs && !(await answersPing(session, pingAnswerMs(pings.everyMs)))) {
       http2.destroy(Object.assign(new Error("a ping was not answered"), { code: "ECONNRESET" }));
     }
-  }, intervalMs).unref();
-  http2.on("goaway", () => http2.close());
-  http2.on("close", () => clearInterval(timer));
+    if (!http2.destroyed) {
+      const leftMs = session.aliveAt + pings.everyMs - performance.now();
+      timer = setTimeout(check, leftMs > 0 ? Math.ceil(leftMs) : pings.everyMs).unref();
+    }
+  }
+  http2.on("goaway", (code) => {
+    if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) {
+      pings.everyMs = Math.min(pings.everyMs * 2, MAX_KEEPALIVE_MS);
+    }
+    http2.close();
+  });
+  http2.on("close", () => clearTimeout(timer));
 }
 
 function answersPing(session: Session, withinMs: number): Promise<boolean> {

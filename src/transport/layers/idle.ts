@@ -1,24 +1,30 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
+import { isHttpBody } from "../../json/message.js";
 import { onArrival } from "../arrival.js";
 import type { ClosableTransport } from "../closable.js";
 
+/** The longest time in which nothing of a download comes, where no other is given, in milliseconds. */
+const DOWNLOAD_IDLE_MS = 60_000;
+
 /**
- * Make a transport whose streams end where nothing comes for too long. Only the time that the reader waits counts, and
- * every byte begins it anew where the transport tells of bytes.
+ * Make a transport whose streams end where nothing comes for too long, or where they are no longer read. Only the time
+ * that the reader waits counts, and every byte begins it anew where the transport tells of bytes.
  *
  * @param transport the transport that makes the calls
- * @param idleMs the longest time in which nothing comes, in milliseconds
+ * @param givenMs the longest time in which nothing comes, in milliseconds; by default 60 000 for streams of
+ *   `google.api.HttpBody`, which are downloads, and none for others: what is observed may be quiet
  * @returns the transport; closing it closes `transport`
  */
-export function idleLimited(transport: ClosableTransport, idleMs: number): ClosableTransport {
+export function idleLimited(transport: ClosableTransport, givenMs: number | undefined): ClosableTransport {
   return {
     unary: (...call) => transport.unary(...call),
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
+      const idleMs = givenMs ?? (isHttpBody(method.output) ? DOWNLOAD_IDLE_MS : undefined);
       const abort = createLinkedAbortController(signal);
-      const clock = idleClock(idleMs, () => abort.abort(nothingCame(idleMs)));
+      const clock = idleClock(idleMs, (limitMs) => abort.abort(nothingCame(limitMs)));
       onArrival(contextValues, clock.restart);
       const end = () => {
         clock.stop();
@@ -60,8 +66,20 @@ export function idleLimited(transport: ClosableTransport, idleMs: number): Closa
   };
 }
 
-/** A clock that runs from now. One timer serves all restarts, for there may be many. */
-function idleClock(idleMs: number, onIdle: () => void) {
+/** A clock that runs from now, if at all. One timer serves all restarts, for there may be many. */
+function idleClock(idleMs: number | undefined, onIdle: (idleMs: number) => void): IdleClock {
+  return idleMs === undefined ? NO_CLOCK : startClock(idleMs, () => onIdle(idleMs));
+}
+
+interface IdleClock {
+  restart(): void;
+  pause(): void;
+  stop(): void;
+}
+
+const NO_CLOCK: IdleClock = { restart: () => undefined, pause: () => undefined, stop: () => undefined };
+
+function startClock(idleMs: number, onIdle: () => void): IdleClock {
   let since: number | undefined = performance.now();
   let timer = setTimeout(check, idleMs);
   function check(): void {

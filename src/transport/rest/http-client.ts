@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { RestConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
 /** A request to the gateway. */
@@ -69,6 +70,7 @@ export function createHttpClient(config: RestConfig, { connectMs }: { readonly c
           signal.removeEventListener("abort", abortRequest);
         });
         request.on("socket", (socket) => {
+          socket.setKeepAlive(true, TCP_KEEPALIVE_MS); // While it is idle, the agent has it probed each second.
           if (request.reusedSocket) {
             connected();
           } else {

@@ -1,0 +1,300 @@
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DescMethodStreaming } from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextValues, type HandlerContext, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { Market_TradingMode } from "../../gen/vega/markets_pb.js";
+import { createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config/schema.js";
+import { CanceledError, ConnectionError, NodeError } from "../../src/errors/index.js";
+import { idleLimited } from "../../src/transport/layers/idle.js";
+import { configOf, failureOf, ways } from "../support/listing-clients.js";
+import { serveNode, serveTcp, type TestNode } from "../support/node.js";
+import { startStallingProxy } from "../support/stalling-proxy.js";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()));
+});
+
+/** Waits until the call is over; a call of the local gateway has a signal too. */
+const over = ({ signal }: HandlerContext) =>
+  new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+/** How the calls went at the node: each `opened`, and `ended` when the node learned of its end. */
+let told: string[] = [];
+
+/** A node whose market data is what `observe` gives. */
+async function observed(observe: (context: HandlerContext) => AsyncIterable<string>): Promise<TestNode> {
+  told = [];
+  const node = await serveNode({
+    async *observeMarketsData(_, context) {
+      told.push("opened");
+      context.signal.addEventListener("abort", () => told.push("ended"), { once: true });
+      for await (const market of observe(context)) {
+        yield { marketData: [{ market }] };
+      }
+    },
+  });
+  closing.push(() => node.close());
+  return node;
+}
+
+function observing(config: ClientConfig, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}) {
+  const client = createClient(config);
+  closing.push(() => client.close());
+  return client.service(TradingDataService).observeMarketsData({}, options);
+}
+
+/** The markets that come, and what ends them; undefined for an end that is none of an error. */
+async function outcome(stream: ReturnType<typeof observing>, onMarket: (market: string) => void = () => undefined) {
+  const markets: string[] = [];
+  try {
+    for await (const { marketData } of stream) {
+      for (const { market } of marketData) {
+        markets.push(market);
+        onMarket(market);
+      }
+    }
+    return { markets, reason: undefined };
+  } catch (reason) {
+    return { markets, reason };
+  }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) {
+    await sleep(5);
+  }
+}
+
+describe.each(ways)("a stream that observes, over %s,", (way) => {
+  it("gives what comes, is not ended by silence or by the time of a call, and ends as the node ends it", async () => {
+    const node = await observed(async function* () {
+      yield "a";
+      await sleep(400);
+      yield "b";
+    });
+    const config = { ...configOf(way, node), timeouts: { callMs: 150 } };
+    expect(await outcome(observing(config))).toEqual({ markets: ["a", "b"], reason: undefined });
+  });
+
+  it("ends at once when the signal is aborted, whether or not something came", async () => {
+    for (const first of [[], ["a"]]) {
+      const node = await observed(async function* (context) {
+        yield* first;
+        await over(context);
+      });
+      const abort = new AbortController();
+      const stream = outcome(observing(configOf(way, node), { signal: abort.signal }), () => abort.abort());
+      await until(() => told.length > 0);
+      if (first.length === 0) {
+        abort.abort();
+      }
+      const { markets, reason } = await stream;
+      expect(markets).toEqual(first);
+      expect(reason).toBeInstanceOf(CanceledError);
+      await until(() => told.includes("ended"));
+    }
+  });
+
+  it("tells the node that it is no longer read", async () => {
+    const node = await observed(async function* (context) {
+      yield "a";
+      await over(context);
+    });
+    for await (const _ of observing(configOf(way, node))) {
+      break;
+    }
+    await until(() => told.includes("ended"));
+  });
+
+  it("ends with the node's error, and is not begun again once something came", async () => {
+    const node = await observed(async function* () {
+      yield "a";
+      await sleep(20);
+      throw new ConnectError("too slow", Code.Unavailable);
+    });
+    const { markets, reason } = await outcome(observing(configOf(way, node)));
+    expect(markets).toEqual(["a"]);
+    expect(reason).toBeInstanceOf(NodeError);
+    expect(reason).toMatchObject({ code: Code.Unavailable, object: { message: "too slow" } });
+    expect(told.filter((what) => what === "opened")).toHaveLength(1);
+  });
+
+  it("ends with an error where the connection is lost", async () => {
+    const node = await observed(async function* (context) {
+      yield "a";
+      await over(context);
+    });
+    const { markets, reason } = await outcome(observing(configOf(way, node)), () => void node.close());
+    expect(markets).toEqual(["a"]);
+    expect(reason).toBeInstanceOf(ConnectionError);
+  });
+
+  it("is ended by silence where a limit is given", async () => {
+    const node = await observed(async function* (context) {
+      yield "a";
+      await over(context);
+    });
+    const { markets, reason } = await outcome(observing({ ...configOf(way, node), timeouts: { idleMs: 200 } }));
+    expect(markets).toEqual(["a"]);
+    expect(reason).toBeInstanceOf(ConnectionError);
+    expect(reason).toMatchObject({ summary: "nothing came for 200 ms", code: Code.DeadlineExceeded });
+  });
+
+  it("is ended by a time limit of its own", async () => {
+    const node = await observed(async function* (context) {
+      yield "a";
+      await over(context);
+    });
+    const { markets, reason } = await outcome(observing(configOf(way, node), { timeoutMs: 300 }));
+    expect(markets).toEqual(["a"]);
+    expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
+  });
+});
+
+describe("a connection whose other side has vanished", () => {
+  const half = async () => {
+    const node = await observed(async function* (context) {
+      yield "a";
+      await over(context);
+    });
+    const [grpc, rest] = await Promise.all([node.grpcUrl, node.restUrl].map(startStallingProxy));
+    closing.push(async () => Promise.all([grpc, rest].map((proxy) => proxy?.[Symbol.asyncDispose]())));
+    const stall = () => {
+      grpc?.stall();
+      rest?.stall();
+    };
+    return { stall, urls: { grpcUrl: grpc?.url ?? "", restUrl: rest?.url ?? "" } };
+  };
+
+  it.each(["grpc", "grpc with JSON", "grpc-js"] as const)("is noticed by pings over %s", async (way) => {
+    const { stall, urls } = await half();
+    const config = configOf(way, urls);
+    const grpc = { ...config.grpc, url: urls.grpcUrl, keepaliveMs: 250 };
+    const { markets, reason } = await outcome(observing({ ...config, grpc }), stall);
+    expect(markets).toEqual(["a"]);
+    expect(reason).toBeInstanceOf(ConnectionError);
+    expect(reason).toMatchObject({ summary: expect.stringContaining("the connection was lost"), connected: true });
+  });
+
+  it.each(["grpc", "grpc-js"] as const)("and is none where pings are answered, over %s", async (way) => {
+    const node = await observed(async function* () {
+      yield "a";
+      await sleep(1000);
+      yield "b";
+    });
+    const grpc = { url: node.grpcUrl, keepaliveMs: 100 };
+    const { markets, reason } = await outcome(observing({ transport: way, grpc }));
+    expect([markets, reason]).toEqual([["a", "b"], undefined]);
+  });
+
+  it("is noticed over REST by the limit on silence", async () => {
+    const { stall, urls } = await half();
+    const config = { ...configOf("rest", urls), timeouts: { idleMs: 250 } };
+    const { markets, reason } = await outcome(observing(config), stall);
+    expect(markets).toEqual(["a"]);
+    expect(reason).toMatchObject({ summary: "nothing came for 250 ms" });
+  });
+});
+
+describe("connections of streams", () => {
+  /** The timer of a connection as Linux lists it: 2 is that of keep-alive. */
+  const timerOf = ({ remotePort, localPort }: Socket) => {
+    const hex = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");
+    const ends = new RegExp(`: 0100007F:${hex(remotePort)} 0100007F:${hex(localPort)} .*? (\\d\\d):`);
+    return ends.exec(readFileSync("/proc/net/tcp", "latin1"))?.[1];
+  };
+
+  it.each(["grpc", "rest"] as const)("are probed by the system while they are silent (%s)", async (way) => {
+    if (process.platform !== "linux") {
+      return;
+    }
+    const node = await observed(async function* (context) {
+      yield "a";
+      await over(context);
+    });
+    let timer: string | undefined;
+    const sockets: Socket[] = [];
+    await using front = await serveTcp((socket) => {
+      sockets.push(socket);
+      const back = connect(Number(new URL(way === "grpc" ? node.grpcUrl : node.restUrl).port), "127.0.0.1");
+      socket.pipe(back).pipe(socket);
+      back.on("error", () => undefined);
+      socket.on("close", () => back.destroy());
+    });
+    for await (const _ of observing(configOf(way, { grpcUrl: front.url, restUrl: front.url }))) {
+      await sleep(100); // Until all is acknowledged; another timer runs before.
+      timer = sockets[0] && timerOf(sockets[0]);
+      break;
+    }
+    expect(timer).toBe("02");
+  });
+});
+
+describe("the gateway's form of streams", () => {
+  it("has enum values as numbers and no defaults", async () => {
+    const lines = [
+      '{"result":{"marketData":[{"market":"m","marketTradingMode":2,"timestamp":"1697702400000000001"}]}}\n',
+      '{"result":{}}\n{"result":{"marketData":[{"market":"n","marketTradingMode":987}]}}\n',
+      '{"error":{"code":13,"message":"dropped"}}\n',
+    ];
+    const server = createServer((request, response) => {
+      expect(request.url).toBe("/api/v2/stream/markets/data?marketIds=m&marketIds=n");
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(lines.join(""));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    closing.push(async () => server.close());
+    const client = createClient({ rest: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` } });
+    closing.push(() => client.close());
+    const found: unknown[] = [];
+    const reason = await failureOf(async () => {
+      const request = { marketIds: ["m", "n"] };
+      for await (const { marketData } of client.service(TradingDataService).observeMarketsData(request)) {
+        found.push(
+          marketData.map(({ market, marketTradingMode, timestamp }) => [market, marketTradingMode, timestamp]),
+        );
+      }
+    });
+    expect(found).toEqual([[["m", Market_TradingMode.BATCH_AUCTION, 1697702400000000001n]], [], [["n", 987, 0n]]]);
+    expect(reason).toBeInstanceOf(NodeError);
+    expect(reason).toMatchObject({ code: Code.Internal, object: { message: "dropped" } });
+  });
+});
+
+describe("the limit on silence by default", () => {
+  it.each([
+    ["ends a download after a minute", TradingDataService.method.exportNetworkHistory, true],
+    ["ends the other export after a minute", TradingDataService.method.exportLedgerEntries, true],
+    ["leaves a stream that observes alone", TradingDataService.method.observeMarketsData, false],
+    ["leaves a stream that observes in both directions alone", TradingDataService.method.observeEventBus, false],
+  ])("%s", async (_, method: DescMethodStreaming, ends) => {
+    jest.useFakeTimers();
+    try {
+      let aborted: unknown;
+      const silent: Transport["stream"] = (_method, signal) => {
+        signal?.addEventListener("abort", () => {
+          aborted = signal.reason;
+        });
+        return new Promise(() => undefined);
+      };
+      const unary: Transport["unary"] = () => Promise.reject(new Error("not called"));
+      const transport = idleLimited({ unary, stream: silent, close: async () => undefined }, undefined);
+      void transport.stream(method, undefined, undefined, undefined, createAsyncIterable([]), createContextValues());
+      await jest.advanceTimersByTimeAsync(59_000);
+      expect(aborted).toBeUndefined();
+      await jest.advanceTimersByTimeAsync(ends ? 2000 : 24 * 60 * 60_000);
+      expect(aborted === undefined).toBe(!ends);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+});
