@@ -6,9 +6,9 @@ import { RequestError } from "../../errors/index.js";
 import { withoutErrorObject } from "../../json/error-tail.js";
 import { isHttpBody } from "../../json/message.js";
 import { methodName } from "../../transport/method-name.js";
-import type { CallOptions } from "../commands/call.js";
 import { STANDARD } from "../input.js";
 import { type CommandContext, json, size, writeOut } from "../output.js";
+import type { CallOptions } from "./call-options.js";
 
 /**
  * Check the options about bytes.

@@ -1,22 +1,10 @@
 import { type Command, Option } from "commander";
 import { RequestError } from "../../errors/index.js";
-import { type ClientOptions, clientOptions, milliseconds } from "../client-options.js";
+import type { CallOptions } from "../api/call-options.js";
+import { clientOptions, milliseconds } from "../client-options.js";
 import type { CommandContext } from "../output.js";
 import { wholeNumber } from "../whole-number.js";
 import { protoOption } from "./methods.js";
-
-/** The values of the options of `call`. The timeout is in milliseconds. */
-export interface CallOptions extends ClientOptions {
-  readonly set: readonly string[];
-  readonly header: readonly string[];
-  readonly timeout?: number;
-  readonly all?: boolean;
-  readonly limit?: number;
-  readonly out?: string;
-  readonly force?: boolean;
-  readonly proto?: string;
-  readonly json?: boolean;
-}
 
 /**
  * Add the command `call`, which calls any method.
