@@ -92,7 +92,7 @@ export function errorText(reason: unknown): string {
     return `tradewire: ${printable(reason instanceof Error ? reason.message : String(reason))}\n`;
   }
   const details = reason.details.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  return `tradewire: ${printable(reason.summary)}\n${reason.advice}\n${details.join("")}`;
+  return `tradewire: ${printable(reason.summary)}\n${printable(reason.advice)}\n${details.join("")}`;
 }
 
 /**
@@ -114,6 +114,16 @@ export function errorJson(reason: unknown): string {
  */
 export function printable(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/**
+ * Escape a text of several lines as {@link printable} does, but for the ends of its lines.
+ *
+ * @param text the text
+ * @returns the text, with the same lines
+ */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
 }
 
 /**

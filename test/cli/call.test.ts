@@ -7,6 +7,7 @@ import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ListStopOrdersRequestSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { SubmitRawTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
 import { indentedJson } from "../../src/cli/output.js";
 import { run, shell, startCommand } from "../support/command.js";
 import { serveNode, type TestNode } from "../support/node.js";
@@ -62,8 +63,11 @@ beforeAll(async () => {
     },
     {
       getVegaTime: () => ({ timestamp: 2n }),
-      submitRawTransaction() {
+      async submitRawTransaction({ type }, { signal }) {
         calls += 1;
+        if (type === SubmitRawTransactionRequest_Type.COMMIT) {
+          await sleep(600_000, undefined, { signal }).catch(() => undefined);
+        }
         throw new ConnectError("busy", Code.Unavailable);
       },
     },
@@ -220,6 +224,16 @@ it("call takes the method's name in full, with a slash or a dot, or its end, in 
   ]) {
     expect(await call(name)).toEqual({ code: 0, err: "", out: `{"timestamp":"${timestamp}"}\n` });
   }
+});
+
+it("call says when it is interrupted that the node may have taken what does more than read", async () => {
+  const { child, ended } = startCommand(["call", "SubmitRawTransaction", '{"type": "TYPE_COMMIT"}', ...over("grpc")]);
+  for (let waited = 0; calls === 0 && waited < 60_000; waited += 50) {
+    await sleep(50);
+  }
+  child.kill("SIGINT");
+  const err = "tradewire: interrupted; whether the node took the call is unknown\n";
+  expect(await ended).toEqual({ code: 130, out: "", err });
 });
 
 it("call takes the request from a file or from standard input", async () => {

@@ -15,6 +15,7 @@ import { knownTypes } from "../../json/any.js";
 import { connectionOf } from "../../listing/connection.js";
 import { failingCall } from "../../transport/index.js";
 import { throwingOurErrors } from "../../transport/layers/our-errors.js";
+import { onlyReads } from "../../transport/layers/read-method.js";
 import { methodName } from "../../transport/method-name.js";
 import { commandClient } from "../client.js";
 import { clientConfig } from "../client-options.js";
@@ -105,10 +106,15 @@ async function* answers(
   method: CallableMethod,
   { request, headers }: ReadyCall,
   { timeout }: CallOptions,
-  { signal }: CommandContext,
+  { signal, err }: CommandContext,
 ): AsyncGenerator<Message> {
   if (isUnary(method)) {
-    const { message } = await transport.unary(method, signal, timeout, headers, request);
+    const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
+      if (signal.aborted && !onlyReads(method)) {
+        err.write("tradewire: interrupted; whether the node took the call is unknown\n");
+      }
+      throw reason;
+    });
     yield message;
     return;
   }

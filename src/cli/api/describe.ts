@@ -9,7 +9,7 @@ import {
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { httpBindings } from "../../http-rule/http-rule.js";
 import { methodName } from "../../transport/method-name.js";
-import { printable, table } from "../output.js";
+import { table } from "../output.js";
 import { type Definitions, methodsOf } from "./definitions.js";
 import type { Named } from "./find-name.js";
 
@@ -112,7 +112,7 @@ export function describedText(desc: Describable): string {
 function messageText({ typeName, fields }: DescMessage): string {
   const rows = fields.map((field) => {
     const { number, name, jsonName, type, presence } = fieldObject(field);
-    return [String(number), name, jsonName, type, presence].map(printable);
+    return [String(number), name, jsonName, type, presence];
   });
   const body = rows.length === 0 ? "no fields\n" : table(["number", "name", "json", "type", "presence"], rows);
   return `message ${typeName}\n\n${body}`;

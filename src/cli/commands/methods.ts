@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { type CommandContext, json, printable, table, writeOut } from "../output.js";
+import { type CommandContext, json, printableLines, table, writeOut } from "../output.js";
 import { patternOf } from "../pattern.js";
 
 interface DefinitionsOptions {
@@ -44,11 +44,8 @@ export function addMethods(program: Command, context: CommandContext): void {
         await writeOut(context, json({ methods: methods.map(methodObject) }));
         return;
       }
-      const text = table(
-        ["method", "kind", "http"],
-        methods.map((method) => methodCells(method).map(printable)),
-      );
-      await writeOut(context, context.out.isTTY === true ? text : text.slice(text.indexOf("\n") + 1));
+      const text = table(["method", "kind", "http"], methods.map(methodCells));
+      await writeOut(context, printableLines(context.out.isTTY === true ? text : text.slice(text.indexOf("\n") + 1)));
     });
 }
 
@@ -71,7 +68,10 @@ export function addDescribe(program: Command, context: CommandContext): void {
       const { findName } = await import("../api/find-name.js");
       const definitions = await loadDefinitions(options.proto, context.signal);
       const found = findName(name, describables(definitions), "method, service, message or enum");
-      await writeOut(context, options.json === true ? json(describedObject(found)) : describedText(found));
+      await writeOut(
+        context,
+        options.json === true ? json(describedObject(found)) : printableLines(describedText(found)),
+      );
     });
 }
 
