@@ -20,8 +20,12 @@ let folder: string;
 let received: JsonValue;
 let headers: Headers;
 let calls = 0;
-/** Ends the streams that never end by themselves. */
+/** How many of the streams that never end by themselves were ended. */
 let closed = 0;
+let endTests: () => void;
+const testsEnded = new Promise<void>((resolve) => {
+  endTests = resolve;
+});
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tradewire-call-"));
@@ -52,6 +56,10 @@ beforeAll(async () => {
           throw new ConnectError("the market was settled", Code.OutOfRange);
         }
       },
+      // biome-ignore lint/correctness/useYield: Its first answer never comes, whatever time the call has.
+      async *observePositions() {
+        await testsEnded;
+      },
       async *observeOrders(_, { signal }) {
         try {
           yield { response: { case: "snapshot", value: { orders: [{ id: "7" }] } } };
@@ -74,6 +82,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  endTests();
   await node.close();
   await rm(folder, { recursive: true });
 });
@@ -195,7 +204,7 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
   });
 
   it("ends a call whose time is up", async () => {
-    const { code, err } = await ask("ObserveOrders", "--timeout", "1s");
+    const { code, err } = await ask("ObservePositions", "--timeout", "1s");
     expect(code).toBe(1);
     expect(err).toMatch(/^tradewire: the time for the call was up\n/);
   });

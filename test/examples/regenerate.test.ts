@@ -131,9 +131,21 @@ describe("the command takes the fork's definitions without regenerating", () => 
       fields: [
         { name: "key" },
         { name: "value" },
-        { number: 3, name: "set_at_block", jsonName: "setAtBlock", type: "uint64" },
+        {
+          number: 3,
+          name: "set_at_block",
+          jsonName: "setAtBlock",
+          type: "uint64",
+          comment: "The fork's own: the block that set the value.",
+        },
       ],
     });
+  });
+
+  it("to tell its comments", async () => {
+    const { out } = await run(["describe", "GetMarketNote", "--proto", join(folder, "image.binpb")]);
+    expect(out).toMatch(/\ncomment +The fork's own: get the note that was left on a market\.\n/);
+    expect(out).toMatch(/\n +2 +left_at +leftAt +int64 +Unix nanoseconds\.\n$/);
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import {
   type DescEnum,
+  type DescEnumValue,
   type DescField,
   type DescMessage,
   type DescMethod,
@@ -10,6 +11,7 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { httpBindings } from "../../http-rule/http-rule.js";
 import { methodName } from "../../transport/method-name.js";
 import { table } from "../output.js";
+import { commentOf } from "./comment.js";
 import { type Definitions, methodsOf } from "./definitions.js";
 import type { Named } from "./find-name.js";
 
@@ -54,6 +56,7 @@ export function methodObject(method: DescMethod) {
     http: httpBindings(method).map(({ verb, template }) => `${verb} ${template.text}`),
     request: method.input.typeName,
     response: method.output.typeName,
+    ...comment(method),
   };
 }
 
@@ -66,7 +69,7 @@ export function methodObject(method: DescMethod) {
 export function describedObject(desc: Describable): object {
   switch (desc.kind) {
     case "service":
-      return { kind: "service", name: desc.typeName, methods: desc.methods.map(methodObject) };
+      return { kind: "service", name: desc.typeName, ...comment(desc), methods: desc.methods.map(methodObject) };
     case "rpc": {
       const { kind: methodKind, ...rest } = methodObject(desc);
       return {
@@ -78,9 +81,9 @@ export function describedObject(desc: Describable): object {
       };
     }
     case "message":
-      return { kind: "message", name: desc.typeName, fields: desc.fields.map(fieldObject) };
+      return { kind: "message", name: desc.typeName, ...comment(desc), fields: desc.fields.map(fieldObject) };
     case "enum":
-      return { kind: "enum", name: desc.typeName, values: desc.values.map(({ number, name }) => ({ number, name })) };
+      return { kind: "enum", name: desc.typeName, ...comment(desc), values: desc.values.map(valueObject) };
   }
 }
 
@@ -93,29 +96,38 @@ export function describedObject(desc: Describable): object {
 export function describedText(desc: Describable): string {
   switch (desc.kind) {
     case "service":
-      return `service ${desc.typeName}\n\n${table(["method", "kind", "http"], desc.methods.map(methodCells))}`;
+      return `${headText(desc, "service")}${table(["method", "kind", "http"], desc.methods.map(methodCells))}`;
     case "rpc": {
       const [name, kind, http] = methodCells(desc);
-      const head = table(["method", name], [["kind", kind], ...(http === "" ? [] : [["http", http]])]);
+      const about = commentOf(desc);
+      const rows = Object.entries({ kind, http, comment: about }).filter(([, text]) => text !== "");
+      const head = table(["method", name], rows);
       return `${head}\nrequest ${messageText(desc.input)}\nresponse ${messageText(desc.output)}`;
     }
     case "message":
       return messageText(desc);
-    case "enum":
-      return `enum ${desc.typeName}\n\n${table(
-        ["number", "name"],
-        desc.values.map(({ number, name }) => [String(number), name]),
-      )}`;
+    case "enum": {
+      const rows = desc.values.map((value) => [String(value.number), value.name, commentOf(value)]);
+      return `${headText(desc, "enum")}${table(["number", "name", COMMENT], rows)}`;
+    }
   }
 }
 
-function messageText({ typeName, fields }: DescMessage): string {
-  const rows = fields.map((field) => {
+/** The header of the column for comments, which has none: there may be no comments. */
+const COMMENT = "";
+
+function headText(desc: DescService | DescMessage | DescEnum, kind: string): string {
+  const about = commentOf(desc);
+  return `${kind} ${desc.typeName}\n${about === "" ? "" : `${about}\n`}\n`;
+}
+
+function messageText(desc: DescMessage): string {
+  const rows = desc.fields.map((field) => {
     const { number, name, jsonName, type, presence } = fieldObject(field);
-    return [String(number), name, jsonName, type, presence];
+    return [String(number), name, jsonName, type, presence, commentOf(field)];
   });
-  const body = rows.length === 0 ? "no fields\n" : table(["number", "name", "json", "type", "presence"], rows);
-  return `message ${typeName}\n\n${body}`;
+  const header = ["number", "name", "json", "type", "presence", COMMENT];
+  return `${headText(desc, "message")}${rows.length === 0 ? "no fields\n" : table(header, rows)}`;
 }
 
 /** A field as a plain object. Types are written as in `.proto` files. */
@@ -126,7 +138,18 @@ function fieldObject(field: DescField) {
     jsonName: field.jsonName,
     type: typeOf(field),
     presence: presenceOf(field),
+    ...comment(field),
   };
+}
+
+function valueObject(value: DescEnumValue) {
+  return { number: value.number, name: value.name, ...comment(value) };
+}
+
+/** The comment, where there is one. */
+function comment(desc: Parameters<typeof commentOf>[0]): { comment?: string } {
+  const text = commentOf(desc);
+  return text === "" ? {} : { comment: text };
 }
 
 function typeOf(field: DescField): string {
