@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobuf";
+import type { DescMethodUnary, DescService, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
@@ -98,6 +98,9 @@ describe("the command takes the fork's definitions without regenerating", () => 
   beforeAll(async () => {
     await buf("build", "--output", "image.binpb");
     await buf("build", "--output", "image.json");
+    const image: JsonValue = JSON.parse(await readFile(join(folder, "image.json"), "utf8"));
+    const bare = JSON.stringify(image, (key, value) => (key === "jsonName" ? undefined : value));
+    await writeFile(join(folder, "no-json-names.json"), bare);
     await buf("build", "--output", "imports-missing.binpb", "--exclude-imports", "--path", "proto/datanode");
   });
 
@@ -114,7 +117,7 @@ describe("the command takes the fork's definitions without regenerating", () => 
     });
   });
 
-  it.each(["proto", "image.json"])("from %s, too", async (path) => {
+  it.each(["proto", "image.json", "no-json-names.json"])("from %s, too", async (path) => {
     expect(await call(path, "rest", '{"marketId":"m"}')).toEqual(note);
   });
 
