@@ -9,6 +9,9 @@ import { createExport } from "./history/export.js";
 import type { ExportOptions, NetworkHistoryExport } from "./history/network-history-export.js";
 import { type ExportRequest, exportRange, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
+import { createLedgerExport } from "./ledger/export.js";
+import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
+import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
@@ -31,6 +34,17 @@ export interface Client extends Listings, Paging, Transactions, AsyncDisposable 
    *   reversed
    */
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
+  /**
+   * Export the entries of a party's ledger as CSV.
+   *
+   * Nothing is sent before the export is consumed.
+   *
+   * @param request the party and, where not all are wanted, the asset and the span of time
+   * @param options the signal, the progress callback, request headers, and the largest row in bytes
+   * @returns the export; every way to consume it calls the node once
+   * @throws {@link RequestError} if an identifier is not 64 hex digits, a time is invalid, or the span is empty
+   */
+  exportLedgerEntries(request: LedgerRequest, options?: LedgerOptions): LedgerExport;
   /**
    * List the segments of network history that the node holds.
    *
@@ -75,7 +89,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const failing = failingCall(checked);
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
   const dataService = serviceClient(TradingDataService);
-  const { exportNetworkHistory: exportMethod } = TradingDataService.method;
+  const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
   const calls = throwingOurErrors(transport, failing);
   const { listRecords, ...paging } = createPaging(calls.unary, failing);
 
@@ -95,6 +109,21 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
         async open(range, signal, contextValues) {
           const input = createAsyncIterable([{ ...range, table }]);
           return calls.stream(exportMethod, signal, undefined, headers, input, contextValues);
+        },
+      });
+    },
+
+    exportLedgerEntries(request, ledgerOptions = {}) {
+      const message = readLedgerRequest(request);
+      const { headers } = ledgerOptions;
+      return createLedgerExport({
+        request: message,
+        options: ledgerOptions,
+        fail: failing(ledgerMethod, ledgerOptions.signal),
+        startingOver,
+        open: (signal, contextValues) => {
+          const input = createAsyncIterable([message]);
+          return calls.stream(ledgerMethod, signal, undefined, headers, input, contextValues);
         },
       });
     },

@@ -79,7 +79,10 @@ export {
 } from "./history/segments.js";
 export { enumName } from "./json/enums.js";
 export { messageToJson } from "./json/message.js";
+export type { LedgerExport, LedgerOptions, SavedLedger } from "./ledger/ledger-export.js";
+export type { LedgerRequest } from "./ledger/request.js";
 export type { NodeOf, PagingMethod } from "./listing/connection.js";
+export type { DateRange } from "./listing/date-range.js";
 export type { Listings, StopOrderRecord } from "./listing/listings.js";
 export type { PaginationRequest } from "./listing/pagination.js";
 export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";

@@ -1,4 +1,4 @@
-import { parse as parseContentDisposition } from "content-disposition";
+import { givenName } from "../file/given-name.js";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
 
 /** The parts of the name of an archive or CSV file (specification, 4.1). */
@@ -135,16 +135,8 @@ export function chainOf(header: Headers, exported: ExportedRange): string | unde
 }
 
 function fitting(header: Headers, { table, fromBlock, toBlock }: ExportedRange) {
-  const given = givenName(header.get("content-disposition"));
+  const given = givenName(header);
   const name = given === undefined ? undefined : parseArchiveName(given);
   const fits = name?.table === table && name.fromBlock === fromBlock && name.toBlock === toBlock;
   return given !== undefined && name !== undefined && fits && !unwise.test(given) ? { given, name } : undefined;
-}
-
-function givenName(header: string | null): string | undefined {
-  try {
-    return header === null ? undefined : parseContentDisposition(header).parameters["filename"];
-  } catch {
-    return undefined; // Not a content-disposition at all.
-  }
 }

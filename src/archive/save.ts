@@ -1,7 +1,8 @@
+import { type FileTarget, type SavedFile, saveWhole } from "../file/save-whole.js";
 import { withoutErrorObject } from "../json/error-tail.js";
+import { abortable } from "../zip/abortable.js";
 import type { ArchiveEntry } from "../zip/file.js";
 import type { Exported } from "./rules.js";
-import { type FileTarget, type SavedFile, saveWhole } from "./save-whole.js";
 import { type Verification, verifyContent, verifyStructure } from "./verify.js";
 
 /** An archive that was saved. */
@@ -18,6 +19,8 @@ export interface SaveTarget extends FileTarget {
   readonly verify?: Verification | undefined;
   /** The table and range that were asked for. The names in the archive must not say otherwise. */
   readonly exported?: Exported;
+  /** Ends the saving. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -33,14 +36,11 @@ export interface SaveTarget extends FileTarget {
  */
 export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
   const { verify = "content", exported, signal } = where;
-  const { found, ...saved } = await saveWhole(bytes, where, async (arriving, written) => {
-    if (verify === "content") {
-      return verifyContent(arriving, { exported, signal });
-    }
-    await drain(arriving);
-    return verifyStructure(await written(), exported);
+  const { found: entries, ...saved } = await saveWhole(abortable(bytes, signal), where, {
+    passing: (pieces) => (verify === "content" ? verifyContent(pieces, { exported, signal }) : drain(pieces)),
+    written: (path, found) => found ?? verifyStructure(path, exported),
   });
-  return { ...saved, entries: found, verified: verify };
+  return { ...saved, entries, verified: verify };
 }
 
 async function drain(bytes: AsyncIterable<Uint8Array>): Promise<undefined> {

@@ -11,6 +11,7 @@ import { addDevnode } from "./commands/devnode.js";
 import { addExport } from "./commands/export.js";
 import { addInspect } from "./commands/inspect.js";
 import { addKeys } from "./commands/keys.js";
+import { addLedger } from "./commands/ledger.js";
 import { addMerge } from "./commands/merge.js";
 import { addDescribe, addMethods } from "./commands/methods.js";
 import { addParams } from "./commands/params.js";
@@ -35,6 +36,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
   for (const add of [
     addExport,
     addSegments,
+    addLedger,
     addRows,
     addInspect,
     addAssemble,

@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { Option } from "commander";
 import type { ArchiveFile } from "../archive/files.js";
 import { nullStringOf } from "../csv/format.js";
-import type { CsvRow } from "../csv/index.js";
+import type { CsvBatch, CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { type CommandContext, writeOut } from "./output.js";
 import { createRowFormat, type RowFormatName } from "./row-format.js";
@@ -63,6 +63,11 @@ export function checkPrintRowsOptions({ columns = [], null: nullText }: PrintRow
   nullStringOf({ nullString: format === "csv" ? nullText : undefined });
 }
 
+/** A CSV file, as far as its rows are printed. */
+export interface RowsFile extends Pick<ArchiveFile, "name" | "columns"> {
+  batches(): AsyncIterable<CsvBatch>;
+}
+
 /** Text is collected up to about this many characters before it is written. */
 const WRITE_SIZE = 64 * 1024;
 
@@ -83,7 +88,7 @@ const WRITE_SIZE = 64 * 1024;
  * @throws {@link ProtocolError} if a file is broken, or has columns that the printed header lacks
  */
 export async function printRows(
-  files: AsyncIterable<ArchiveFile>,
+  files: AsyncIterable<RowsFile>,
   options: PrintRowsOptions & { readonly format: RowFormatName },
   context: Pick<CommandContext, "out" | "signal">,
   allColumns?: () => Promise<readonly string[] | undefined>,
@@ -166,7 +171,7 @@ function rowTaker(taken: readonly string[], own: readonly string[]): ((row: CsvR
 /** Check that the chosen columns exist: in any file if all columns can be known, else in the first file. */
 async function checkColumns(
   wanted: readonly string[],
-  first: ArchiveFile,
+  first: RowsFile,
   allColumns: (() => Promise<readonly string[] | undefined>) | undefined,
 ): Promise<void> {
   if (wanted.every((column) => first.columns.includes(column))) {
@@ -186,7 +191,7 @@ async function checkColumns(
   }
 }
 
-function checkHeader(columns: readonly string[], { name, columns: own }: ArchiveFile): void {
+function checkHeader(columns: readonly string[], { name, columns: own }: RowsFile): void {
   const further = own.filter((column) => !columns.includes(column));
   if (further.length > 0) {
     throw new ProtocolError(

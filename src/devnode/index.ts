@@ -15,6 +15,7 @@ import { coreService } from "./core/service.js";
 import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
 import { historyService } from "./history-service.js";
+import { ledgerService } from "./ledger-service.js";
 import { listingService } from "./listings/service.js";
 import { createRateLimiter, type RateLimit } from "./rate-limit.js";
 
@@ -106,7 +107,11 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const clock = blockMs === 0 ? undefined : setInterval(() => void chain.makeBlock(), blockMs);
   const routes = (router: ConnectRouter) => {
     router.service(CoreService, coreService(chain, chainId, rules));
-    router.service(TradingDataService, { ...historyService(database), ...listingService(database) });
+    router.service(TradingDataService, {
+      ...historyService(database),
+      ...listingService(database),
+      ...ledgerService(database),
+    });
   };
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(

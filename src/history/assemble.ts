@@ -1,16 +1,13 @@
 import { Code } from "@connectrpc/connect";
-import { brokenAnswer, notOfTheInterface } from "../errors/broken-answer.js";
 import { NodeError, ProtocolError } from "../errors/index.js";
 import { isTypeUrl } from "../json/any.js";
 import { createErrorTail } from "../json/error-tail.js";
+import { bodyBeginning, createBodyCheck } from "../json/http-body.js";
 import { checkEnd, createArchiveEnd } from "../zip/end.js";
 import type { ExportChunk, ExportResult } from "./chunks.js";
 
 /** The media type of an export's body (specification, 4.1). */
 export const ARCHIVE_TYPE = "application/zip";
-
-/** How many chunks without data may follow one another. Each could otherwise be followed by one more. */
-const MAX_EMPTY_CHUNKS = 1000;
 
 /** The rules that a stream of chunks must keep. */
 export interface AssembleOptions {
@@ -42,27 +39,19 @@ export async function* assemble(
 ): AsyncGenerator<ExportResult> {
   const end = createArchiveEnd();
   const tail = createErrorTail();
+  const checkBody = createBodyCheck(ARCHIVE_TYPE);
   let last: ExportResult | undefined;
   let number = 0;
   let begun = false;
-  let empty = 0;
   for await (const chunk of chunks) {
     number += 1;
     if (chunk.error !== undefined) {
       throw new NodeError(chunk.error);
     }
     const { result } = chunk;
-    checkContentType(result, number);
+    checkBody(result);
     checkExtensions(result, number, extensions);
     last = result;
-    empty = result.data.length === 0 ? empty + 1 : 0;
-    if (empty > MAX_EMPTY_CHUNKS) {
-      throw broken(
-        `the export has more than ${MAX_EMPTY_CHUNKS} empty chunks in a row, the limit`,
-        "Nothing comes any more; try again, then another node.",
-        Code.ResourceExhausted,
-      );
-    }
     const free = tail.push(result.data);
     if (!begun && free.length > 0) {
       checkBeginning(free);
@@ -90,22 +79,6 @@ export async function* assemble(
   checkEnd(end);
 }
 
-function checkContentType({ contentType, data }: ExportResult, number: number): void {
-  const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase();
-  if (mediaType === "text/html") {
-    throw brokenAnswer(notOfTheInterface(mediaType), beginning(data)); // A raw body keeps the type of its response.
-  }
-  // Chunks after the first may leave the content type out.
-  if (mediaType !== ARCHIVE_TYPE && (number === 1 || mediaType !== "")) {
-    const found = contentType === "" ? "none" : JSON.stringify(contentType.slice(0, 80));
-    throw broken(
-      `the content type of chunk ${number} is ${found}, not "${ARCHIVE_TYPE}"${beginning(data)}`,
-      "Check that the URL is the node's own: something else may have answered.",
-      Code.Internal,
-    );
-  }
-}
-
 function checkExtensions({ extensions }: ExportResult, number: number, rule: "required" | "optional"): void {
   if (number === 1 && rule === "required" && extensions.length === 0) {
     throw broken(
@@ -127,20 +100,12 @@ function checkBeginning(data: Uint8Array): void {
   const signature = Buffer.from([0x50, 0x4b]);
   if (!signature.subarray(0, data.length).equals(data.subarray(0, 2))) {
     throw broken(
-      `the body is no ZIP archive${beginning(data)}`,
+      `the body is no ZIP archive${bodyBeginning(data)}`,
       "Check that the URL is the node's own: something else may have answered.",
     );
   }
 }
 
-function beginning(data: Uint8Array): string {
-  return data.length === 0 ? "" : `; it begins with ${quote(data, 60)}`;
-}
-
-function quote(data: Uint8Array, length: number): string {
-  return JSON.stringify(Buffer.from(data.subarray(0, length)).toString("latin1"));
-}
-
-function broken(summary: string, advice: string, code = Code.DataLoss): ProtocolError {
-  return new ProtocolError(summary, { code, advice });
+function broken(summary: string, advice: string): ProtocolError {
+  return new ProtocolError(summary, { code: Code.DataLoss, advice });
 }

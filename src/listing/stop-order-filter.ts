@@ -7,6 +7,7 @@ import {
   StopOrder_StatusSchema,
 } from "../../gen/vega/vega_pb.js";
 import { RequestError } from "../errors/index.js";
+import { type DateRange, readDateRange } from "./date-range.js";
 
 type Names<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;
 
@@ -30,14 +31,7 @@ export interface StopOrderFilter {
   /**
    * Only those of this span of time. Deployed nodes compare the time of the last change, and exclude the end itself.
    */
-  readonly dateRange?:
-    | {
-        /** Start, included: Unix nanoseconds, or a date. */
-        readonly startTimestamp?: bigint | Date | undefined;
-        /** End: Unix nanoseconds, or a date. */
-        readonly endTimestamp?: bigint | Date | undefined;
-      }
-    | undefined;
+  readonly dateRange?: DateRange | undefined;
   /** Only those submitted by one of these parties: public keys in hex. */
   readonly partyIds?: Iterable<string> | undefined;
   /** Only those submitted to one of these markets: identifiers of 64 hex digits. */
@@ -107,26 +101,4 @@ function identifier(id: string, name: string): string {
     });
   }
   return id;
-}
-
-function readDateRange({ startTimestamp, endTimestamp }: NonNullable<StopOrderFilter["dateRange"]>) {
-  const start = startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "startTimestamp");
-  const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "endTimestamp");
-  if (start !== undefined && end !== undefined && start >= end) {
-    throw new RequestError(`the date range is empty: it starts at ${start} and ends at ${end}`, {
-      advice: "Give a start that is before the end, in Unix nanoseconds or as dates.",
-    });
-  }
-  return { startTimestamp: start, endTimestamp: end };
-}
-
-function nanoseconds(time: bigint | Date, name: string): bigint {
-  const value =
-    time instanceof Date ? (Number.isNaN(time.getTime()) ? undefined : BigInt(time.getTime()) * 1_000_000n) : time;
-  if (typeof value !== "bigint" || BigInt.asIntN(64, value) !== value) {
-    throw new RequestError(`${name} is ${String(time)}, which is no time`, {
-      advice: "Give a Date, or Unix nanoseconds as a bigint of 64 bits.",
-    });
-  }
-  return value;
 }

@@ -1,8 +1,8 @@
 import { type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { saveWhole } from "../../archive/save-whole.js";
 import { quotedPath } from "../../errors/file-error.js";
 import { RequestError } from "../../errors/index.js";
+import { saveWhole } from "../../file/save-whole.js";
 import { withoutErrorObject } from "../../json/error-tail.js";
 import { isHttpBody } from "../../json/message.js";
 import { methodName } from "../../transport/method-name.js";
@@ -56,8 +56,8 @@ export async function writeBody(
   }
   const { found, ...saved } = await saveWhole(
     bytes,
-    { target: out, fileName: () => noName(out), force, signal: context.signal },
-    drain,
+    { target: out, fileName: () => noName(out), force },
+    { passing: drain, written: () => undefined },
   );
   if (options.json === true) {
     context.out.write(json(saved));

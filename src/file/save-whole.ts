@@ -3,7 +3,6 @@ import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "nod
 import { basename, dirname, join, resolve } from "node:path";
 import { fileError } from "../errors/file-error.js";
 import type { TradewireError } from "../errors/index.js";
-import { abortable } from "../zip/abortable.js";
 import { sweepTemporary, temporaryName } from "./temporary.js";
 
 /** How many bytes are gathered before they are written. */
@@ -31,39 +30,47 @@ export interface FileTarget {
   readonly fileName: () => string;
   /** Whether a file of that name is replaced. */
   readonly force: boolean;
-  /** Ends the saving. */
-  readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Check what is saved. It must read the bytes to their end.
- *
- * @param bytes the bytes as they are written
- * @param written writes what is left of them, and gives the path that they have until they are checked
- * @returns what was found
- */
-export type FileCheck<T> = (bytes: AsyncIterable<Uint8Array>, written: () => Promise<string>) => Promise<T>;
+/** How a file is checked before it takes its name. */
+export interface FileCheck<T, F> {
+  /**
+   * Read the bytes to their end, which writes them.
+   *
+   * @param bytes the bytes, each piece written as it is taken
+   * @returns what was found
+   * @throws where they are not what they should be; nothing is saved then
+   */
+  passing(bytes: AsyncIterable<Uint8Array>): Promise<T>;
+  /**
+   * Check the file once it is written.
+   *
+   * @param path the file's path, under a temporary name
+   * @param found what `passing` found
+   * @returns what is known of the file
+   * @throws where it is not what it should be; nothing is saved then
+   */
+  written(path: string, found: T): F | Promise<F>;
+}
 
 /**
  * Write a file: whole, or not at all.
  *
- * The bytes go to a temporary file beside the target. It takes the target's name only after the stream has ended
- * without an error and was checked. On failure it is removed. That of a process that was killed is removed when the
+ * The bytes go to a temporary file beside the target. It takes the target's name only after the bytes have ended
+ * without an error and were checked. On failure it is removed. That of a process that was killed is removed when the
  * next file is saved to the folder, by a process of the same machine since its boot (on Linux).
  *
- * @param bytes the content, split anywhere, asked for once the target is known to be free; its errors are thrown
- *   unchanged
+ * @param bytes the file's content, split anywhere; its errors are thrown unchanged
  * @param where the folder or file to write to, and whether an existing file is replaced
- * @param check reads the bytes; its errors are thrown unchanged
+ * @param check tells whether the content is whole
  * @returns the path, size and checksum of the file, and what the check found
- * @throws {@link FileError} where the file cannot be written, or exists
- * @throws {@link CanceledError} where the signal was aborted
+ * @throws {@link FileError} where the file cannot be written, or exists; all that `bytes` and `check` throw
  */
-export async function saveWhole<T>(
+export async function saveWhole<T, F>(
   bytes: AsyncIterable<Uint8Array>,
   where: FileTarget,
-  check: FileCheck<T>,
-): Promise<SavedFile & { readonly found: T }> {
+  check: FileCheck<T, F>,
+): Promise<SavedFile & { readonly found: F }> {
   const { folder, name } = await place(where);
   await sweepTemporary(folder);
   const temporary = join(folder, await temporaryName());
@@ -72,7 +79,7 @@ export async function saveWhole<T>(
     let path = join(folder, name ?? "");
     const writing = startWriting(file, folder);
     async function* passing(): AsyncGenerator<Uint8Array> {
-      for await (const piece of abortable(bytes, where.signal)) {
+      for await (const piece of bytes) {
         if (writing.size === 0) {
           path = join(folder, name ?? where.fileName());
           if (!where.force && (await isThere(path))) {
@@ -83,11 +90,10 @@ export async function saveWhole<T>(
         yield piece;
       }
     }
-    const found = await check(passing(), async () => {
-      await writing.finish();
-      return temporary;
-    });
+    const passed = await check.passing(passing());
     const content = await writing.finish();
+    await onFile(folder, file.sync());
+    const found = await check.written(temporary, passed);
     await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
     await syncFolder(folder);
     return { path, ...content, found };
@@ -122,7 +128,6 @@ function startWriting(file: FileHandle, folder: string) {
   let gathered: Uint8Array[] = [];
   let gatheredSize = 0;
   let written: Promise<unknown> = Promise.resolve();
-  let finished: Promise<{ bytes: number; sha256: string }> | undefined;
   const flush = async () => {
     await written;
     written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
@@ -143,13 +148,10 @@ function startWriting(file: FileHandle, folder: string) {
         await flush();
       }
     },
-    /** Write what is left, to the disk itself. Further calls have no effect. */
-    finish() {
-      finished ??= flush()
-        .then(() => written)
-        .then(() => onFile(folder, file.sync()))
-        .then(() => ({ bytes: size, sha256: hash.digest("hex") }));
-      return finished;
+    async finish() {
+      await flush();
+      await written;
+      return { bytes: size, sha256: hash.digest("hex") };
     },
   };
 }

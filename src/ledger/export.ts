@@ -1,0 +1,147 @@
+import type { ContextValues } from "@connectrpc/connect";
+import { createLinkedAbortController } from "@connectrpc/connect/protocol";
+import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import { batchRecords, type CsvBatch, decodeCsv } from "../csv/index.js";
+import { type Fail, failingWith } from "../errors/failing.js";
+import { ProtocolError } from "../errors/index.js";
+import { saveWhole } from "../file/save-whole.js";
+import { withoutErrorObject } from "../json/error-tail.js";
+import { createBodyCheck } from "../json/http-body.js";
+import type { LedgerExport, LedgerOptions, SavedLedger } from "./ledger-export.js";
+import { ledgerFileNameFor } from "./names.js";
+import type { CheckedLedgerRequest } from "./request.js";
+
+const CSV_TYPE = "text/csv";
+/** What errors call the body. */
+const NAME = "the ledger";
+
+/** The parts of which an export is made. */
+export interface LedgerParts {
+  readonly request: CheckedLedgerRequest;
+  readonly options: LedgerOptions;
+  /** Calls the node. */
+  readonly open: (
+    signal: AbortSignal,
+    contextValues: ContextValues | undefined,
+  ) => Promise<{ readonly header: Headers; readonly message: AsyncIterable<HttpBody> }>;
+  /** Runs `consume`, and runs it once more where the call breaks off and another transport can make it. */
+  readonly startingOver: <T>(consume: (contextValues: ContextValues) => Promise<T>) => Promise<T>;
+  /** Adds to an error about the body which call it came from. */
+  readonly fail: Fail;
+}
+
+/**
+ * Make an export of the ledger. Nothing is sent before it is consumed.
+ *
+ * @param parts the request, the caller's options, and how the node is called
+ * @returns the export
+ */
+export function createLedgerExport({ request, options, open, startingOver, fail }: LedgerParts): LedgerExport {
+  const { signal, onProgress, maxRowBytes } = options;
+  const decoding = { name: NAME, maxRowBytes };
+
+  async function* received(
+    contextValues?: ContextValues,
+    onHeader: (header: Headers) => void = () => undefined,
+  ): AsyncGenerator<Uint8Array> {
+    const call = createLinkedAbortController(signal);
+    const check = createBodyCheck(CSV_TYPE);
+    let [bytes, chunks] = [0, 0];
+    try {
+      const { header, message } = await open(call.signal, contextValues);
+      checkEndIsKnown(header);
+      onHeader(header);
+      for await (const part of message) {
+        check(part);
+        bytes += part.data.length;
+        chunks += 1;
+        onProgress?.({ bytes, chunks });
+        yield part.data;
+      }
+    } finally {
+      call.abort(); // A caller that stops early does not want the rest.
+    }
+  }
+
+  const body = (...how: Parameters<typeof received>) => withoutErrorObject(received(...how));
+  const batches = () => decodeCsv(body(), decoding);
+
+  async function save(target: string, force: boolean, contextValues: ContextValues): Promise<SavedLedger> {
+    let header = new Headers();
+    const content = body(contextValues, (came) => {
+      header = came;
+    });
+    const fileName = () => ledgerFileNameFor(header, request);
+    const { found, ...saved } = await saveWhole(
+      content,
+      { target, force, fileName },
+      {
+        passing: (pieces) => counted(decodeCsv(pieces, decoding)),
+        written: (_, whole) => whole,
+      },
+    );
+    return { ...saved, ...found };
+  }
+
+  return {
+    bytes: () => failingWith({ [Symbol.asyncIterator]: () => passedOn(body(), decoding) }, fail),
+    rows: () => failingWith({ [Symbol.asyncIterator]: () => batchRecords(batches()) }, fail),
+    batches: () => failingWith({ [Symbol.asyncIterator]: batches }, fail),
+    saveTo: (target, { force = false } = {}) =>
+      startingOver((contextValues) => save(target, force, contextValues)).catch(fail),
+  };
+}
+
+/**
+ * Refuse a raw body that ends with its connection: where that is lost, at the end of a row, rows would be missing
+ * without a word.
+ */
+function checkEndIsKnown(header: Headers): void {
+  const isRaw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === CSV_TYPE;
+  if (isRaw && !header.has("content-length") && !/\bchunked\b/i.test(header.get("transfer-encoding") ?? "")) {
+    throw new ProtocolError(
+      "the response has neither a length nor an end of its own, so that a cut could not be seen",
+      {
+        advice: "Call the node over gRPC, or have what stands in front of its gateway answer with HTTP/1.1.",
+      },
+    );
+  }
+}
+
+async function counted(batches: AsyncIterable<CsvBatch>): Promise<{ columns: readonly string[]; rows: number }> {
+  let columns: readonly string[] = [];
+  let rows = 0;
+  for await (const batch of batches) {
+    columns = batch.columns;
+    rows += batch.rows.length;
+  }
+  return { columns, rows };
+}
+
+/** Pass the bytes of a CSV file on, and see to it that they are a whole one. */
+async function* passedOn(
+  bytes: AsyncIterable<Uint8Array>,
+  decoding: { readonly name: string; readonly maxRowBytes: number | undefined },
+): AsyncGenerator<Uint8Array> {
+  let read: Uint8Array[] = [];
+  const taken = () => {
+    const pieces = read;
+    read = [];
+    return pieces.filter(({ length }) => length > 0);
+  };
+  async function* reading(): AsyncGenerator<Uint8Array> {
+    for await (const piece of bytes) {
+      read.push(piece);
+      yield piece;
+    }
+  }
+  try {
+    for await (const _ of decodeCsv(reading(), decoding)) {
+      yield* taken();
+    }
+  } catch (reason) {
+    yield* taken();
+    throw reason;
+  }
+  yield* taken();
+}

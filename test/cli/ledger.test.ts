@@ -1,0 +1,107 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { run } from "../support/command.js";
+import { type Script, serveExport } from "../support/export-server.js";
+
+const PARTY = "ab".repeat(32);
+const NAME = `ledger_entries_${PARTY}_.csv`;
+const body = Buffer.from('vega_time,quantity,note\n2024-01-01 00:00:00+00,12,\n2024-01-01 00:00:01+00,-3,"a, ""b"""\n');
+const failure = { code: Code.Internal, message: "no ledger", details: [] };
+const good: Script = { chunks: [{ contentType: "text/csv", data: body }], disposition: `attachment;filename=${NAME}` };
+/** It fails in the middle of the last row. */
+const failing: Script = { chunks: [{ contentType: "text/csv", data: body.subarray(0, -8) }], end: failure };
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-cli-ledger-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport) => {
+  async function ledger(script: Script, ...args: readonly string[]) {
+    await using server = await serveExport(transport === "grpc" ? "grpc" : "raw", script);
+    return await run(
+      ["ledger", "--transport", transport, `--${transport}-url`, server.url, "--party", PARTY, ...args],
+      folder,
+    );
+  }
+
+  it("saves into the folder it is run in, its path on standard output and the rest on the other", async () => {
+    const { code, out, err } = await ledger(good);
+    expect([code, out]).toEqual([0, `${join(folder, NAME)}\n`]);
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    expect(err).toMatch(new RegExp(`^${body.length} B in \\d+\\.\\d s, SHA-256 ${sha256}, 2 rows\n$`));
+    expect((await readFile(join(folder, NAME))).equals(body)).toBe(true);
+    expect(await readdir(folder)).toEqual([NAME]);
+  });
+
+  it("prints a JSON object, and replaces a file where it is forced to", async () => {
+    const args = ["--out", "mine.csv", "--json"];
+    const { code, out, err } = await ledger(good, ...args);
+    expect([code, err]).toEqual([0, ""]);
+    const saved = {
+      path: join(folder, "mine.csv"),
+      bytes: body.length,
+      rows: 2,
+      columns: ["vega_time", "quantity", "note"],
+    };
+    expect(JSON.parse(out)).toMatchObject(saved);
+    const again = await ledger(good, ...args);
+    expect([again.code, JSON.parse(again.out)]).toMatchObject([1, { error: { name: "FileError" } }]);
+    expect((await ledger(good, ...args, "--force")).code).toBe(0);
+  });
+
+  it("prints rows in each format", async () => {
+    expect(await ledger(good, "--out", "-")).toMatchObject({ code: 0, out: body.toString(), err: "" });
+    expect(await ledger(good, "--format", "jsonl", "--columns", "note,quantity")).toMatchObject({
+      code: 0,
+      out: '{"note":null,"quantity":"12"}\n{"note":"a, \\"b\\"","quantity":"-3"}\n',
+    });
+    expect(await ledger(good, "--format", "csv", "--null", "NULL", "--limit", "1")).toMatchObject({
+      code: 0,
+      out: "vega_time,quantity,note\n2024-01-01 00:00:00+00,12,NULL\n",
+    });
+    expect((await ledger(good, "--format", "table")).out).toBe(
+      'vega_time               quantity  note\n2024-01-01 00:00:00+00        12  NULL\n2024-01-01 00:00:01+00        -3  a, "b"\n',
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("prints the rows before a failure, marks CSV as cut, and tells the node's error", async () => {
+    const { code, out, err } = await ledger(failing, "--out", "-");
+    expect([code, out]).toEqual([1, 'vega_time,quantity,note\n2024-01-01 00:00:00+00,12,\n"']);
+    expect(err).toContain("tradewire: the node answered INTERNAL: no ledger");
+    const rows = await ledger(failing, "--format", "jsonl", "--columns", "quantity");
+    expect([rows.code, rows.out]).toEqual([1, '{"quantity":"12"}\n']);
+  });
+
+  it("saves nothing where the node fails", async () => {
+    const { code, out, err } = await ledger(failing);
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain("no ledger");
+    expect(JSON.parse((await ledger(failing, "--json")).out)).toMatchObject({
+      error: { name: "NodeError", code: "INTERNAL" },
+    });
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+describe("tradewire ledger", () => {
+  it.each([
+    [["--party", "x"], 'partyId is "x", which is no identifier'],
+    [["--asset", "x"], 'assetId is "x", which is no identifier'],
+    [["--from", "soon"], '"soon" is no time'],
+    [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
+    [["--limit", "1"], "--limit is about rows that are printed, but a file is asked for"],
+    [["--format", "csv", "--out", "x.csv"], "--out, --force and --json are for a file, but rows are printed"],
+    [["--out", "-", "--force"], "--out, --force and --json are for a file, but rows are printed"],
+  ])("refuses %j", async (args, message) => {
+    const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], folder);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toContain(message);
+  });
+});
