@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -233,6 +235,20 @@ it("call takes the method's name in full, with a slash or a dot, or its end, in 
   ]) {
     expect(await call(name)).toEqual({ code: 0, err: "", out: `{"timestamp":"${timestamp}"}\n` });
   }
+});
+
+it("call takes no bytes of which a cut could not be seen", async () => {
+  const server = createServer((_, response) => {
+    response.useChunkedEncodingByDefault = false; // The body ends with the connection.
+    response.writeHead(200, { "content-type": "text/csv", connection: "close" }).end("a,b\n");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const { code, out, err } = await run(["call", "ExportLedgerEntries", "--out", "-", "--rest-url", url]);
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toMatch(/^tradewire: the response has neither a length nor an end of its own/);
+  server.close();
 });
 
 it("call says when it is interrupted that the node may have taken what does more than read", async () => {

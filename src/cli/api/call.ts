@@ -24,7 +24,7 @@ import { answerJson } from "./answer-json.js";
 import type { CallOptions } from "./call-options.js";
 import { loadDefinitions, methodsOf } from "./definitions.js";
 import { findName } from "./find-name.js";
-import { checkOutput, writeBody } from "./http-body.js";
+import { checkEnd, checkOutput, writeBody } from "./http-body.js";
 import { readRequest } from "./read-request.js";
 
 /**
@@ -105,7 +105,7 @@ async function* answers(
   transport: Transport,
   method: CallableMethod,
   { request, headers }: ReadyCall,
-  { timeout }: CallOptions,
+  { timeout, out }: CallOptions,
   { signal, err }: CommandContext,
 ): AsyncGenerator<Message> {
   if (isUnary(method)) {
@@ -119,7 +119,10 @@ async function* answers(
     return;
   }
   const input = createAsyncIterable([request]);
-  const { message } = await transport.stream(method, signal, timeout, headers, input);
+  const { header, message } = await transport.stream(method, signal, timeout, headers, input);
+  if (out !== undefined) {
+    checkEnd(header);
+  }
   yield* message;
 }
 

@@ -4,6 +4,7 @@ import { quotedPath } from "../../errors/file-error.js";
 import { RequestError } from "../../errors/index.js";
 import { saveWhole } from "../../file/save-whole.js";
 import { withoutErrorObject } from "../../json/error-tail.js";
+import { mediaTypeOf, requireKnownEnd } from "../../json/http-body.js";
 import { isHttpBody } from "../../json/message.js";
 import { methodName } from "../../transport/method-name.js";
 import { STANDARD } from "../input.js";
@@ -28,6 +29,19 @@ export function checkOutput(method: DescMethod, { out, force, all, limit }: Call
     throw new RequestError(`${methodName(method)} answers with ${method.output.typeName}, not with bytes`, {
       advice: "Leave --out out: the answer goes to standard output as JSON.",
     });
+  }
+}
+
+/**
+ * Check that a cut in the bytes of an answer can be seen. Streams of gRPC and of JSON have an end of their own.
+ *
+ * @param header the header of the answer
+ * @throws {@link ProtocolError} if the bytes end with their connection
+ */
+export function checkEnd(header: Headers): void {
+  const mediaType = mediaTypeOf(header);
+  if (mediaType !== "" && !/^application\/(grpc|json|x-ndjson|ndjson)\b/.test(mediaType)) {
+    requireKnownEnd(header);
   }
 }
 
