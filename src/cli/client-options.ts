@@ -99,8 +99,15 @@ const UNITS = new Map([
   ["h", 3_600_000],
 ]);
 
-/** Parse a duration of the command line to milliseconds. */
-function milliseconds(option: string, text: string): number {
+/**
+ * Parse a duration of the command line.
+ *
+ * @param option the option, for errors
+ * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
+ * @returns the duration in milliseconds
+ * @throws {@link RequestError} if the text is no duration
+ */
+export function milliseconds(option: string, text: string): number {
   const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
   if (number === undefined) {
     throw new RequestError(`${option}: ${JSON.stringify(text)} is no duration`, {

@@ -1,3 +1,4 @@
+import type { Registry } from "@bufbuild/protobuf";
 import { type Client, createClient } from "../client.js";
 import type { Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
@@ -12,13 +13,15 @@ const WAIT_REPORT_MS = 1000;
  *
  * @param options the values of the command-line options
  * @param streams `err` takes the reports
+ * @param registry the types that an `Any` in JSON may hold, beside those of error details
  * @returns the client; the caller closes it
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
  */
-export function commandClient(options: ClientOptions, { err }: Streams): Client {
+export function commandClient(options: ClientOptions, { err }: Streams, registry?: Registry): Client {
   const report = (text: string) => err.write(`tradewire: ${printable(text)}\n`);
   return createClient(clientConfig(options), {
+    registry,
     hooks: {
       onFallback: ({ from, to, error }) => report(`${from}: ${error.summary}; going on over ${to}`),
       ...(options.verbose === true && reportsOfWaits(report)),

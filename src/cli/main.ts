@@ -4,6 +4,7 @@ import { Command, CommanderError } from "commander";
 import { fileError } from "../errors/file-error.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { addAssemble } from "./commands/assemble.js";
+import { addCall } from "./commands/call.js";
 import { addConfig } from "./commands/config.js";
 import { addDemo } from "./commands/demo.js";
 import { addDevnode } from "./commands/devnode.js";
@@ -12,6 +13,7 @@ import { addInspect } from "./commands/inspect.js";
 import { addKeys } from "./commands/keys.js";
 import { addLedger } from "./commands/ledger.js";
 import { addMerge } from "./commands/merge.js";
+import { addDescribe, addMethods } from "./commands/methods.js";
 import { addParams } from "./commands/params.js";
 import { addRows } from "./commands/rows.js";
 import { addSegments } from "./commands/segments.js";
@@ -42,6 +44,9 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     addParams,
     addStopOrders,
     addStopOrder,
+    addCall,
+    addMethods,
+    addDescribe,
     addKeys,
     addSubmit,
     addSign,

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
+import type { JsonValue } from "@bufbuild/protobuf";
 import { TradewireError } from "../errors/index.js";
 import { cut } from "../errors/quoted.js";
 
@@ -67,6 +68,16 @@ export function escapedJson(text: string): string {
   );
 }
 
+/**
+ * Write a value as JSON for a person: over several lines and indented. Characters are escaped as by {@link json}.
+ *
+ * @param value a JSON value
+ * @returns lines of text
+ */
+export function indentedJson(value: JsonValue): string {
+  return `${JSON.stringify(value, undefined, 2).split("\n").map(escapedJson).join("\n")}\n`;
+}
+
 /** The most characters that are shown of each detail of an error. */
 const MAX_DETAIL = 1000;
 
@@ -81,7 +92,7 @@ export function errorText(reason: unknown): string {
     return `tradewire: ${printable(reason instanceof Error ? reason.message : String(reason))}\n`;
   }
   const details = reason.details.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  return `tradewire: ${printable(reason.summary)}\n${reason.advice}\n${details.join("")}`;
+  return `tradewire: ${printable(reason.summary)}\n${printable(reason.advice)}\n${details.join("")}`;
 }
 
 /**
@@ -103,6 +114,16 @@ export function errorJson(reason: unknown): string {
  */
 export function printable(text: string): string {
   return text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/**
+ * Escape a text of several lines as {@link printable} does, but for the ends of its lines.
+ *
+ * @param text the text
+ * @returns the text, with the same lines
+ */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
 }
 
 /**

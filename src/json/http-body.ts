@@ -47,6 +47,33 @@ export function createBodyCheck(mediaType: string): (part: BodyPart) => void {
 }
 
 /**
+ * Refuse a raw body that ends with its connection: where that is lost, data would be missing without a word.
+ *
+ * @param header the header of an HTTP response whose body is raw
+ * @throws {@link ProtocolError} where the body has neither a length nor a last chunk
+ */
+export function requireKnownEnd(header: Headers): void {
+  if (!header.has("content-length") && !/\bchunked\b/i.test(header.get("transfer-encoding") ?? "")) {
+    throw new ProtocolError(
+      "the response has neither a length nor an end of its own, so that a cut could not be seen",
+      {
+        advice: "Call the node over gRPC, or have what stands in front of its gateway answer with HTTP/1.1.",
+      },
+    );
+  }
+}
+
+/**
+ * Read the media type of a body.
+ *
+ * @param header the header of the response
+ * @returns the media type in lower case, without parameters; empty where there is none
+ */
+export function mediaTypeOf(header: Headers): string {
+  return (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
+}
+
+/**
  * Quote the beginning of a body, for an error's summary.
  *
  * @param data the body's first bytes

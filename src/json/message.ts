@@ -72,14 +72,19 @@ export function requestToJson<I extends DescMessage>(desc: I, message: MessageSh
  *
  * @param desc the message's descriptor, such as `StopOrderEventSchema`
  * @param message the message
+ * @param registry the types that an `Any` in it may hold
  * @returns the message in Protobuf's JSON
  * @throws Error where the message holds an `Any` of an unknown type
  *
  * @example
  * messageToJson(StopOrderSchema, stopOrder).status; // "STATUS_PENDING"
  */
-export function messageToJson<O extends DescMessage>(desc: O, message: MessageShape<O>): JsonObject {
-  const json = toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
+export function messageToJson<O extends DescMessage>(
+  desc: O,
+  message: MessageShape<O>,
+  registry: Registry = knownTypes,
+): JsonObject {
+  const json = toJson(desc, message, { registry, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
   replaceValues(desc, object, knownTypes, { enums: nameUnknownNumber });
   return object;

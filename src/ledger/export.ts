@@ -3,10 +3,9 @@ import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { batchRecords, type CsvBatch, decodeCsv } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
-import { ProtocolError } from "../errors/index.js";
 import { saveWhole } from "../file/save-whole.js";
 import { withoutErrorObject } from "../json/error-tail.js";
-import { createBodyCheck } from "../json/http-body.js";
+import { createBodyCheck, mediaTypeOf, requireKnownEnd } from "../json/http-body.js";
 import type { LedgerExport, LedgerOptions, SavedLedger } from "./ledger-export.js";
 import { ledgerFileNameFor } from "./names.js";
 import type { CheckedLedgerRequest } from "./request.js";
@@ -49,7 +48,9 @@ export function createLedgerExport({ request, options, open, startingOver, fail 
     let [bytes, chunks] = [0, 0];
     try {
       const { header, message } = await open(call.signal, contextValues);
-      checkEndIsKnown(header);
+      if (mediaTypeOf(header) === CSV_TYPE) {
+        requireKnownEnd(header);
+      }
       onHeader(header);
       for await (const part of message) {
         check(part);
@@ -90,22 +91,6 @@ export function createLedgerExport({ request, options, open, startingOver, fail 
     saveTo: (target, { force = false } = {}) =>
       startingOver((contextValues) => save(target, force, contextValues)).catch(fail),
   };
-}
-
-/**
- * Refuse a raw body that ends with its connection: where that is lost, at the end of a row, rows would be missing
- * without a word.
- */
-function checkEndIsKnown(header: Headers): void {
-  const isRaw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === CSV_TYPE;
-  if (isRaw && !header.has("content-length") && !/\bchunked\b/i.test(header.get("transfer-encoding") ?? "")) {
-    throw new ProtocolError(
-      "the response has neither a length nor an end of its own, so that a cut could not be seen",
-      {
-        advice: "Call the node over gRPC, or have what stands in front of its gateway answer with HTTP/1.1.",
-      },
-    );
-  }
 }
 
 async function counted(batches: AsyncIterable<CsvBatch>): Promise<{ columns: readonly string[]; rows: number }> {

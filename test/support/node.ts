@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server as NetServer, type Socket } from "node:net";
+import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
@@ -38,12 +39,16 @@ export function serveNode(
  * Start a node, as {@link serveNode} does, of routes.
  *
  * @param routes adds the methods
+ * @param services the services that the HTTP gateway offers
  * @returns the node
  */
-export async function serveNodeOf(routes: (router: ConnectRouter) => void): Promise<TestNode> {
+export async function serveNodeOf(
+  routes: (router: ConnectRouter) => void,
+  services: readonly DescService[] = [TradingDataService, CoreService],
+): Promise<TestNode> {
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(connectNodeAdapter({ routes, jsonOptions }));
-  const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService, CoreService]));
+  const rest = createServer(createGateway(createRouterTransport(routes), services));
   const connections = { grpc: 0, rest: 0 };
   const sessions = new Set<ServerHttp2Session>();
   grpc.on("session", (session) => {

@@ -4,6 +4,7 @@ import { type Client, createClient } from "../../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
 import { type Listed, type ListingOptions, listingOptions, printListing } from "../listing.js";
 import type { CommandContext } from "../output.js";
+import { patternOf } from "../pattern.js";
 
 const networkParameters: Listed<typeof NetworkParameterSchema> = {
   desc: NetworkParameterSchema,
@@ -48,9 +49,4 @@ async function* matching(
       yield node;
     }
   }
-}
-
-function patternOf(text: string): RegExp {
-  const escaped = text.replace(/[.+^${}()|[\]\\/-]/g, "\\$&");
-  return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`, "s");
 }

@@ -1,0 +1,169 @@
+import {
+  createRegistry,
+  type DescMethod,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type Message,
+  type Registry,
+} from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { Client } from "../../client.js";
+import { readConfig } from "../../config/schema.js";
+import { RequestError } from "../../errors/index.js";
+import { knownTypes } from "../../json/any.js";
+import { connectionOf } from "../../listing/connection.js";
+import { failingCall } from "../../transport/index.js";
+import { throwingOurErrors } from "../../transport/layers/our-errors.js";
+import { onlyReads } from "../../transport/layers/read-method.js";
+import { methodName } from "../../transport/method-name.js";
+import { commandClient } from "../client.js";
+import { clientConfig } from "../client-options.js";
+import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
+import { answerJson } from "./answer-json.js";
+import type { CallOptions } from "./call-options.js";
+import { loadDefinitions, methodsOf } from "./definitions.js";
+import { findName } from "./find-name.js";
+import { checkEnd, checkOutput, writeBody } from "./http-body.js";
+import { readRequest } from "./read-request.js";
+
+/**
+ * Call a method, and print its answer.
+ *
+ * @param name the method's name, as the user gave it
+ * @param argument the request, as the user gave it
+ * @param options the values of the command-line options
+ * @param context the streams of the command, and the signal that interrupts it
+ * @throws {@link TradewireError} if the call is not made or fails: its subclass says how
+ */
+export async function runCall(
+  name: string,
+  argument: string | undefined,
+  options: CallOptions,
+  context: CommandContext,
+): Promise<void> {
+  const definitions = await loadDefinitions(options.proto, context.signal);
+  const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item }));
+  const method = callable(findName(name, methods, "method"));
+  checkOutput(method, options);
+  const registry = createRegistry(definitions.registry, knownTypes);
+  const request = await readRequest(method.input, { argument, settings: options.set, registry }, context);
+  const config = readConfig(clientConfig(options));
+  await using client = commandClient(options, context, registry);
+  const call = { request, headers: headersOf(options.header), registry };
+  const paging = pagingMethod(method, options);
+  if (paging !== undefined) {
+    await printRecords(client, paging, call, options, context);
+    return;
+  }
+  const messages = answers(throwingOurErrors(client.transport, failingCall(config)), method, call, options, context);
+  if (options.out !== undefined) {
+    await writeBody(messages, { ...options, out: options.out, transport: config.transport }, context);
+    return;
+  }
+  const isForPerson = context.out.isTTY === true && options.json !== true && method.methodKind === "unary";
+  let left = options.limit ?? Number.POSITIVE_INFINITY;
+  for await (const message of messages) {
+    const answer = answerJson(method.output, message, registry);
+    await writeOut(context, isForPerson ? indentedJson(answer) : json(answer));
+    left -= 1;
+    if (left === 0) {
+      break;
+    }
+  }
+}
+
+/** A call that is ready to be made. */
+interface ReadyCall {
+  readonly request: Message;
+  readonly headers: Headers;
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry;
+}
+
+type CallableMethod = DescMethodUnary | DescMethodServerStreaming;
+
+function callable(method: DescMethod): CallableMethod {
+  if (isUnary(method) || isStreaming(method)) {
+    return method;
+  }
+  throw new RequestError(`${methodName(method)} streams its requests, which \`tradewire call\` cannot`, {
+    advice: "Call it from a program over gRPC: `client.service(...)` has it. REST does not carry it at all.",
+  });
+}
+
+function isUnary(method: DescMethod): method is DescMethodUnary {
+  return method.methodKind === "unary";
+}
+
+function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
+  return method.methodKind === "server_streaming";
+}
+
+/** Make the call, and give its answers: one, or those of a stream. Nothing is sent before they are asked for. */
+async function* answers(
+  transport: Transport,
+  method: CallableMethod,
+  { request, headers }: ReadyCall,
+  { timeout, out }: CallOptions,
+  { signal, err }: CommandContext,
+): AsyncGenerator<Message> {
+  if (isUnary(method)) {
+    const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
+      if (signal.aborted && !onlyReads(method)) {
+        err.write("tradewire: interrupted; whether the node took the call is unknown\n");
+      }
+      throw reason;
+    });
+    yield message;
+    return;
+  }
+  const input = createAsyncIterable([request]);
+  const { header, message } = await transport.stream(method, signal, timeout, headers, input);
+  if (out !== undefined) {
+    checkEnd(header);
+  }
+  yield* message;
+}
+
+/** The method, where its records are asked for, of all pages or a number of them. */
+function pagingMethod(method: CallableMethod, { all, limit, timeout }: CallOptions): DescMethodUnary | undefined {
+  if (all !== true && (limit === undefined || isStreaming(method))) {
+    return undefined;
+  }
+  connectionOf(method); // It throws where the method does not page.
+  if (timeout !== undefined) {
+    throw new RequestError("--timeout is for one call, and pages take several", {
+      advice: "Limit each with --call-timeout.",
+    });
+  }
+  return isUnary(method) ? method : undefined;
+}
+
+async function printRecords(
+  client: Client,
+  method: DescMethodUnary,
+  { request, headers, registry }: ReadyCall,
+  { limit }: CallOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { node: desc } = connectionOf(method);
+  for await (const { node } of client.records(method, request, { limit, headers, signal: context.signal })) {
+    await writeOut(context, json(answerJson(desc, node, registry)));
+  }
+}
+
+function headersOf(lines: readonly string[]): Headers {
+  const headers = new Headers();
+  for (const line of lines) {
+    const [, name = "", value = ""] = /^([^:]+):\s*(.*)$/s.exec(line) ?? [];
+    try {
+      headers.append(name, value);
+    } catch {
+      throw new RequestError(`--header ${JSON.stringify(line)} is no header`, {
+        advice: "Give a name and a value, such as 'x-request-id: 7'.",
+      });
+    }
+  }
+  return headers;
+}

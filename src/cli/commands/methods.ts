@@ -1,0 +1,89 @@
+import { type Command, Option } from "commander";
+import { type CommandContext, json, printableLines, table, writeOut } from "../output.js";
+import { patternOf } from "../pattern.js";
+
+interface DefinitionsOptions {
+  readonly proto?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * Create the option that chooses definitions of the user's own.
+ *
+ * @returns the option
+ */
+export function protoOption(): Option {
+  return new Option(
+    "--proto <path>",
+    "definitions of your own: a Buf image, a descriptor set, or a folder of .proto files (needs buf)",
+  );
+}
+
+/**
+ * Add the command `methods`, which lists the methods that can be called.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addMethods(program: Command, context: CommandContext): void {
+  program
+    .command("methods")
+    .description("List the methods of the node, with their kind and their HTTP rule, one a line.")
+    .argument("[pattern]", "a part of the name or path, or a pattern for all of it with * and ?, in any case")
+    .addOption(protoOption())
+    .option("--json", "print one JSON object")
+    .action(async (pattern: string | undefined, options: DefinitionsOptions) => {
+      const { loadDefinitions, methodsOf } = await import("../api/definitions.js");
+      const { methodCells, methodObject } = await import("../api/describe.js");
+      const fits = matching(pattern);
+      const methods = methodsOf(await loadDefinitions(options.proto, context.signal)).filter((method) => {
+        const { name, http } = methodObject(method);
+        return [name, method.name, ...http.map((rule) => rule.replace(/^\S+ /, ""))].some(fits);
+      });
+      if (options.json === true) {
+        await writeOut(context, json({ methods: methods.map(methodObject) }));
+        return;
+      }
+      const text = table(["method", "kind", "http"], methods.map(methodCells));
+      await writeOut(context, printableLines(context.out.isTTY === true ? text : text.slice(text.indexOf("\n") + 1)));
+    });
+}
+
+/**
+ * Add the command `describe`, which shows a service, a method, a message or an enum.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addDescribe(program: Command, context: CommandContext): void {
+  program
+    .command("describe")
+    .description("Show a method with its fields, a service, a message or an enum.")
+    .argument("<name>", "the full name, or its end, such as ListMarkets or Order.Status")
+    .addOption(protoOption())
+    .option("--json", "print one JSON object")
+    .action(async (name: string, options: DefinitionsOptions) => {
+      const { loadDefinitions } = await import("../api/definitions.js");
+      const { describables, describedObject, describedText } = await import("../api/describe.js");
+      const { findName } = await import("../api/find-name.js");
+      const definitions = await loadDefinitions(options.proto, context.signal);
+      const found = findName(name, describables(definitions), "method, service, message or enum");
+      await writeOut(
+        context,
+        options.json === true ? json(describedObject(found)) : printableLines(describedText(found)),
+      );
+    });
+}
+
+/** Make a function that tells whether a text fits the pattern: as a whole where that has wildcards, else in part. */
+function matching(pattern: string | undefined): (text: string) => boolean {
+  if (pattern === undefined) {
+    return () => true;
+  }
+  if (/[*?]/.test(pattern)) {
+    const expression = patternOf(pattern, "i");
+    return (text) => expression.test(text);
+  }
+  const part = pattern.toLowerCase();
+  return (text) => text.toLowerCase().includes(part);
+}
