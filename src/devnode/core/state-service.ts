@@ -30,10 +30,14 @@ type StateMethods = Pick<
  * @returns the methods of the state service for which the local node has data
  */
 export function stateMethods(pg: PGlite): StateMethods {
-  /** All rows of a table in the order of its identifiers, or those that meet conditions. */
-  async function all(table: string, { sql, parameters }: Conditions = createConditions().build()): Promise<Row[]> {
+  /** All rows of a table, or those that meet conditions. */
+  async function all(
+    table: string,
+    { sql, parameters }: Conditions = createConditions().build(),
+    order = "id",
+  ): Promise<Row[]> {
     const where = sql.length === 0 ? "" : `WHERE ${sql.join(" AND ")}`;
-    const { rows } = await pg.query<Row>(`SELECT * FROM ${table} ${where} ORDER BY 1`, [...parameters]);
+    const { rows } = await pg.query<Row>(`SELECT * FROM ${table} ${where} ORDER BY ${order}`, [...parameters]);
     return rows;
   }
   const chosen = (id: string) => (id === "" ? [] : [identifier(id)]);
@@ -79,7 +83,7 @@ export function stateMethods(pg: PGlite): StateMethods {
     async listNetworkParameters({ networkParameterKey: key }) {
       const { oneOf, build } = createConditions();
       oneOf("key", "text", key === "" ? [] : [withoutNul(key)]);
-      return { networkParameters: (await all("network_parameter", build())).map(parameter) };
+      return { networkParameters: (await all("network_parameter", build(), "key")).map(parameter) };
     },
 
     async listParties() {
