@@ -18,6 +18,7 @@ export const answerUnknownMethod: NonNullable<ConnectNodeAdapterOptions["fallbac
   request.resume(); // What the caller still sends is not read.
   const [, service = "", method = ""] = (request.url ?? "").split("/");
   response.setHeader("content-type", contentType);
+  response.write(""); // Without it, headers would end the stream, and there would be no trailers.
   response.addTrailers({
     "grpc-status": String(Code.Unimplemented),
     "grpc-message": encodeURIComponent(`unknown method ${method} for service ${service}`).replaceAll("%20", " "),

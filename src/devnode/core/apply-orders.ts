@@ -43,9 +43,9 @@ export async function submitOrder(
   await insertRow(sql, "live_order", {
     row_height: height,
     row_index: rows[0]?.index,
-    id: `\\x${id}`,
-    market_id: `\\x${marketId}`,
-    party_id: `\\x${partyId}`,
+    id: bytes(id),
+    market_id: bytes(marketId),
+    party_id: bytes(partyId),
     side,
     type,
     time_in_force: timeInForce,
@@ -111,6 +111,10 @@ export async function cancelOrders(
        AND ($3 = '' OR market_id = decode($3, 'hex')) AND ($4 = '' OR id = decode($4, 'hex'))`,
     [partyId, sqlTime(timestamp), marketId, orderId],
   );
+}
+
+function bytes(hex: string): Uint8Array {
+  return Buffer.from(hex, "hex");
 }
 
 /** A time in Unix nanoseconds as PostgreSQL reads it, to the microsecond. */

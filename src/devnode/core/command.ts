@@ -29,6 +29,6 @@ export async function insertRow(sql: Sql, table: string, row: Readonly<Record<st
   await sql.query(
     `INSERT INTO ${table} (${given.map(([name]) => name).join(", ")})
      VALUES (${given.map((_, index) => `$${index + 1}`).join(", ")})`,
-    given.map(([, value]) => (typeof value === "boolean" ? value : String(value))),
+    given.map(([, value]) => (typeof value === "boolean" || value instanceof Uint8Array ? value : String(value))),
   );
 }

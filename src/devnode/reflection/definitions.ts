@@ -34,7 +34,7 @@ export function collectDefinitions(services: readonly DescService[]): Definition
     for (const type of nestedTypes(file)) {
       symbols.set(type.typeName, file);
       if (type.kind === "message") {
-        for (const { name } of type.members) {
+        for (const { name } of [...type.fields, ...type.oneofs]) {
           symbols.set(`${type.typeName}.${name}`, file);
         }
         extensions.set(type.typeName, extensions.get(type.typeName) ?? new Map());
