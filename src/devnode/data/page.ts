@@ -49,7 +49,7 @@ export const blockKey: readonly KeyColumn[] = [
 ];
 
 /** A key column of times, whose cursors are Unix nanoseconds. */
-export const timeKey: KeyColumn = { name: "vega_time", type: "timestamptz", pattern: /^\d{1,19}$/ };
+export const timeKey: KeyColumn = { name: "vega_time", type: "timestamptz", pattern: /^[0-8]?\d{1,18}$/ };
 
 /** A key column of identifiers that are kept as bytes. */
 export const bytesKey = (name: string): KeyColumn => ({ name, type: "bytea", pattern: /^[0-9a-f]{64}$/ });
