@@ -3,8 +3,11 @@ import { isChainId } from "../errors/chain-id.js";
 import { CanceledError, RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { type TableName, tableNames } from "../schema/tables.js";
-import { listingSchema } from "./listings/tables.js";
+import { columnParsers } from "./data/row.js";
+import { stateSchema } from "./data/state.js";
+import { listingSchema } from "./data/tables.js";
 import { tables } from "./tables/index.js";
+import { createView } from "./tables/rows.js";
 
 /** Options of {@link openDatabase}. */
 export interface DatabaseOptions {
@@ -72,13 +75,17 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const { chainId, segments, blocksPerSegment, signal } = options;
   throwIfAborted(signal);
   // One reader needs only a small cache. The zone decides how times are written.
-  const pg = await PGlite.create({ postgresqlconf: ["shared_buffers = 8MB", "timezone = 'UTC'"] });
+  const pg = await PGlite.create({
+    postgresqlconf: ["shared_buffers = 8MB", "timezone = 'UTC'"],
+    parsers: columnParsers,
+  });
   try {
     throwIfAborted(signal);
     await pg.exec(schema);
     await pg.query(insertSegments, [segments, blocksPerSegment, chainId]);
     await pg.exec(insertBlocks);
     await pg.exec(listingSchema(blocksPerSegment));
+    await pg.exec(stateSchema(segments * blocksPerSegment));
     throwIfAborted(signal);
   } catch (error) {
     await pg.close();
@@ -135,24 +142,6 @@ async function copyTable(pg: PGlite, { table, fromBlock, toBlock, databaseVersio
      ORDER BY row_height, row_index) TO '/dev/blob' (FORMAT csv, HEADER ${header})`,
   );
   return blob === undefined ? new Uint8Array() : new Uint8Array(await blob.arrayBuffer());
-}
-
-/**
- * Create an export table as a view. Its rows are computed from the height and the index, so they take no memory.
- * Segments and blocks are stored, one row each: the start takes longer for a longer history.
- */
-function createView(table: TableName): string {
-  const { rowsPerBlock, columns } = tables[table];
-  const values = columns.map(({ name, type, since, value }) => {
-    const present = since === 1n ? value : `CASE WHEN database_version >= ${since} THEN ${value} END`;
-    return `(${present})::${type} AS "${name}"`;
-  });
-  return `CREATE VIEW "${table}" AS
-    SELECT h AS row_height, i AS row_index, ${values.join(",\n")}
-    FROM (
-      SELECT height AS h, database_version, i, (height - 1) * ${rowsPerBlock} + i AS n
-      FROM block CROSS JOIN generate_series(0::bigint, ${rowsPerBlock - 1}) AS i
-    ) AS row_number;`;
 }
 
 const schema = `

@@ -18,6 +18,7 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { TradewireError } from "../errors/index.js";
 import { answersRaw, type HttpBinding, type HttpCall, httpBindings, responsePart } from "../http-rule/http-rule.js";
+import { matchPath } from "../http-rule/path-template.js";
 import { readCall } from "../http-rule/read-call.js";
 import { httpStatusFromCode } from "../http-rule/status.js";
 import { anyToObject, knownTypes } from "../json/any.js";
@@ -27,13 +28,15 @@ import { isJsonObject } from "../json/values.js";
 /** The largest request body that is read, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const NDJSON = "application/x-ndjson";
+/** Below this path, JSON leaves defaults out and has enums as numbers. */
+const TERSE_PATH = "/api/v2/stream/";
 
 /**
  * Create an HTTP gateway in front of a transport. It answers as the gateways of deployed nodes do.
  *
  * The methods' `google.api.http` options say which path leads to which method. JSON answers carry every field, defaults
- * included. Where a request or its body is a `google.api.HttpBody`, the bytes are taken as they come; a method that answers
- * or streams one is answered with the body itself. Other streaming methods, and
+ * included, except below `/api/v2/stream/`. Where a request or its body is a `google.api.HttpBody`, the bytes are taken
+ * as they come; a method that answers or streams one is answered with the body itself. Other streaming methods, and
  * any request that accepts `application/x-ndjson`, are answered with one JSON envelope a line. An error after the first
  * byte is appended as a JSON object (specification, 7), because the status has been sent by then.
  *
@@ -60,7 +63,14 @@ export function createGateway(transport: Transport, services: readonly DescServi
         return;
       }
     }
-    throw new ConnectError("Not Found", Code.NotFound);
+    const [path = ""] = call.target.split("?", 1);
+    if (path === "/health" && call.verb === "GET") {
+      await send(request, response, 200, new Headers(), "text/plain; charset=utf-8", ["ok"]);
+      return;
+    }
+    throw routes.some(({ rule }) => matchPath(rule.template, path) !== undefined)
+      ? new ConnectError("Method Not Allowed", Code.Unimplemented)
+      : new ConnectError("Not Found", Code.NotFound);
   }
 
   async function callMethod(
@@ -131,6 +141,7 @@ async function stream(
 ): Promise<void> {
   const ndjson = (request.headers.accept ?? "").includes(NDJSON);
   const raw = method.output.typeName === HttpBodySchema.typeName && !ndjson;
+  const terse = rule.template.text.startsWith(TERSE_PATH);
   const iterator = outputs[Symbol.asyncIterator]();
   let next: IteratorResult<MessageShape<DescMessage>>;
   try {
@@ -143,7 +154,7 @@ async function stream(
     try {
       for (; next.done !== true; next = await iterator.next()) {
         const output = next.value;
-        const part = () => responsePart(method.output, rule, messageJson(method.output, output));
+        const part = () => responsePart(method.output, rule, messageJson(method.output, output, terse));
         const json = () => `${JSON.stringify({ result: part() })}\n`;
         yield raw && isMessage(output, HttpBodySchema) ? output.data : json();
       }
@@ -203,14 +214,14 @@ function errorJson(reason: unknown) {
   return { code, message, details: details.map((detail) => ({ ...detail })) };
 }
 
-function messageJson(desc: DescMessage, message: MessageShape<DescMessage>): JsonValue {
+function messageJson(desc: DescMessage, message: MessageShape<DescMessage>, terse = false): JsonValue {
   if (isMessage(message, HttpBodySchema)) {
     const { contentType, data, extensions } = message;
     // Buffer encodes base64 much faster than toJson does.
     const base64 = Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64");
     return { contentType, data: base64, extensions: extensions.map((any) => ({ ...anyToObject(any) })) };
   }
-  return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
+  return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: !terse, enumAsInteger: terse });
 }
 
 /** Read the body. Whether it is JSON depends on the method, so it is parsed when it is asked for. */

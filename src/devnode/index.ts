@@ -5,19 +5,24 @@ import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/con
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
-import { applyStopOrders } from "./core/apply-stop-orders.js";
-import { readSpamRules } from "./core/blocks.js";
+import { applyCommand } from "./core/apply.js";
+import { readLastBlocks, readSpamRules, recordBlock } from "./core/blocks.js";
 import { createLocalChain } from "./core/chain.js";
-import { coreService } from "./core/service.js";
+import { coreMethods } from "./core/service.js";
+import { stateMethods } from "./core/state-service.js";
+import { dataMethods } from "./data/index.js";
+import { createStreams } from "./data/observe.js";
 import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
 import { historyService } from "./history-service.js";
 import { ledgerService } from "./ledger-service.js";
-import { listingService } from "./listings/service.js";
 import { createRateLimiter, type RateLimit } from "./rate-limit.js";
+import { offerReflection } from "./reflection/service.js";
+import { answerUnknownMethod } from "./unknown-method.js";
 
 /** Options of {@link startDevnode}. */
 export interface DevnodeOptions {
@@ -65,6 +70,8 @@ export interface Devnode extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const services = [TradingDataService, CoreService, CoreStateService];
+
 /** Size of the HTTP/2 flow-control windows, in bytes. Node's default of 64 KiB makes large requests slow. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
@@ -95,23 +102,28 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const { signal, rateLimit = false } = options;
   const limiter = rateLimit === false ? undefined : createRateLimiter(rateLimit === true ? {} : rateLimit);
   const database = await openDatabase({ chainId, segments, blocksPerSegment, signal });
-  const rules = await readSpamRules(database.pg);
+  const { pg } = database;
+  const rules = await readSpamRules(pg);
   const chain = createLocalChain({
     chainId,
     chainIdPrefix,
-    height: BigInt(segments) * BigInt(blocksPerSegment),
+    history: await readLastBlocks(pg, rules.pastBlocks + 1),
     rules,
-    execute: (command) => applyStopOrders(database.pg, command),
+    record: (block) => recordBlock(pg, block),
+    execute: (command) => applyCommand(pg, command),
   });
   const makeBlock = async () => (await chain.makeBlock()).height;
   const clock = blockMs === 0 ? undefined : setInterval(() => void chain.makeBlock(), blockMs);
+  const streams = createStreams(chain);
   const routes = (router: ConnectRouter) => {
-    router.service(CoreService, coreService(chain, chainId, rules));
+    router.service(CoreService, coreMethods({ chain, chainId, rules, pg, streams }));
+    router.service(CoreStateService, stateMethods(pg));
     router.service(TradingDataService, {
       ...historyService(database),
-      ...listingService(database),
       ...ledgerService(database),
+      ...dataMethods(pg, chain, streams),
     });
+    offerReflection(router, services);
   };
   const jsonOptions = { registry: knownTypes };
   const grpc = createHttp2Server(
@@ -119,10 +131,11 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     connectNodeAdapter({
       routes,
       jsonOptions,
+      fallback: answerUnknownMethod,
       ...(limiter && { interceptors: [limiter.interceptor], contextValues: limiter.contextValues }),
     }),
   );
-  const gateway = createGateway(createRouterTransport(routes), [TradingDataService, CoreService]);
+  const gateway = createGateway(createRouterTransport(routes), services);
   const rest = createHttpServer(limiter?.limited(gateway) ?? gateway);
   const sessions = trackSessions(grpc);
   const stopAll = async () => {

@@ -7,7 +7,7 @@ import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { AccountType, ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { createGateway } from "../../src/devnode/gateway.js";
 import { NodeError } from "../../src/errors/index.js";
@@ -38,6 +38,11 @@ const transport = createRouterTransport((router) => {
         await new Promise((resolve) => signal.addEventListener("abort", resolve));
         markAborted();
       }
+    },
+    async *observeAccounts() {
+      const accounts = [{ owner: "network", balance: "5", type: AccountType.INSURANCE }];
+      yield { response: { case: "snapshot", value: { accounts } } };
+      yield { response: { case: "updates", value: {} } };
     },
     listAllNetworkHistorySegments() {
       return { segments: [{ fromHeight: 1n, toHeight: 2n ** 63n - 1n }] };
@@ -197,7 +202,6 @@ describe("createGateway", () => {
   it.each([
     ["another path", "/api/v2/networkhistories", "GET"],
     ["a path that goes on", `${SEGMENTS}/1`, "GET"],
-    ["another verb", SEGMENTS, "POST"],
     ["a gRPC path", "/datanode.api.v2.TradingDataService/ListAllNetworkHistorySegments", "GET"],
     ["a path that cannot be decoded", "/api/v2/%zz", "GET"],
   ])("answers %s with 404 and the bare error object", async (_, path, method) => {
@@ -207,10 +211,12 @@ describe("createGateway", () => {
   });
 
   it.each([
-    ["a method that it does not carry out", "/api/v2/networkhistory"],
-    ["a method whose requests are a stream", "/api/v2/stream/event/bus"],
-  ])("answers %s with 501 and the bare error object", async (_, path) => {
-    const answer = await ask(path);
+    ["a method that it does not carry out", "/api/v2/networkhistory", "GET"],
+    ["a method whose requests are a stream", "/api/v2/stream/event/bus", "GET"],
+    ["another verb", `${SEGMENTS}?a=1`, "POST"],
+    ["another verb where the path has a variable", "/api/v2/order/1", "DELETE"],
+  ])("answers %s with 501 and the bare error object", async (_, path, method) => {
+    const answer = await ask(path, {}, method);
     expect(answer.status).toBe(501);
     expect(json(answer)).toMatchObject({ code: 12 });
   });
@@ -222,6 +228,25 @@ describe("createGateway", () => {
     const answer = await ask(path);
     expect(answer.status).toBe(400);
     expect(json(answer)).toMatchObject({ code: 3, message: expect.stringContaining("from_block") });
+  });
+
+  it("says that it is well", async () => {
+    const answer = await ask("/health");
+    expect({ ...answer, body: answer.body.toString() }).toMatchObject({
+      status: 200,
+      headers: { "content-type": "text/plain; charset=utf-8" },
+      body: "ok",
+    });
+    expect((await ask("/health", {}, "POST")).status).toBe(404);
+  });
+
+  it("leaves defaults out below the path of streams, and has enums as numbers", async () => {
+    const answer = await ask("/api/v2/stream/accounts");
+    expect(answer.status).toBe(200);
+    expect(lines(answer)).toEqual([
+      { result: { snapshot: { accounts: [{ owner: "network", balance: "5", type: 1 }] } } },
+      { result: { updates: {} } },
+    ]);
   });
 
   it("ignores query parameters that it does not know", async () => {

@@ -1,72 +1,25 @@
-import type { PGlite, Transaction as SqlTransaction } from "@electric-sql/pglite";
-import { sha3_256 } from "@noble/hashes/sha3.js";
 import type {
   StopOrderSetup,
   StopOrdersCancellation,
   StopOrdersSubmission,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import {
   StopOrder_RejectionReason,
   StopOrder_SizeOverrideSetting,
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "../../../gen/vega/vega_pb.js";
-import { encodeHex } from "../../transaction/hex.js";
-
-/** A command in a block. */
-export interface ExecutedCommand {
-  readonly command: InputData["command"];
-  /** The sender's public key, 64 hex digits. */
-  readonly partyId: string;
-  /** The transaction's signature, 64 bytes. The identifiers of new stop orders are derived from it. */
-  readonly signature: Uint8Array;
-  /** The block's time, in Unix nanoseconds. */
-  readonly timestamp: bigint;
-}
-
-type Sql = Pick<SqlTransaction, "query">;
+import { type ExecutedCommand, insertRow, type Sql } from "./command.js";
 
 /**
- * Apply the submissions and cancellations of stop orders in a command, also those in a batch. They are applied all
- * together or not at all.
+ * Apply the submission of a stop order, or of a pair.
  *
- * @param pg the database with the table of stop orders
- * @param executed the command, its sender and signature, and the block's time in Unix nanoseconds
+ * @param sql the database
+ * @param executed the command in its block
+ * @param submission the stop orders
+ * @param ids gives the identifiers of new stop orders
  */
-export async function applyStopOrders(pg: PGlite, executed: ExecutedCommand): Promise<void> {
-  const { command } = executed;
-  const ids = identifiers(executed.signature);
-  await pg.transaction(async (sql) => {
-    switch (command.case) {
-      case "stopOrdersSubmission":
-        await submit(sql, executed, command.value, ids);
-        break;
-      case "stopOrdersCancellation":
-        await cancel(sql, executed, command.value);
-        break;
-      case "batchMarketInstructions":
-        for (const cancellation of command.value.stopOrdersCancellation) {
-          await cancel(sql, executed, cancellation);
-        }
-        for (const submission of command.value.stopOrdersSubmission) {
-          await submit(sql, executed, submission, ids);
-        }
-        break;
-    }
-  });
-}
-
-/** Identifiers as the network makes them: the hash of the signature, then the hash of that hash, and so on. */
-function* identifiers(signature: Uint8Array): Generator<string, never> {
-  let hash = sha3_256(signature);
-  for (;;) {
-    yield encodeHex(hash);
-    hash = sha3_256(hash);
-  }
-}
-
-async function submit(
+export async function submitStopOrders(
   sql: Sql,
   executed: ExecutedCommand,
   { risesAbove, fallsBelow }: StopOrdersSubmission,
@@ -82,7 +35,7 @@ async function submit(
     : rejectionReason(setups, executed.timestamp);
   for (const { setup, direction, id } of halves) {
     const ocoLinkId = halves.find((half) => half.id !== id)?.id;
-    await insert(sql, stopOrderRow(setup, { ...executed, direction, id, ocoLinkId, reason }));
+    await insertRow(sql, "stop_order", stopOrderRow(setup, { ...executed, direction, id, ocoLinkId, reason }));
   }
 }
 
@@ -154,16 +107,14 @@ function stopOrderRow({ orderSubmission: order, ...setup }: StopOrderSetup, fact
   };
 }
 
-async function insert(sql: Sql, row: ReturnType<typeof stopOrderRow>): Promise<void> {
-  const given = Object.entries(row).filter(([, value]) => value !== undefined);
-  await sql.query(
-    `INSERT INTO stop_order (${given.map(([name]) => name).join(", ")})
-     VALUES (${given.map((_, index) => `$${index + 1}`).join(", ")})`,
-    given.map(([, value]) => (typeof value === "boolean" ? value : String(value))),
-  );
-}
-
-async function cancel(
+/**
+ * Apply the cancellation of a party's pending stop orders: one of them, those on a market, or all.
+ *
+ * @param sql the database
+ * @param executed the command in its block
+ * @param cancellation the cancellation; an empty identifier stands for any
+ */
+export async function cancelStopOrders(
   sql: Sql,
   { partyId, timestamp }: ExecutedCommand,
   { marketId, stopOrderId }: StopOrdersCancellation,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { PGlite } from "@electric-sql/pglite";
+import { type Row, readRow } from "../data/row.js";
 
 /** The network's rules for proofs of work, from its parameters. */
 export interface SpamRules {
@@ -27,6 +28,8 @@ export interface Block {
   readonly height: bigint;
   /** 64 hex digits. */
   readonly hash: string;
+  /** Unix nanoseconds. */
+  readonly time: bigint;
   /** The usage of each key, by public key in hex. */
   readonly usage: Map<string, Usage>;
   /** The names of the transaction identifiers and nonces that transactions tied to this block have used. */
@@ -42,38 +45,37 @@ export interface Blocks {
   recent(): readonly Block[];
   /** Whether a transaction identifier or a nonce was used. */
   isUsed(name: string): boolean;
-  /** Make the next block. */
-  add(): Block;
+  /** Make the next block, of a time in Unix nanoseconds; at least a millisecond after the last one. */
+  add(time: bigint): Block;
 }
+
+/** A block of the history. */
+export type PastBlock = Pick<Block, "height" | "hash" | "time">;
 
 /**
  * Create the last blocks of a chain.
  *
- * @param height the height of the last block that was made
+ * @param history the last blocks that were made, oldest first; at least one
  * @param pastBlocks the number of earlier blocks to keep
  * @returns the blocks, to which more can be added
  */
-export function createBlocks(height: bigint, pastBlocks: number): Blocks {
-  const recent: Block[] = [];
-  const add = (next: bigint) => {
-    const block: Block = { height: next, hash: blockHash(next), usage: new Map(), used: new Set() };
-    recent.push(block);
-    if (recent.length > pastBlocks + 1) {
-      recent.shift();
-    }
-    return block;
-  };
-  let last = add(height);
-  for (let past = 1n; past <= BigInt(pastBlocks) && past < height; past += 1n) {
-    recent.unshift({ height: height - past, hash: blockHash(height - past), usage: new Map(), used: new Set() });
-  }
+export function createBlocks(history: readonly [PastBlock, ...PastBlock[]], pastBlocks: number): Blocks {
+  const begin = (block: PastBlock): Block => ({ ...block, usage: new Map(), used: new Set() });
+  const recent = history.slice(-1 - pastBlocks).map(begin);
+  let last = recent.at(-1) ?? begin(history[0]);
   return {
     last: () => last,
     at: (wanted) => recent.find((block) => block.height === wanted),
     recent: () => recent,
     isUsed: (name) => recent.some(({ used }) => used.has(name)),
-    add() {
-      last = add(last.height + 1n);
+    add(wanted) {
+      const height = last.height + 1n;
+      const earliest = last.time + 1_000_000n;
+      last = begin({ height, hash: blockHash(height), time: wanted < earliest ? earliest : wanted });
+      recent.push(last);
+      if (recent.length > pastBlocks + 1) {
+        recent.shift();
+      }
       return last;
     },
   };
@@ -82,6 +84,42 @@ export function createBlocks(height: bigint, pastBlocks: number): Blocks {
 /** The hash of a block, as the history of blocks has it. */
 function blockHash(height: bigint): string {
   return createHash("sha256").update(`block:${height}`).digest("hex");
+}
+
+/**
+ * Read the last blocks of the history.
+ *
+ * @param pg the database with the history
+ * @param count the most blocks to read
+ * @returns the blocks, oldest first
+ * @throws Error if the history has no block
+ */
+export async function readLastBlocks(pg: PGlite, count: number): Promise<[PastBlock, ...PastBlock[]]> {
+  const { rows } = await pg.query<Row>("SELECT height, hash, vega_time FROM blocks ORDER BY row_height DESC LIMIT $1", [
+    count,
+  ]);
+  const [first, ...others] = rows.toReversed().map((row) => {
+    const { text, integer } = readRow(row);
+    return { height: integer("height"), hash: text("hash"), time: integer("vega_time") };
+  });
+  if (first === undefined) {
+    throw new Error("the history has no block");
+  }
+  return [first, ...others];
+}
+
+/**
+ * Keep a block that was made since the start.
+ *
+ * @param pg the database
+ * @param block the block
+ */
+export async function recordBlock(pg: PGlite, { height, hash, time }: PastBlock): Promise<void> {
+  await pg.query(
+    `INSERT INTO made_block VALUES
+       ($1, decode($2, 'hex'), timestamptz 'epoch' + $3::text::bigint / 1000 * interval '1 microsecond')`,
+    [height, hash, String(time)],
+  );
 }
 
 /**

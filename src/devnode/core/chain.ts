@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import { toBinary } from "@bufbuild/protobuf";
-import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { EventEmitter } from "node:events";
+import type { InputData, Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { isSpecified, type Problem } from "../../transaction/check/index.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { verify } from "../../transaction/proof-of-work.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
-import type { ExecutedCommand } from "./apply-stop-orders.js";
-import { type Block, type Blocks, createBlocks, expectedDifficulty, type SpamRules } from "./blocks.js";
+import { type Block, type Blocks, createBlocks, expectedDifficulty, type PastBlock, type SpamRules } from "./blocks.js";
+import type { ExecutedCommand } from "./command.js";
 
 /** Codes of failed submissions (specification, 2.6), as deployed nodes number them. */
 export const FAILURE = { validation: 51, decoding: 60, unknownCommand: 80, spam: 89 } as const;
@@ -23,9 +23,11 @@ export interface Refusal {
 export interface LocalChainOptions {
   readonly chainId: string;
   readonly chainIdPrefix: ChainIdPrefix;
-  /** Height of the last block that was made. */
-  readonly height: bigint;
+  /** The last blocks that were made, oldest first. */
+  readonly history: readonly [PastBlock, ...PastBlock[]];
   readonly rules: SpamRules;
+  /** Keeps a block that was made, before its commands are carried out. */
+  readonly record: (block: Block) => Promise<void>;
   /** Carries out a command in a block. A command that rejects is skipped. */
   readonly execute: (command: ExecutedCommand) => Promise<void>;
 }
@@ -33,6 +35,10 @@ export interface LocalChainOptions {
 /** A chain of one node. It checks transactions, keeps them in its mempool, and puts them into blocks. */
 export interface LocalChain {
   readonly blocks: Blocks;
+  /** Tells of each block (`block`) when its commands were carried out. */
+  readonly events: EventEmitter;
+  /** The number of transactions that wait for a block, and of those in the last one. */
+  counts(): { readonly waiting: number; readonly inLastBlock: number };
   /** Check a transaction. The result is `undefined` if it would be accepted. */
   check(tx: Transaction): Refusal | undefined;
   /** Check a transaction, and put it into the mempool unless it is refused. */
@@ -61,9 +67,11 @@ interface Accepted {
  */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { rules } = options;
-  const blocks = createBlocks(options.height, rules.pastBlocks);
-  let mempool: ExecutedCommand[] = [];
+  const blocks = createBlocks(options.history, rules.pastBlocks);
+  const events = new EventEmitter().setMaxListeners(0); // Each open stream listens.
+  let mempool: Omit<ExecutedCommand, "height" | "timestamp">[] = [];
   let waiting: ((block: Block) => void)[] = [];
+  let inLastBlock = 0;
   let making: Promise<Block> = Promise.resolve(blocks.last());
 
   function examine(tx: Transaction): Accepted | Refusal {
@@ -125,7 +133,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       block.used.add(name);
     }
     const signature = decodeHex(tx.signature?.value ?? "", SIGNATURE_BYTES) ?? new Uint8Array();
-    mempool.push({ command: inputData.command, partyId: publicKey, signature, timestamp: 0n });
+    mempool.push({ command: inputData.command, partyId: publicKey, signature });
   }
 
   async function makeBlock(): Promise<Block> {
@@ -133,20 +141,25 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
     const waiters = waiting;
     mempool = [];
     waiting = [];
-    const block = blocks.add();
-    const timestamp = BigInt(Date.now()) * 1_000_000n;
+    const block = blocks.add(BigInt(Date.now()) * 1_000_000n);
+    inLastBlock = commands.length;
+    // The database may be closed meanwhile.
+    await options.record(block).catch(() => undefined);
     for (const command of commands) {
       // A command that cannot be carried out does not stop the others.
-      await options.execute({ ...command, timestamp }).catch(() => undefined);
+      await options.execute({ ...command, height: block.height, timestamp: block.time }).catch(() => undefined);
     }
     for (const resolve of waiters) {
       resolve(block);
     }
+    events.emit("block");
     return block;
   }
 
   return {
     blocks,
+    events,
+    counts: () => ({ waiting: mempool.length, inLastBlock }),
     check(tx) {
       const examined = examine(tx);
       return "code" in examined ? examined : undefined;
@@ -171,9 +184,9 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
  * Compute the hash that identifies a transaction in the event stream (specification, 2.6). Like the consensus layer, it
  * hashes the transaction's bytes.
  *
- * @param tx the signed transaction
+ * @param bytes the serialized transaction
  * @returns 64 hex digits in upper case
  */
-export function transactionHash(tx: Transaction): string {
-  return createHash("sha256").update(toBinary(TransactionSchema, tx)).digest("hex").toUpperCase();
+export function transactionHash(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex").toUpperCase();
 }

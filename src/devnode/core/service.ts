@@ -1,49 +1,79 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { PGlite } from "@electric-sql/pglite";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
-import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { Streams } from "../data/observe.js";
 import { expectedDifficulty, type SpamRules } from "./blocks.js";
 import { type LocalChain, type Refusal, transactionHash } from "./chain.js";
+import { createStatistics } from "./statistics.js";
 
-type TransactionService = Pick<
-  ServiceImpl<typeof CoreService>,
-  "submitTransaction" | "checkTransaction" | "lastBlockHeight" | "getSpamStatistics"
->;
+type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "observeEventBus" | "propagateChainEvent">;
+
+/** What {@link coreMethods} answers from. */
+export interface CoreOptions {
+  readonly chain: LocalChain;
+  readonly chainId: string;
+  readonly rules: SpamRules;
+  readonly pg: PGlite;
+  readonly streams: Streams;
+}
 
 /**
- * Implement the methods that check and submit transactions and describe the last blocks (specification, 4.2).
+ * Implement the methods that check and submit transactions (specification, 4.2), and those that describe the last blocks
+ * and the chain.
  *
- * @param chain the chain that takes the transactions
- * @param chainId identifier of the chain
- * @param rules the network's rules for proofs of work
- * @returns the methods of the core service that are about transactions
+ * @param options the chain that takes the transactions, its identifier and rules, the database and the open streams
+ * @returns the methods of the core service
  */
-export function coreService(chain: LocalChain, chainId: string, rules: SpamRules): TransactionService {
+export function coreMethods(options: CoreOptions): CoreMethods {
+  const { chain, chainId, rules, pg } = options;
+  const statistics = createStatistics(options);
+
+  async function submit(transaction: Transaction, txHash: string, type: SubmitTransactionRequest_Type) {
+    switch (type) {
+      case SubmitTransactionRequest_Type.UNSPECIFIED:
+      case SubmitTransactionRequest_Type.ASYNC:
+        chain.submit(transaction); // An asynchronous submission does not report a refusal.
+        return { success: true, txHash };
+      case SubmitTransactionRequest_Type.SYNC:
+        return { txHash, ...outcome(chain.submit(transaction)) };
+      case SubmitTransactionRequest_Type.COMMIT: {
+        const refusal = chain.submit(transaction);
+        if (refusal === undefined) {
+          await chain.nextBlock();
+        }
+        return { txHash, ...outcome(refusal) };
+      }
+      default:
+        throw new ConnectError(`type is ${String(type)}, which is no type of submission`, Code.InvalidArgument);
+    }
+  }
+
   return {
     async submitTransaction({ tx, type }) {
       const transaction = required(tx);
-      const txHash = transactionHash(transaction);
-      switch (type) {
-        case SubmitTransactionRequest_Type.UNSPECIFIED:
-        case SubmitTransactionRequest_Type.ASYNC:
-          chain.submit(transaction); // An asynchronous submission does not report a refusal.
-          return { success: true, txHash };
-        case SubmitTransactionRequest_Type.SYNC:
-          return { txHash, ...outcome(chain.submit(transaction)) };
-        case SubmitTransactionRequest_Type.COMMIT: {
-          const refusal = chain.submit(transaction);
-          if (refusal === undefined) {
-            await chain.nextBlock();
-          }
-          return { txHash, ...outcome(refusal) };
-        }
-        default:
-          throw new ConnectError(`type is ${String(type)}, which is no type of submission`, Code.InvalidArgument);
-      }
+      return submit(transaction, transactionHash(toBinary(TransactionSchema, transaction)), type);
+    },
+
+    async submitRawTransaction({ tx, type }) {
+      // Both methods number the types alike.
+      return submit(fromBytes(tx), transactionHash(tx), Number(type));
     },
 
     async checkTransaction({ tx }) {
       return outcome(chain.check(required(tx)));
     },
+
+    async checkRawTransaction({ tx }) {
+      return outcome(chain.check(fromBytes(tx)));
+    },
+
+    async statistics() {
+      return { statistics: await statistics(pg) };
+    },
+
+    getVegaTime: () => ({ timestamp: chain.blocks.last().time }),
 
     async lastBlockHeight() {
       const { height, hash } = chain.blocks.last();
@@ -87,6 +117,14 @@ function required(tx: Transaction | undefined): Transaction {
     throw new ConnectError("tx is required", Code.InvalidArgument);
   }
   return tx;
+}
+
+function fromBytes(bytes: Uint8Array): Transaction {
+  try {
+    return fromBinary(TransactionSchema, bytes);
+  } catch (cause) {
+    throw new ConnectError("tx is not a serialized transaction", Code.InvalidArgument, undefined, undefined, cause);
+  }
 }
 
 /**

@@ -10,10 +10,8 @@ import {
   type TableDefinition,
   transaction,
 } from "./column.js";
+import { account, asset, COUNT, party } from "./entities.js";
 
-const account = oneOf("account", 311);
-const party = oneOf("party", 97);
-const asset = oneOf("asset", 5);
 const ethereumHash = "'0x' || encode(sha256(convert_to('ethereum:' || n, 'UTF8')), 'hex')";
 
 export const balances: TableDefinition = {
@@ -30,7 +28,7 @@ export const ledger: TableDefinition = {
   columns: [
     column("ledger_entry_time", "timestamptz", `${blockTime} + (i + 1) * interval '1 microsecond'`),
     column("account_from_id", "bytea", account),
-    column("account_to_id", "bytea", oneOf("account", 311, "n + 17")),
+    column("account_to_id", "bytea", oneOf("account", COUNT.account, "n + 17")),
     column("quantity", "numeric", between(1, 9_000_000)),
     ...transaction,
     column("transfer_time", "timestamptz", blockTime),

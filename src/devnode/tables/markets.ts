@@ -13,25 +13,43 @@ import {
   type TableDefinition,
   transaction,
 } from "./column.js";
+import {
+  account,
+  asset,
+  auctionTrigger,
+  COUNT,
+  EPOCH_BLOCKS,
+  inAuction,
+  market,
+  marketDecimals,
+  marketState,
+  party,
+  settlementAsset,
+  tradingMode,
+} from "./entities.js";
+import { tradePrice } from "./trading.js";
 
-const market = oneOf("market", 12);
-const party = oneOf("party", 97);
-const asset = oneOf("asset", 5);
+const instrument = pick(["BTC/USD", "ETH/USD", "SOL/USD", "DOGE/USD"]);
+/** The number of the market's last trade: there are two trades in a block, and each market has every twelfth. */
+const lastTrade = `2 * n + 1 - (n + 1) % ${COUNT.market}`;
 
 export const markets: TableDefinition = {
   rowsPerBlock: 1,
   columns: [
     column("id", "bytea", market),
     ...transaction,
-    column("instrument_id", "text", pick(["BTC/USD", "ETH/USD", "SOL/USD", "DOGE/USD"])),
+    column("instrument_id", "text", instrument),
     column(
       "tradable_instrument",
       "jsonb",
-      `jsonb_build_object('instrument', jsonb_build_object('name', ${freeText(3)}, 'code', 'M' || n % 12, 'metadata',
-        jsonb_build_object('tags', jsonb_build_array('class:fx', 'base:BTC', 'quote:"USD"'))),
-        'marginCalculator', jsonb_build_object('scalingFactors', jsonb_build_object('searchLevel', 1.1, 'initialMargin', 1.5)))`,
+      `jsonb_build_object('instrument', jsonb_build_object('name', ${instrument} || ' future, the "M' || n % 12 || '"',
+        'code', 'M' || n % 12, 'metadata', jsonb_build_object('tags', jsonb_build_array('class:fx', 'quote:"USD"')),
+        'future', jsonb_build_object('quoteName', 'USD', 'settlementAsset', encode(${settlementAsset}, 'hex'))),
+        'marginCalculator', jsonb_build_object('scalingFactors',
+          jsonb_build_object('searchLevel', 1.1, 'initialMargin', 1.5, 'collateralRelease', 1.7)),
+        'simpleRiskModel', jsonb_build_object('params', jsonb_build_object('factorLong', 0.1, 'factorShort', 0.1)))`,
     ),
-    column("decimal_places", "integer", between(1, 5)),
+    column("decimal_places", "integer", marketDecimals),
     column(
       "fees",
       "jsonb",
@@ -40,14 +58,14 @@ export const markets: TableDefinition = {
     column("opening_auction", "jsonb", `jsonb_build_object('duration', '300', 'volume', (n % 9)::text)`),
     column("price_monitoring_settings", "jsonb", `'{"parameters": {"triggers": []}}'`),
     column("liquidity_monitoring_parameters", "jsonb", `'{"targetStakeParameters": {"timeWindow": "3600"}}'`),
-    column("trading_mode", "text", pick(["TRADING_MODE_CONTINUOUS", "TRADING_MODE_MONITORING_AUCTION"])),
-    column("state", "text", pick(["STATE_ACTIVE", "STATE_PENDING", "STATE_SUSPENDED", "STATE_SETTLED"])),
+    column("trading_mode", "text", tradingMode),
+    column("state", "text", marketState),
     column("market_timestamps", "jsonb", `jsonb_build_object('open', (1697702400000000000 + h)::text)`),
     column("position_decimal_places", "integer", "n % 4"),
     column("lp_price_range", "numeric", decimal(5, 90, 2)),
     column("linear_slippage_factor", "numeric", decimal(1, 100, 3)),
     column("quadratic_slippage_factor", "numeric", "0"),
-    column("parent_market_id", "bytea", `CASE WHEN n % 3 = 0 THEN ${oneOf("market", 12, "n + 1")} END`),
+    column("parent_market_id", "bytea", `CASE WHEN n % 3 = 0 THEN ${oneOf("market", COUNT.market, "n + 1")} END`),
     column("insurance_pool_fraction", "numeric", decimal(0, 100, 2)),
     column("rationale", "text", freeText()),
   ],
@@ -68,12 +86,12 @@ export const market_data: TableDefinition = {
     column("mid_price", "numeric", between(2_650_000, 40_000)),
     column("static_mid_price", "numeric", between(2_650_000, 39_000)),
     column("open_interest", "bigint", between(10_000, 90_000)),
-    column("auction_start", "bigint", `CASE WHEN n % 10 = 0 THEN 1697702400000000000 + h ELSE 0 END`),
-    column("auction_end", "bigint", `CASE WHEN n % 10 = 0 THEN 1697702700000000000 + h ELSE 0 END`),
+    column("auction_start", "bigint", `CASE WHEN ${inAuction} THEN 1697702400000000000 + h ELSE 0 END`),
+    column("auction_end", "bigint", `CASE WHEN ${inAuction} THEN 1697702700000000000 + h ELSE 0 END`),
     column("indicative_price", "numeric", "0"),
     column("indicative_volume", "bigint", "0"),
-    column("market_trading_mode", "text", pick(["TRADING_MODE_CONTINUOUS", "TRADING_MODE_MONITORING_AUCTION"])),
-    column("auction_trigger", "text", pick(["AUCTION_TRIGGER_UNSPECIFIED", "AUCTION_TRIGGER_PRICE"])),
+    column("market_trading_mode", "text", tradingMode),
+    column("auction_trigger", "text", auctionTrigger),
     column("target_stake", "numeric", decimal(1_000, 900_000, 5)),
     column("supplied_stake", "numeric", decimal(2_000, 900_000, 5)),
     column(
@@ -81,8 +99,8 @@ export const market_data: TableDefinition = {
       "jsonb",
       `jsonb_build_array(jsonb_build_object('minValidPrice', '26000', 'horizon', n % 60))`,
     ),
-    column("market_state", "text", pick(["STATE_ACTIVE", "STATE_SUSPENDED"])),
-    column("last_traded_price", "numeric", between(2_650_000, 41_000)),
+    column("market_state", "text", marketState),
+    column("last_traded_price", "numeric", tradePrice(lastTrade)),
   ],
 };
 
@@ -106,8 +124,12 @@ export const positions: TableDefinition = {
 export const margin_levels: TableDefinition = {
   rowsPerBlock: 1,
   columns: [
-    column("account_id", "bytea", oneOf("account", 311)),
-    column("order_margin_account_id", "bytea", `CASE WHEN n % 2 = 0 THEN ${oneOf("account", 311, "n + 1")} END`),
+    column("account_id", "bytea", account),
+    column(
+      "order_margin_account_id",
+      "bytea",
+      `CASE WHEN n % 2 = 0 THEN ${oneOf("account", COUNT.account, "n + 1")} END`,
+    ),
     column("timestamp", "timestamptz", blockTime),
     column("maintenance_margin", "numeric", between(1_000, 90_000)),
     column("search_level", "numeric", between(1_100, 99_000)),
@@ -146,14 +168,14 @@ export const rewards: TableDefinition = {
     column("party_id", "bytea", party),
     column("asset_id", "bytea", asset),
     column("market_id", "bytea", market),
-    column("epoch_id", "bigint", "h / 600"),
+    column("epoch_id", "bigint", `h / ${EPOCH_BLOCKS}`),
     column("amount", "numeric", between(1, 90_000_000)),
     column("percent_of_total", "double precision", `(${between(1, 10_000)}) / 8.0`),
     column("reward_type", "text", pick(["ACCOUNT_TYPE_GLOBAL_REWARD", "ACCOUNT_TYPE_REWARD_MAKER_PAID_FEES"])),
     column("timestamp", "timestamptz", blockTime),
     ...transaction,
     sequence,
-    column("locked_until_epoch_id", "bigint", "h / 600 + 30"),
+    column("locked_until_epoch_id", "bigint", `h / ${EPOCH_BLOCKS} + 30`),
     column("quantum_amount", "numeric", decimal(1, 9_000_000, 6)),
     column("game_id", "bytea", `CASE WHEN n % 4 = 0 THEN ${oneOf("game", 7)} END`),
     column("team_name", "text", freeText(7)),

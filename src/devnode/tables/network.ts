@@ -1,4 +1,5 @@
 import { between, blockTime, column, hash, oneOf, sequence, type TableDefinition, transaction } from "./column.js";
+import { EPOCH_BLOCKS, party } from "./entities.js";
 
 export const blocks: TableDefinition = {
   rowsPerBlock: 1,
@@ -23,9 +24,9 @@ export const checkpoints: TableDefinition = {
 export const delegations: TableDefinition = {
   rowsPerBlock: 1,
   columns: [
-    column("party_id", "bytea", oneOf("party", 97)),
+    column("party_id", "bytea", party),
     column("node_id", "bytea", oneOf("node", 13)),
-    column("epoch_id", "bigint", "h / 600"),
+    column("epoch_id", "bigint", `h / ${EPOCH_BLOCKS}`),
     column("amount", "numeric", `(${between(1, 90_000)})::numeric * 1000000000000000000`),
     ...transaction,
     sequence,

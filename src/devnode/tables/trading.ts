@@ -12,15 +12,14 @@ import {
   type TableDefinition,
   transaction,
 } from "./column.js";
-
-const market = oneOf("market", 12);
+import { COUNT, market, party } from "./entities.js";
 
 export const orders: TableDefinition = {
   rowsPerBlock: 2,
   columns: [
     column("id", "bytea", hash("order", "n")),
     column("market_id", "bytea", market),
-    column("party_id", "bytea", oneOf("party", 97)),
+    column("party_id", "bytea", party),
     column("side", "text", pick(["SIDE_BUY", "SIDE_SELL"])),
     column("price", "numeric", between(2_650_000, 40_000)),
     column("size", "bigint", between(1, 500)),
@@ -46,6 +45,14 @@ export const orders: TableDefinition = {
   ],
 };
 
+/**
+ * SQL for the price of a trade.
+ *
+ * @param number SQL for the trade's number
+ * @returns SQL without parentheses around it
+ */
+export const tradePrice = (number: string): string => between(2_650_000, 40_000, number);
+
 export const trades: TableDefinition = {
   rowsPerBlock: 2,
   columns: [
@@ -54,10 +61,10 @@ export const trades: TableDefinition = {
     sequence,
     column("id", "bytea", hash("trade", "n")),
     column("market_id", "bytea", market),
-    column("price", "numeric", between(2_650_000, 40_000)),
+    column("price", "numeric", tradePrice("n")),
     column("size", "bigint", between(1, 500)),
-    column("buyer", "bytea", oneOf("party", 97)),
-    column("seller", "bytea", oneOf("party", 97, "n + 31")),
+    column("buyer", "bytea", party),
+    column("seller", "bytea", oneOf("party", COUNT.party, "n + 31")),
     column("aggressor", "text", pick(["SIDE_BUY", "SIDE_SELL"], "n / 3")),
     column("buy_order", "bytea", hash("order", "n")),
     column("sell_order", "bytea", hash("order", "n + 1")),

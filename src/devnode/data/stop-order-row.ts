@@ -1,6 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
-import type { Row } from "./page.js";
+import { type Row, readRow } from "./row.js";
 
 /**
  * Convert a row of the table of stop orders to its message (specification, 2.4).
@@ -9,12 +9,7 @@ import type { Row } from "./page.js";
  * @returns the stop order and its order submission
  */
 export function stopOrderEvent(row: Row): MessageInitShape<typeof StopOrderEventSchema> {
-  const text = (name: string) => String(row[name]);
-  const number = (name: string) => Number(row[name]);
-  const integer = (name: string) => BigInt(text(name));
-  /** The members that are set only if a column is not NULL. */
-  const given = <T>(name: string, members: () => T) => (row[name] === null ? {} : members());
-
+  const { text, number, integer, flag, given } = readRow(row);
   return {
     stopOrder: {
       id: text("id"),
@@ -49,8 +44,8 @@ export function stopOrderEvent(row: Row): MessageInitShape<typeof StopOrderEvent
       ...given("pegged_reference", () => ({
         peggedOrder: { reference: number("pegged_reference"), offset: text("pegged_offset") },
       })),
-      postOnly: row["post_only"] === true,
-      reduceOnly: row["reduce_only"] === true,
+      postOnly: flag("post_only"),
+      reduceOnly: flag("reduce_only"),
       ...given("peak_size", () => ({
         icebergOpts: { peakSize: integer("peak_size"), minimumVisibleSize: integer("minimum_visible_size") },
       })),

@@ -118,7 +118,7 @@ export const networkParameters: readonly (readonly [key: string, value: string])
   ["transfer.minTransferQuantumMultiple", "1"],
   ["validator.performance.scaling.factor", "1"],
   ["validators.delegation.minAmount", "1000000000000000000"],
-  ["validators.epoch.length", "24h0m0s"],
+  ["validators.epoch.length", "10m0s"],
   ["validators.vote.required", "0.67"],
   ["volumeDiscountProgram.maxBenefitTiers", "10"],
   ["volumeDiscountProgram.maxVolumeDiscountFactor", "0.4"],

@@ -1,4 +1,5 @@
 import { between, freeText, hash, oneOf } from "../tables/column.js";
+import { COUNT } from "../tables/entities.js";
 import { networkParameters } from "./network-parameters.js";
 
 /** The number of stop orders. */
@@ -57,8 +58,8 @@ export const listingSchema = (blocksPerSegment: number): string => `
     created_at,
     CASE status WHEN 1 THEN NULL WHEN 5 THEN expires_at ELSE created_at + (n % 997) * 1000000007 END AS updated_at,
     CASE WHEN status = 4 THEN ${hex(hash("stop_order", "n"))} ELSE '' END AS order_id,
-    ${hex(oneOf("party", 97, "submission_number"))} AS party_id,
-    ${hex(oneOf("market", 12, "submission_number / 97"))} AS market_id,
+    ${hex(oneOf("party", COUNT.party, "submission_number"))} AS party_id,
+    ${hex(oneOf("market", COUNT.market, `submission_number / ${COUNT.party}`))} AS market_id,
     CASE WHEN status = 6 THEN 1 + n / 20 % 10 END AS rejection_reason,
     CASE WHEN sized_by_position THEN 2 ELSE 1 END AS size_override_setting,
     CASE WHEN sized_by_position THEN (round((1 + n % 100)::numeric / 100, 2))::text END AS size_override_percentage,

@@ -1,0 +1,227 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { Code, type Client as ServiceClient } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService, SubmitRawTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
+import { TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { Market_State } from "../../gen/vega/markets_pb.js";
+import {
+  Order_Status,
+  Order_TimeInForce,
+  Order_Type,
+  OrderError,
+  PeggedReference,
+  Side,
+} from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { signerFromSeed } from "../../src/transaction/signer.js";
+
+let node: Devnode;
+let clients: Record<"grpc" | "rest", Client>;
+let markets: Map<Market_State, string>;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 1, blocksPerSegment: 20, blockMs: 0 });
+  clients = {
+    grpc: createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }),
+    rest: createClient({ transport: "rest", rest: { url: node.restUrl } }),
+  };
+  const { markets: page } = await clients.grpc.service(TradingDataService).listMarkets({ includeSettled: true });
+  markets = new Map(page?.edges.map((edge) => [edge.node?.state ?? 0, edge.node?.id ?? ""]));
+});
+afterAll(async () => {
+  await Promise.all(Object.values(clients).map((client) => client.close()));
+  await node.close();
+});
+
+const open = () => markets.get(Market_State.ACTIVE) ?? "";
+const limit = { price: "100", size: 7n, side: Side.BUY, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC };
+
+describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
+  const signer = signerFromSeed((transport === "grpc" ? "a1" : "b2").repeat(32));
+  let client: Client;
+  let data: ServiceClient<typeof TradingDataService>;
+  beforeAll(() => {
+    client = clients[transport];
+    data = client.service(TradingDataService);
+  });
+  const own = async () => {
+    const { orders } = await data.listOrders({ filter: { partyIds: [signer.publicKey] } });
+    return orders?.edges.flatMap((edge) => edge.node ?? []) ?? [];
+  };
+
+  test("an order is listed from the next block on, and cancelled", async () => {
+    await expect(data.getParty({ partyId: signer.publicKey })).rejects.toMatchObject({ code: Code.NotFound });
+    const value = {
+      ...limit,
+      marketId: open().toUpperCase(),
+      reference: "mine\0",
+      postOnly: true,
+      timeInForce: Order_TimeInForce.GTT,
+      expiresAt: 2n ** 62n,
+      icebergOpts: { peakSize: 5n, minimumVisibleSize: 2n },
+      peggedOrder: { reference: PeggedReference.MID, offset: "3" },
+    };
+    await client.sendCommand({ case: "orderSubmission", value }, { signer });
+    expect(await own()).toEqual([]);
+    await node.makeBlock();
+    const { timestamp } = await data.getVegaTime({});
+    const [order, ...others] = await own();
+    expect(others).toEqual([]);
+    expect(order).toMatchObject({
+      id: expect.stringMatching(/^[0-9a-f]{64}$/),
+      marketId: open(),
+      partyId: signer.publicKey,
+      side: Side.BUY,
+      price: "100",
+      size: 7n,
+      remaining: 7n,
+      type: Order_Type.LIMIT,
+      timeInForce: Order_TimeInForce.GTT,
+      status: Order_Status.ACTIVE,
+      createdAt: timestamp,
+      updatedAt: 0n,
+      expiresAt: (2n ** 62n / 1000n) * 1000n,
+      reference: "mine",
+      version: 1n,
+      postOnly: true,
+      icebergOrder: { peakSize: 5n, minimumVisibleSize: 2n },
+      peggedOrder: { reference: PeggedReference.MID, offset: "3" },
+    });
+    expect((await data.getOrder({ orderId: order?.id ?? "" })).order).toEqual(order);
+    expect((await data.getParty({ partyId: signer.publicKey })).party?.id).toBe(signer.publicKey);
+    expect((await data.listOrders({ pagination: { first: 1 } })).orders?.edges[0]?.node).toEqual(order);
+    const cancellation = { marketId: open(), orderId: order?.id ?? "" };
+    await client.sendCommand({ case: "orderCancellation", value: cancellation }, { signer });
+    await node.makeBlock();
+    const cancelled = { status: Order_Status.CANCELLED, updatedAt: (await data.getVegaTime({})).timestamp };
+    expect(await own()).toEqual([expect.objectContaining({ ...order, ...cancelled })]);
+  });
+
+  test("a batch is carried out in its order, and each order has its own identifier", async () => {
+    const submissions = [1n, 2n, 3n].map((size) => ({ ...limit, size, marketId: open() }));
+    await client.sendCommand({ case: "batchMarketInstructions", value: { submissions } }, { signer });
+    await node.makeBlock();
+    const orders = (await own()).filter(({ status }) => status === Order_Status.ACTIVE);
+    expect(orders.map(({ size }) => size)).toEqual([3n, 2n, 1n]);
+    expect(new Set(orders.map(({ id }) => id)).size).toBe(3);
+    const value = { cancellations: [{ marketId: open() }], submissions: [{ ...limit, size: 9n, marketId: open() }] };
+    await client.sendCommand({ case: "batchMarketInstructions", value }, { signer });
+    await node.makeBlock();
+    const live = (await own()).filter(({ status }) => status === Order_Status.ACTIVE);
+    expect(live.map(({ size }) => size)).toEqual([9n]);
+  });
+
+  test.each([
+    ["market", { type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC, price: "" }, undefined],
+    ["settled", {}, OrderError.MARKET_CLOSED],
+    ["unknown", {}, OrderError.INVALID_MARKET_ID],
+    ["expired", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n }, OrderError.INVALID_EXPIRATION_DATETIME],
+  ])("an order that cannot rest is told (%s)", async (kind, change, reason) => {
+    const marketId =
+      kind === "settled" ? (markets.get(Market_State.SETTLED) ?? "") : kind === "unknown" ? "ab".repeat(32) : open();
+    await client.sendCommand({ case: "orderSubmission", value: { ...limit, ...change, marketId } }, { signer });
+    await node.makeBlock();
+    const [order] = await own();
+    expect(order?.status).toBe(reason === undefined ? Order_Status.STOPPED : Order_Status.REJECTED);
+    expect(order?.reason).toBe(reason);
+  });
+
+  test("a transaction is checked and submitted as its bytes", async () => {
+    const core = client.service(CoreService);
+    const command = { case: "orderSubmission", value: { ...limit, size: 77n, marketId: open() } } as const;
+    const transaction = await client.signCommand(command, { signer });
+    const tx = toBinary(TransactionSchema, transaction);
+    expect(await core.checkRawTransaction({ tx })).toMatchObject({ success: true, code: 0 });
+    const type = SubmitRawTransactionRequest_Type.SYNC;
+    const result = await core.submitRawTransaction({ tx, type });
+    expect(result).toMatchObject({ success: true, code: 0 });
+    expect((await core.statistics({})).statistics).toMatchObject({ backlogLength: 1n });
+    const again = await core.submitRawTransaction({ tx, type });
+    expect(again).toMatchObject({ success: false, code: 89, txHash: result.txHash });
+    expect(await core.checkRawTransaction({ tx })).toMatchObject({ success: false, code: 89 });
+    await expect(core.submitRawTransaction({ tx: Uint8Array.of(255), type })).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+    });
+    await node.makeBlock();
+    expect((await own())[0]?.size).toBe(77n);
+    expect((await core.statistics({})).statistics).toMatchObject({ backlogLength: 0n, txPerBlock: 1n });
+  });
+
+  test("a stream of orders begins with the live ones and tells each change", async () => {
+    const abort = new AbortController();
+    const stream = data.observeOrders({ partyIds: [signer.publicKey] }, { signal: abort.signal });
+    const answers = stream[Symbol.asyncIterator]();
+    const live = (await own()).filter(({ status }) => status === Order_Status.ACTIVE);
+    const { value: first } = await answers.next();
+    expect(first?.response).toMatchObject({ case: "snapshot", value: { lastPage: true } });
+    const sizes = (orders: readonly { size: bigint }[] = []) =>
+      orders.map(({ size }) => Number(size)).toSorted((a, b) => a - b);
+    expect(sizes(first?.response.value?.orders)).toEqual(sizes(live));
+    expect(live.length).toBeGreaterThan(0);
+    await node.makeBlock(); // It has no orders, so nothing is told.
+    await client.sendCommand({ case: "orderSubmission", value: { ...limit, size: 55n, marketId: open() } }, { signer });
+    await node.makeBlock();
+    const { value: second } = await answers.next();
+    expect(second?.response).toMatchObject({
+      case: "updates",
+      value: { orders: [{ size: 55n, status: Order_Status.ACTIVE }] },
+    });
+    await client.sendCommand({ case: "orderCancellation", value: {} }, { signer });
+    await node.makeBlock();
+    const { value: third } = await answers.next();
+    expect(third?.response.case).toBe("updates");
+    expect(sizes(third?.response.value?.orders)).toEqual([...sizes(live), 55].toSorted((a, b) => a - b));
+    abort.abort();
+    await expect(answers.next()).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  test("other streams begin with how things stand, and stay open until they are ended", async () => {
+    const core = client.service(CoreService);
+    const abort = new AbortController();
+    const { signal } = abort;
+    const asked = { marketIds: [open()] };
+    const streams = {
+      accounts: data.observeAccounts({ partyId: "" }, { signal })[Symbol.asyncIterator](),
+      positions: data.observePositions({ marketId: open() }, { signal })[Symbol.asyncIterator](),
+      data: data.observeMarketsData(asked, { signal })[Symbol.asyncIterator](),
+      depth: data.observeMarketsDepth(asked, { signal })[Symbol.asyncIterator](),
+      trades: data.observeTrades(asked, { signal })[Symbol.asyncIterator](),
+    };
+    const trade = streams.trades.next();
+    const pages = [];
+    for (let last = false; !last; ) {
+      const { response } = (await streams.accounts.next()).value ?? {};
+      pages.push(response?.case === "snapshot" ? response.value.accounts.length : 0);
+      last = response?.case !== "snapshot" || response.value.lastPage;
+    }
+    expect(pages).toEqual([50, 50, 50, 50, 50, 50, 11]);
+    const positions = (await streams.positions.next()).value;
+    expect(positions?.response).toMatchObject({ case: "snapshot", value: { lastPage: false } });
+    const { marketData } = await data.getLatestMarketData({ marketId: open() });
+    expect((await streams.data.next()).value?.marketData).toEqual([marketData]);
+    const { buy, sell, sequenceNumber } = await data.getLatestMarketDepth({ marketId: open() });
+    expect((await streams.depth.next()).value?.marketDepth).toMatchObject([
+      { marketId: open(), buy, sell, sequenceNumber },
+    ]);
+    const opened = { accountSubscriptions: 1, marketDataSubscriptions: 1, tradeSubscriptions: 1 };
+    const counts = async () => (await core.statistics({})).statistics;
+    while ((await counts())?.tradeSubscriptions !== 1 || (await counts())?.marketDepthSubscriptions !== 1) {}
+    expect(await counts()).toMatchObject(opened);
+    abort.abort();
+    await expect(trade).rejects.toMatchObject({ code: Code.Canceled });
+    await expect(streams.data.next()).rejects.toMatchObject({ code: Code.Canceled });
+    while ((await counts())?.accountSubscriptions !== 0 || (await counts())?.tradeSubscriptions !== 0) {}
+  });
+
+  test("streams of markets refuse those that are not there", async () => {
+    const unknown = { marketIds: ["ab".repeat(32)] };
+    for (const stream of [
+      data.observeMarketsData(unknown),
+      data.observeMarketsDepth(unknown),
+      data.observeTrades({ marketIds: ["x"] }),
+    ]) {
+      await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.InvalidArgument });
+    }
+  });
+});

@@ -1,0 +1,207 @@
+import { Code, type Client as ServiceClient } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+import { AccountType, ChainStatus } from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { allPages, exportedRows } from "../support/all-pages.js";
+
+/** 700 blocks, so that an epoch has ended. */
+const BLOCKS = 700;
+const NOBODY = "ab".repeat(32);
+
+let node: Devnode;
+let clients: Record<"grpc" | "rest", Client>;
+beforeAll(async () => {
+  node = await startDevnode({ chainId: "devnode-1", segments: 2, blocksPerSegment: BLOCKS / 2, blockMs: 0 });
+  clients = {
+    grpc: createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }),
+    rest: createClient({ transport: "rest", rest: { url: node.restUrl } }),
+  };
+  rowsOf = {
+    positions: await exportedRows(clients.grpc, "positions", BLOCKS),
+  };
+});
+afterAll(async () => {
+  await Promise.all(Object.values(clients).map((client) => client.close()));
+  await node.close();
+});
+
+/** The rows of exported tables. */
+let rowsOf: Record<"positions", Record<string, string | null>[]>;
+
+const hex = (bytes: string | null | undefined) => bytes?.replace(/^\\x/, "");
+
+describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
+  let data: ServiceClient<typeof TradingDataService>;
+  let core: ServiceClient<typeof CoreService>;
+  let state: ServiceClient<typeof CoreStateService>;
+  beforeAll(() => {
+    data = clients[transport].service(TradingDataService);
+    core = clients[transport].service(CoreService);
+    state = clients[transport].service(CoreStateService);
+  });
+  const allMarkets = () =>
+    allPages(async (pagination) => (await data.listMarkets({ pagination, includeSettled: true })).markets);
+
+  test("accounts belong to parties and assets that are listed, and are filtered", async () => {
+    const parties = (await data.listParties({})).parties?.edges.map((edge) => edge.node?.id);
+    const assets = (await data.listAssets({})).assets?.edges.map((edge) => edge.node?.id);
+    const accounts = await allPages(async (pagination) => (await data.listAccounts({ pagination })).accounts);
+    for (const { owner, asset, type, marketId } of accounts) {
+      expect(assets).toContain(asset);
+      expect([...(parties ?? []), "network"]).toContain(owner);
+      expect(marketId !== "").toBe(type === AccountType.MARGIN || type === AccountType.INSURANCE);
+    }
+    const [margin] = accounts.filter(({ type }) => type === AccountType.MARGIN);
+    const filter = {
+      partyIds: [margin?.owner ?? ""],
+      accountTypes: [AccountType.MARGIN],
+      marketIds: [margin?.marketId ?? ""],
+      assetId: margin?.asset ?? "",
+    };
+    expect((await data.listAccounts({ filter })).accounts?.edges.map((edge) => edge.node)).toEqual([margin]);
+    const { accounts: held } = await state.listAccounts({ party: margin?.owner ?? "" });
+    expect(held).toHaveLength(accounts.filter(({ owner }) => owner === margin?.owner).length);
+    expect(held).toContainEqual(expect.objectContaining({ balance: margin?.balance, type: "ACCOUNT_TYPE_MARGIN" }));
+  });
+
+  test("positions are the last ones that were exported", async () => {
+    const row = rowsOf.positions.at(-1);
+    const filter = { partyIds: [hex(row?.["party_id"]) ?? ""], marketIds: [hex(row?.["market_id"]) ?? ""] };
+    const { positions } = await data.listAllPositions({ filter });
+    expect(positions?.edges.map((edge) => edge.node)).toEqual([
+      expect.objectContaining({
+        openVolume: BigInt(row?.["open_volume"] ?? 0),
+        realisedPnl: row?.["realised_pnl"]?.replace(/\..*/, ""),
+      }),
+    ]);
+  });
+
+  test("market data tell their history", async () => {
+    const [market] = await allMarkets();
+    const marketId = market?.id ?? "";
+    const { marketData: latest } = await data.getLatestMarketData({ marketId });
+    const found = await allPages(
+      async (pagination) => (await data.getMarketDataHistoryByID({ marketId, pagination })).marketData,
+      20,
+    );
+    expect(found[0]).toEqual(latest);
+    expect(found.length).toBe(Math.floor(BLOCKS / 12) + (BLOCKS % 12 > 0 ? 1 : 0));
+    const { marketData: early } = await data.getMarketDataHistoryByID({
+      marketId,
+      endTimestamp: found.at(-2)?.timestamp ?? 0n,
+    });
+    expect(early?.edges.map((edge) => edge.node)).toEqual(found.slice(-2));
+    expect((await data.listLatestMarketData({})).marketsData).toContainEqual(latest);
+    expect((await state.listMarketsData({ market: marketId })).marketsData).toEqual([latest]);
+  });
+
+  test("the node, its time, its epochs and its limits agree", async () => {
+    const { height, hash, chainId } = await core.lastBlockHeight({});
+    const { statistics } = await core.statistics({});
+    const { timestamp } = await core.getVegaTime({});
+    expect(statistics).toMatchObject({
+      status: ChainStatus.CONNECTED,
+      blockHeight: height,
+      blockHash: hash,
+      chainId,
+      totalMarkets: 12n,
+      totalTrades: BigInt(2 * BLOCKS),
+      totalOrders: BigInt(2 * BLOCKS),
+      genesisTime: "2023-10-19T08:00:01.007919Z",
+      vegaTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}(\.\d+)?Z$/),
+      epochSeq: height / 600n,
+    });
+    expect((await data.getVegaTime({})).timestamp).toBe(timestamp);
+    expect(timestamp / 1_000_000n).toBe(BigInt(Date.parse(statistics?.vegaTime ?? "")));
+    const { epoch } = await data.getEpoch({});
+    expect(epoch).toMatchObject({ seq: 1n, timestamps: { firstBlock: 600n, lastBlock: 0n, endTime: 0n } });
+    const { startTime = 0n, expiryTime } = epoch?.timestamps ?? {};
+    expect(expiryTime).toBe(startTime + 600_000_000_000n);
+    const before = await data.getEpoch({ block: 599n });
+    expect(before.epoch).toMatchObject({ seq: 0n, timestamps: { firstBlock: 1n, lastBlock: 599n } });
+    expect(before.epoch).toEqual((await data.getEpoch({ id: 0n })).epoch);
+    expect(before.epoch?.timestamps?.endTime).toBeLessThan(startTime);
+    const { limits } = await data.getNetworkLimits({});
+    expect(limits).toMatchObject({ canProposeMarket: true, proposeMarketEnabledFrom: 1_683_504_000_000_000_000n });
+    expect((await state.listNetworkLimits({})).networkLimits).toEqual(limits);
+    expect((await data.info({})).version).toMatch(/^v0\.78\./);
+  });
+
+  test("parameters name an asset and a number of validators that are there", async () => {
+    const { networkParameter } = await data.getNetworkParameter({ key: "reward.asset" });
+    const assetId = networkParameter?.value ?? "";
+    expect((await data.listAssets({ assetId })).assets?.edges.map((edge) => edge.node?.details?.symbol)).toEqual([
+      "VEGA",
+    ]);
+    expect((await state.listAssets({ asset: assetId })).assets).toHaveLength(1);
+    const listed = await state.listNetworkParameters({ networkParameterKey: "reward.asset" });
+    expect(listed.networkParameters).toEqual([networkParameter]);
+    expect((await state.listNetworkParameters({})).networkParameters.length).toBeGreaterThan(100);
+    expect((await state.listParties({})).parties).toHaveLength(97);
+  });
+
+  test.each([
+    ["a market", () => data.getMarket({ marketId: NOBODY }), `there is no market ${NOBODY}`],
+    ["a market's data", () => data.getLatestMarketData({ marketId: NOBODY }), `there is no market ${NOBODY}`],
+    ["an asset", () => data.getAsset({ assetId: NOBODY }), `there is no asset ${NOBODY}`],
+    ["a listed asset", () => data.listAssets({ assetId: NOBODY }), `there is no asset ${NOBODY}`],
+    ["a party", () => data.getParty({ partyId: NOBODY }), `there is no party ${NOBODY}`],
+    ["an order", () => data.getOrder({ orderId: NOBODY }), `there is no order ${NOBODY}`],
+    ["an epoch", () => data.getEpoch({ id: 2n }), `there is no epoch 2; the last block is ${BLOCKS}`],
+    ["a block's epoch", () => data.getEpoch({ block: 701n }), `there is no block 701; the last block is ${BLOCKS}`],
+  ])("%s that is not there is NOT_FOUND", async (_, call, message) => {
+    await expect(call()).rejects.toMatchObject({ code: Code.NotFound, summary: expect.stringContaining(message) });
+  });
+
+  test("what is not there has no trades and an empty book", async () => {
+    expect((await data.getLastTrade({ marketId: NOBODY })).trade).toBeUndefined();
+    expect(await data.getLatestMarketDepth({ marketId: NOBODY })).toMatchObject({
+      marketId: NOBODY,
+      buy: [],
+      sell: [],
+    });
+  });
+
+  test.each([
+    ["a market", () => data.getMarket({ marketId: "x" })],
+    ["a market's data", () => data.getLatestMarketData({ marketId: "abc" })],
+    ["a market's book", () => data.getLatestMarketDepth({ marketId: NOBODY.slice(1) })],
+    ["an asset", () => data.getAsset({ assetId: `${NOBODY}0` })],
+    ["a party", () => data.getParty({ partyId: "x" })],
+    ["an order", () => data.getOrder({ orderId: "x" })],
+    ["an order's version", () => data.getOrder({ orderId: NOBODY, version: -1 })],
+    ["a trade's market", () => data.getLastTrade({ marketId: "x" })],
+    ["a filter of trades", () => data.listTrades({ partyIds: ["x"] })],
+    ["a filter of orders", () => data.listOrders({ filter: { marketIds: ["x"] } })],
+    ["a filter of accounts", () => data.listAccounts({ filter: { assetId: "x" } })],
+    ["a filter of positions", () => data.listAllPositions({ filter: { partyIds: ["network"] } })],
+    ["a state's market", () => state.listMarkets({ market: "x" })],
+    ["a page", () => data.listMarkets({ pagination: { first: 5001 } })],
+    ["a cursor", () => data.listTrades({ pagination: { after: "WyJ4IiwieCJd" } })],
+    ["a cursor of another listing", () => data.listTrades({ pagination: { after: "WyJ4Il0=" } })],
+  ])("%s of another form is INVALID_ARGUMENT", async (_, call) => {
+    await expect(call()).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test("what the node has no data for is UNIMPLEMENTED", async () => {
+    await expect(data.listVotes({})).rejects.toMatchObject({ code: Code.Unimplemented });
+    await expect(state.listValidators({})).rejects.toMatchObject({ code: Code.Unimplemented });
+  });
+});
+
+test("a history of a few blocks has every market, too", async () => {
+  await using small = await startDevnode({ segments: 1, blocksPerSegment: 2, blockMs: 0 });
+  await using client = createClient({ transport: "grpc", grpc: { url: small.grpcUrl } });
+  const data = client.service(TradingDataService);
+  const { markets } = await data.listMarkets({ includeSettled: true });
+  expect(markets?.edges).toHaveLength(12);
+  const { timestamp } = await data.getVegaTime({});
+  for (const { node: market } of markets?.edges ?? []) {
+    const { marketData } = await data.getLatestMarketData({ marketId: market?.id ?? "" });
+    expect(marketData?.timestamp).toBeLessThanOrEqual(timestamp);
+  }
+});
