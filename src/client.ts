@@ -1,8 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CallOptions, Client as ServiceClient, Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { type HistorySegment, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../gen/vega/api/v1/core_pb.js";
+import { type HistorySegment, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../gen/client/vega/api/v1/core_pb.js";
 import { staysOnLoopback } from "./config/loopback.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
 import { createExport } from "./history/export.js";

@@ -1,8 +1,8 @@
 export { Code } from "@connectrpc/connect";
-export { type HistorySegment, Table, TradingDataService } from "../gen/datanode/api/v2/trading_data_pb.js";
-export { SubmitTransactionRequest_Type } from "../gen/vega/api/v1/core_pb.js";
-export { type Transaction, TransactionSchema, TxVersion } from "../gen/vega/commands/v1/transaction_pb.js";
-export type { NetworkParameter } from "../gen/vega/vega_pb.js";
+export { type HistorySegment, Table, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
+export { SubmitTransactionRequest_Type } from "../gen/client/vega/api/v1/core_pb.js";
+export { type Transaction, TransactionSchema, TxVersion } from "../gen/client/vega/commands/v1/transaction_pb.js";
+export type { NetworkParameter } from "../gen/client/vega/vega_pb.js";
 export {
   Order_TimeInForce,
   Order_Type,
@@ -14,7 +14,7 @@ export {
   StopOrder_SizeOverrideSetting,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../gen/vega/vega_pb.js";
+} from "../gen/client/vega/vega_pb.js";
 export type { ArchiveFile } from "./archive/files.js";
 export { mergeArchives } from "./archive/merge.js";
 export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./archive/names.js";
@@ -93,6 +93,7 @@ export { type Command, commandProblems, type Problem } from "./transaction/check
 export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
 export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";
 export { type MnemonicOptions, signerFromMnemonic } from "./transaction/mnemonic.js";
+export { openTransaction } from "./transaction/open.js";
 export {
   type ProofOfWork,
   type ProofOfWorkTask,
@@ -116,7 +117,7 @@ export type {
   SignCommandOptions,
   Transactions,
 } from "./transaction/transactions.js";
-export { type Chain, type OpenedTransaction, openTransaction } from "./transaction/verify.js";
+export type { Chain, OpenedTransaction } from "./transaction/verify.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";

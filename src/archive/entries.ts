@@ -2,9 +2,7 @@ import { withoutErrorObject } from "../json/error-tail.js";
 import { abortable } from "../zip/abortable.js";
 import type { Limits } from "../zip/content.js";
 import type { Entry, Reading } from "../zip/entry.js";
-import { seekableEntries } from "../zip/file.js";
 import type { Seekable } from "../zip/seekable.js";
-import { streamedEntries } from "../zip/stream.js";
 
 /** The limits for files that are checked or copied but not kept: no size of theirs does harm. */
 export const UNLIMITED: Limits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: Number.MAX_SAFE_INTEGER };
@@ -18,8 +16,9 @@ export const UNLIMITED: Limits = { maxSize: Number.MAX_SAFE_INTEGER, maxRatio: N
  * @returns the files, in the order in which they stand in the archive
  * @throws {@link ProtocolError}, {@link FileError} and {@link CanceledError} as {@link seekableEntries} does
  */
-export function archiveEntries(archive: Seekable, reading: Reading): AsyncGenerator<Entry, void, undefined> {
-  return seekableEntries(archive, { ...reading, withoutError: withoutErrorObject });
+export async function* archiveEntries(archive: Seekable, reading: Reading): AsyncGenerator<Entry, void, undefined> {
+  const { seekableEntries } = await import("../zip/file.js");
+  yield* seekableEntries(archive, { ...reading, withoutError: withoutErrorObject });
 }
 
 /**
@@ -31,9 +30,10 @@ export function archiveEntries(archive: Seekable, reading: Reading): AsyncGenera
  * @returns the files, in the order in which they arrive
  * @throws {@link ProtocolError} and {@link CanceledError} as {@link streamedEntries} does
  */
-export function arrivingEntries(
+export async function* arrivingEntries(
   source: AsyncIterable<Uint8Array>,
   reading: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
-  return streamedEntries(withoutErrorObject(abortable(source, reading.signal)), reading);
+  const { streamedEntries } = await import("../zip/stream.js");
+  yield* streamedEntries(withoutErrorObject(abortable(source, reading.signal)), reading);
 }

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import JSZip from "jszip";
+import type JSZip from "jszip";
 import { ProtocolError } from "../errors/index.js";
 import { abortable } from "../zip/abortable.js";
 import { corrupt } from "../zip/archive-error.js";
@@ -52,9 +52,10 @@ export async function zipInMemory(
   for await (const _ of csvFiles(entries, fileOptions)) {
     // Only checked.
   }
+  const { default: loader } = await import("jszip");
   try {
     // No checkCRC32: the files are checked already, and JSZip would inflate all of them at once.
-    return await JSZip.loadAsync(bytes);
+    return await loader.loadAsync(bytes);
   } catch (cause) {
     throw corrupt(cause instanceof Error ? cause.message : String(cause), cause);
   }

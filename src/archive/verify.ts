@@ -1,5 +1,4 @@
-import { readDirectory } from "../zip/directory.js";
-import { type ArchiveEntry, listEntries } from "../zip/file.js";
+import type { ArchiveEntry } from "../zip/file.js";
 import { createTail } from "../zip/tail.js";
 import { arrivingEntries, UNLIMITED } from "./entries.js";
 import { checkFolder, createExportRules, type Exported, exportEntries, isFolder } from "./rules.js";
@@ -43,6 +42,7 @@ export async function verifyContent(
  * @throws {@link ProtocolError} where the archive is broken, or is not what was asked for
  */
 export async function verifyStructure(path: string, exported: Exported): Promise<ArchiveEntry[]> {
+  const { listEntries } = await import("../zip/file.js");
   const entries = await listEntries(path);
   await checkEntries(entries, exported);
   return entries.filter(({ name }) => !isFolder(name));
@@ -77,5 +77,6 @@ export async function* verifyNames(
     tail.push(piece);
     yield piece;
   }
+  const { readDirectory } = await import("../zip/directory.js");
   await checkEntries((await readDirectory(tail.bytes())).entries, exported);
 }

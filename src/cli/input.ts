@@ -1,6 +1,9 @@
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { fileError, readingAdvice } from "../errors/file-error.js";
+import { FileError } from "../errors/index.js";
+import { openPipe } from "../zip/pipe.js";
 import type { CommandContext } from "./output.js";
 
 /** The argument that stands for standard input or standard output in place of a file. */
@@ -30,8 +33,9 @@ export async function* bytesOf(file: string, context: CommandContext): AsyncGene
     return;
   }
   try {
-    yield* createReadStream(file, { signal: context.signal });
+    const isPipe = (await stat(file)).isFIFO();
+    yield* isPipe ? addAbortSignal(context.signal, openPipe(file)) : createReadStream(file, { signal: context.signal });
   } catch (reason) {
-    throw fileError(reason, file, readingAdvice);
+    throw reason instanceof FileError ? reason : fileError(reason, file, readingAdvice);
   }
 }

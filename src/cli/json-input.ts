@@ -7,7 +7,7 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/vega/api/v1/core_pb.js";
+import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../gen/client/vega/api/v1/core_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";

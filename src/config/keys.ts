@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 
 /** One value that can be configured. */
 export interface ConfigKey {

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";
@@ -63,6 +63,13 @@ const grpc = group({
 const rest = group({
   /** Where the HTTP gateway answers, such as `http://127.0.0.1:3008`; a path in it precedes every method's path. */
   url,
+  /**
+   * How methods that stream are answered: `envelopes` are objects `{"result": ...}` or `{"error": ...}`, `messages` the
+   * messages themselves, one behind the other, and `array` is one JSON array of them.
+   */
+  streams: oneOf("envelopes", "messages", "array").default("envelopes"),
+  /** Whether answers of the content type `text/plain` are read as JSON, for gateways that name it so. */
+  jsonAsText: trueOrFalse.default(false),
   ...endpoint,
 });
 

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { z } from "zod";
+import * as z from "zod";
 import { isChainId } from "../errors/chain-id.js";
 import { isForbiddenHeader } from "./forbidden-headers.js";
 

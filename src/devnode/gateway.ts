@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import {
+  create,
   type DescMessage,
   type DescMethod,
   type DescMethodServerStreaming,
@@ -16,10 +17,12 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { TradewireError } from "../errors/index.js";
-import { type HttpBinding, type HttpCall, httpBindings, readCall, responsePart } from "../http-rule/http-rule.js";
+import { answersRaw, type HttpBinding, type HttpCall, httpBindings, responsePart } from "../http-rule/http-rule.js";
+import { readCall } from "../http-rule/read-call.js";
 import { httpStatusFromCode } from "../http-rule/status.js";
 import { anyToObject, knownTypes } from "../json/any.js";
 import { errorObject } from "../json/error-object.js";
+import { isJsonObject } from "../json/values.js";
 
 /** The largest request body that is read, in bytes. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -29,7 +32,8 @@ const NDJSON = "application/x-ndjson";
  * Create an HTTP gateway in front of a transport. It answers as the gateways of deployed nodes do.
  *
  * The methods' `google.api.http` options say which path leads to which method. JSON answers carry every field, defaults
- * included. A method that streams `google.api.HttpBody` is answered with the body itself. Other streaming methods, and
+ * included. Where a request or its body is a `google.api.HttpBody`, the bytes are taken as they come; a method that answers
+ * or streams one is answered with the body itself. Other streaming methods, and
  * any request that accepts `application/x-ndjson`, are answered with one JSON envelope a line. An error after the first
  * byte is appended as a JSON object (specification, 7), because the status has been sent by then.
  *
@@ -39,14 +43,16 @@ const NDJSON = "application/x-ndjson";
  */
 export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
   // Deployed gateways take the last that fits: /api/v2/node/signatures is no node. A path that ends in a colon and a
-  // verb also matches templates without a verb. Templates with a verb come first.
+  // verb also matches templates without it, or with less of it: those come later.
   const routes = services
     .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
     .toReversed()
-    .toSorted((a, b) => Number(a.rule.template.verb === "") - Number(b.rule.template.verb === ""));
+    .toSorted((a, b) => b.rule.template.verb.length - a.rule.template.verb.length);
 
   async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const call = { verb: request.method ?? "GET", target: request.url ?? "/", ...(await readBody(request)) };
+    const verb = request.method ?? "GET";
+    const body = await readBody(request);
+    const call = Object.assign(body, { verb, target: request.url ?? "/" });
     for (const { method, rule } of routes) {
       const message = readCall(method.input, rule, call);
       if (message !== undefined) {
@@ -72,6 +78,13 @@ export function createGateway(transport: Transport, services: readonly DescServi
         return;
       }
       const part = responsePart(method.output, rule, messageJson(method.output, output));
+      if (answersRaw(method.output, rule)) {
+        const { contentType, data } = isJsonObject(part) ? part : {};
+        await send(request, response, 200, header, String(contentType ?? ""), [
+          Buffer.from(String(data ?? ""), "base64"),
+        ]);
+        return;
+      }
       await send(request, response, 200, header, "application/json", [JSON.stringify(part)]);
       return;
     }
@@ -200,7 +213,8 @@ function messageJson(desc: DescMessage, message: MessageShape<DescMessage>): Jso
   return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
 }
 
-async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body">> {
+/** Read the body. Whether it is JSON depends on the method, so it is parsed when it is asked for. */
+async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body" | "raw">> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of request) {
@@ -210,11 +224,21 @@ async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body"
       throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
     }
   }
-  if (size === 0) {
-    return {};
-  }
+  const bytes = Buffer.concat(pieces);
+  const contentType = request.headers["content-type"];
+  return {
+    ...((size > 0 || contentType !== undefined) && {
+      raw: create(HttpBodySchema, { contentType: contentType ?? "", data: bytes }),
+    }),
+    get body() {
+      return bytes.length === 0 ? undefined : parseBody(bytes);
+    },
+  };
+}
+
+function parseBody(bytes: Buffer): JsonValue {
   try {
-    return { body: JSON.parse(Buffer.concat(pieces).toString()) };
+    return JSON.parse(bytes.toString());
   } catch {
     throw new ConnectError("the body is not valid JSON", Code.InvalidArgument);
   }

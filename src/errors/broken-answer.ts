@@ -34,6 +34,12 @@ export const EMPTY: BrokenAnswer = {
     "Try again; if it persists, check that the URL is the node's own and that nothing in front of it changes answers.",
 };
 
+export const SEVERAL: BrokenAnswer = {
+  summary: "the response has more than one message",
+  code: Code.Unimplemented,
+  advice: "The node may be of another version, in which this method streams.",
+};
+
 export const TOO_LARGE: BrokenAnswer = {
   summary: "a message is larger than the limit",
   code: Code.ResourceExhausted,

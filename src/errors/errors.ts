@@ -55,12 +55,16 @@ export class FileError extends TradewireError {}
 
 /** The caller gave up: its signal was aborted. */
 export class CanceledError extends TradewireError {
-  constructor(options: { readonly cause?: unknown } = {}) {
+  /** Whether something of the call may have been sent. It is false only where it is certain that nothing was. */
+  readonly mayHaveLeft: boolean;
+
+  constructor(options: { readonly cause?: unknown; readonly mayHaveLeft?: boolean } = {}) {
     super("the call was canceled", {
       code: Code.Canceled,
       advice: "Nothing is wrong: the signal given to the call was aborted.",
       cause: options.cause,
     });
+    this.mayHaveLeft = options.mayHaveLeft ?? true;
   }
 }
 

@@ -1,10 +1,11 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
 
 /** Throws the error that a reason stands for. */
 export type Fail = (reason: unknown) => never;
 
 /** Makes a function that throws the failure of a call as one of the library's errors, which names the call. */
-export type FailingCall = (method: DescMethod, signal: AbortSignal | undefined) => Fail;
+export type FailingCall = (method: DescMethod, signal: AbortSignal | undefined, contextValues?: ContextValues) => Fail;
 
 /**
  * Pass values on, and an error of their source to `fail`.

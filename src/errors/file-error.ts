@@ -18,7 +18,10 @@ export function quotedPath(path: string): string {
 export type FileAdvice = Readonly<Record<string, string>>;
 
 /** Advice for who only reads. */
-export const readingAdvice: FileAdvice = { ENOENT: "Check the path: there is nothing to read." };
+export const readingAdvice: FileAdvice = {
+  ENOENT: "Check the path: there is nothing to read.",
+  EISDIR: "Give the path of a file.",
+};
 
 /**
  * Make the error of a failed operation on a file or folder.

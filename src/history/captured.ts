@@ -1,8 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { NodeError } from "../errors/index.js";
 import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
-import { jsonObjects } from "../json/values.js";
+import { jsonObjects } from "../json/stream.js";
 import { type ExportChunk, exportChunks } from "./chunks.js";
 
 const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);

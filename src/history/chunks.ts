@@ -1,4 +1,4 @@
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { type ErrorObject, NodeError, type TypedObject } from "../errors/index.js";
 import { anyToObject } from "../json/any.js";
 

@@ -1,6 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
 import { type Archive, openArchive } from "../archive/open.js";
 import { saveArchive } from "../archive/save.js";

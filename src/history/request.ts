@@ -1,4 +1,4 @@
-import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { Table } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { ExportedRange } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
 import { isTableName, type TableName, tableName, tableNames } from "../schema/tables.js";

@@ -1,5 +1,5 @@
 import type { CallOptions, Client } from "@connectrpc/connect";
-import type { HistorySegment, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 
 /** A range of blocks, both ends inclusive. */
 export interface BlockRange {

@@ -23,7 +23,7 @@ const FREE_FORM = new Set(["Any", "ListValue", "Struct", "Value"].map((name) => 
  * @param json the message in Protobuf's JSON
  * @param prefix the text in front of each name: empty, or the outer field's name with a dot
  * @param query the parameters to append to
- * @throws {@link RequestError} where a field is a map, of free form, or a list of messages
+ * @throws {@link RequestError} where a field is a map, of free form, a list of messages, or text that is no Unicode
  */
 export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, query: URLSearchParams): void {
   for (const field of desc.fields) {
@@ -40,7 +40,7 @@ export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, 
     }
     for (const item of Array.isArray(value) ? value : [value]) {
       if (!isJsonObject(item)) {
-        query.append(name, String(item));
+        query.append(name, queryText(name, item));
       } else if (field.fieldKind === "message") {
         writeQuery(field.message, item, `${name}.`, query);
       } else {
@@ -48,6 +48,14 @@ export function writeQuery(desc: DescMessage, json: JsonObject, prefix: string, 
       }
     }
   }
+}
+
+function queryText(name: string, value: JsonValue): string {
+  const text = value === null ? "NULL_VALUE" : String(value); // Only the enum of that one value is null in JSON.
+  if (/\p{Surrogate}/u.test(text)) {
+    throw notInQuery(name, "text that no UTF-8 can hold");
+  }
+  return text;
 }
 
 function notInQuery(name: string, what: string): RequestError {

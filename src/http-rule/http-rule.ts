@@ -1,28 +1,10 @@
-import {
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  fromJson,
-  getOption,
-  hasOption,
-  isMessage,
-  type JsonObject,
-  type JsonValue,
-  type Message,
-  type MessageShape,
-  type Registry,
-  ScalarType,
-  toJson,
-} from "@bufbuild/protobuf";
-import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { http as httpOption } from "../../gen/google/api/annotations_pb.js";
-import type { HttpRule } from "../../gen/google/api/http_pb.js";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { RequestError } from "../errors/index.js";
-import { knownTypes } from "../json/any.js";
+import { type DescMessage, type DescMethod, getOption, hasOption, type JsonValue } from "@bufbuild/protobuf";
+import { http as httpOption } from "../../gen/client/google/api/annotations_pb.js";
+import type { HttpRule } from "../../gen/client/google/api/http_pb.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { isJsonObject } from "../json/values.js";
-import { findField, putField, writeQuery } from "./fields.js";
-import { fillPath, matchPath, type PathTemplate, parsePathTemplate } from "./path-template.js";
+import { findField } from "./fields.js";
+import { type PathTemplate, parsePathTemplate } from "./path-template.js";
 
 /** One way to call a method over HTTP. */
 export interface HttpBinding {
@@ -41,7 +23,7 @@ export interface HttpCall {
   /** Path and query string, percent-encoded. */
   readonly target: string;
   /** The JSON body, where there is one. */
-  readonly body?: JsonValue;
+  readonly body?: JsonValue | undefined;
   /** The body where the rule's is a `google.api.HttpBody`: bytes of a content type of their own. */
   readonly raw?: HttpBody;
 }
@@ -61,164 +43,44 @@ export function httpBindings(method: DescMethod): readonly HttpBinding[] {
   return [rule, ...rule.additionalBindings].flatMap(binding);
 }
 
+/**
+ * Find the HTTP method of a method's main binding, whatever its path is.
+ *
+ * @param method the method's descriptor
+ * @returns the HTTP method, such as `GET`; undefined where there is no binding
+ */
+export function mainVerb(method: DescMethod): string | undefined {
+  return hasOption(method, httpOption) ? verbAndPath(getOption(method, httpOption))?.verb : undefined;
+}
+
 function binding(rule: HttpRule): HttpBinding[] {
-  const { pattern, body, responseBody } = rule;
-  if (pattern.case === undefined) {
-    return [];
+  const { body, responseBody } = rule;
+  const { verb, path } = verbAndPath(rule) ?? {};
+  return verb === undefined || path === undefined
+    ? []
+    : [{ verb, template: parsePathTemplate(path), body, responseBody }];
+}
+
+function verbAndPath({ pattern }: HttpRule): { readonly verb: string; readonly path: string } | undefined {
+  switch (pattern.case) {
+    case undefined:
+      return undefined;
+    case "custom":
+      return { verb: pattern.value.kind, path: pattern.value.path };
+    default:
+      return { verb: pattern.case.toUpperCase(), path: pattern.value };
   }
-  const [verb, path] =
-    pattern.case === "custom" ? [pattern.value.kind, pattern.value.path] : [pattern.case.toUpperCase(), pattern.value];
-  return [{ verb, template: parsePathTemplate(path), body, responseBody }];
 }
 
 /**
- * Write a request message as an HTTP call, by the first way whose places fit the message.
+ * Whether a request's body is the bytes of a `google.api.HttpBody`, not JSON.
  *
- * @param desc the message's descriptor
- * @param rules the ways to call the method, the main one first
- * @param message the request
- * @param registry the types that an `Any` in it may hold
- * @returns the call and the way that was taken; undefined where there are no ways
- * @throws {@link RequestError} where none fits: that of the main one
+ * @param desc the request message's descriptor
+ * @param rule the way that the method is called
+ * @returns true where the request, or its field that is the body, is an `HttpBody`
  */
-export function writeFirstCall<I extends DescMessage>(
-  desc: I,
-  rules: readonly HttpBinding[],
-  message: MessageShape<I>,
-  registry?: Registry,
-): { readonly call: HttpCall; readonly rule: HttpBinding } | undefined {
-  let refused: RequestError | undefined;
-  for (const rule of rules) {
-    try {
-      return { call: writeCall(desc, rule, message, registry), rule };
-    } catch (reason) {
-      if (!(reason instanceof RequestError)) {
-        throw reason;
-      }
-      refused ??= reason;
-    }
-  }
-  if (refused !== undefined) {
-    throw refused;
-  }
-  return undefined;
-}
-
-/**
- * Write a request message as an HTTP call: fields to the path, the body and the query string.
- *
- * @param desc the message's descriptor
- * @param rule the way to call the method
- * @param message the request
- * @param registry the types that an `Any` in it may hold
- * @returns the call, whose target is percent-encoded
- * @throws {@link RequestError} where a field's value cannot stand in the place that the rule gives it
- */
-export function writeCall<I extends DescMessage>(
-  desc: I,
-  rule: HttpBinding,
-  message: MessageShape<I>,
-  registry: Registry = knownTypes,
-): HttpCall {
-  const json = toJson(desc, message, { registry });
-  const fields: JsonObject = isJsonObject(json) ? structuredClone(json) : {};
-  const path = fillPath(
-    rule.template,
-    rule.template.variables.map(({ fieldPath }) => takeField(desc, fields, fieldPath)),
-  );
-  if (rule.body === "*") {
-    return { verb: rule.verb, target: path, ...(isHttpBody(message) ? { raw: message } : { body: fields }) };
-  }
-  let body: JsonValue | undefined;
-  let raw: HttpBody | undefined;
-  if (rule.body !== "") {
-    const field = findField(desc, rule.body);
-    const name = field?.jsonName ?? rule.body;
-    const value = field === undefined ? undefined : reflect(desc, message).get(field);
-    raw =
-      isReflectMessage(value) && isHttpBody(value.message) && fields[name] !== undefined ? value.message : undefined;
-    body = raw === undefined ? fields[name] : undefined;
-    delete fields[name];
-  }
-  const query = new URLSearchParams();
-  writeQuery(desc, fields, "", query);
-  const target = query.size === 0 ? path : `${path}?${query}`;
-  return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
-}
-
-function isHttpBody(message: Message): message is HttpBody {
-  return isMessage(message, HttpBodySchema);
-}
-
-/** The text of a field for the path; the field is removed from the JSON. */
-function takeField(desc: DescMessage, json: JsonObject, fieldPath: readonly string[]): string {
-  const [name = "", ...rest] = fieldPath;
-  const field = findField(desc, name);
-  if (field?.fieldKind === "message" && rest.length > 0) {
-    const inner = json[field.jsonName];
-    return takeField(field.message, isJsonObject(inner) ? inner : {}, rest);
-  }
-  if (field === undefined || rest.length > 0 || (field.fieldKind !== "scalar" && field.fieldKind !== "enum")) {
-    throw new Error(`${fieldPath.join(".")} of ${desc.typeName} cannot stand in a path: it is no scalar field`);
-  }
-  const value = json[field.jsonName] ?? defaultOf(field);
-  delete json[field.jsonName];
-  return String(value);
-}
-
-function defaultOf(field: DescField & { fieldKind: "scalar" | "enum" }): string {
-  if (field.fieldKind === "enum") {
-    return field.enum.values[0]?.name ?? "0";
-  }
-  if (field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES) {
-    return "";
-  }
-  return field.scalar === ScalarType.BOOL ? "false" : "0";
-}
-
-/**
- * Read an HTTP call back into a request message; the inverse of {@link writeCall}. Unknown fields are ignored.
- *
- * @param desc the message's descriptor
- * @param rule the way to call the method
- * @param call the call, whose target is percent-encoded
- * @returns the message, or undefined where verb or path do not match
- * @throws {@link RequestError} where a value does not fit its field, or the body is not a JSON object as the rule wants
- */
-export function readCall<I extends DescMessage>(
-  desc: I,
-  rule: HttpBinding,
-  call: HttpCall,
-): MessageShape<I> | undefined {
-  const [path = "", search = ""] = call.target.split(/\?(.*)/s, 2);
-  const values = call.verb === rule.verb ? matchPath(rule.template, path) : undefined;
-  if (values === undefined) {
-    return undefined;
-  }
-  const body = structuredClone(call.body);
-  const json = rule.body === "*" ? (body ?? {}) : {};
-  if (!isJsonObject(json)) {
-    throw new RequestError("the body is not a JSON object", { advice: "Send the request's message as the body." });
-  }
-  if (rule.body !== "*") {
-    if (rule.body !== "" && body !== undefined) {
-      json[findField(desc, rule.body)?.jsonName ?? rule.body] = body;
-    }
-    for (const [name, value] of new URLSearchParams(search)) {
-      putField(desc, json, name.split("."), value);
-    }
-  }
-  rule.template.variables.forEach(({ fieldPath }, index) => {
-    putField(desc, json, fieldPath, values[index] ?? "");
-  });
-  try {
-    return fromJson(desc, json, { registry: knownTypes, ignoreUnknownFields: true });
-  } catch (cause) {
-    throw new RequestError(cause instanceof Error ? cause.message : String(cause), {
-      advice: "Correct the value; the interface's definitions say which form it has.",
-      cause,
-    });
-  }
+export function takesRaw(desc: DescMessage, { body }: HttpBinding): boolean {
+  return (body === "*" ? desc : findField(desc, body)?.message)?.typeName === HttpBodySchema.typeName;
 }
 
 /**

@@ -18,7 +18,7 @@ export interface PathTemplate {
   readonly text: string;
   readonly segments: readonly Segment[];
   readonly variables: readonly PathVariable[];
-  /** The text behind a colon at the end; empty where there is none. */
+  /** The text behind a colon at the end, which may hold further colons; empty where there is none. */
   readonly verb: string;
 }
 
@@ -32,7 +32,7 @@ export interface PathTemplate {
 export function parsePathTemplate(text: string): PathTemplate {
   const segments: Segment[] = [];
   const variables: PathVariable[] = [];
-  const match = /^\/((?:\{[^{}]*\}|[^{}:])*)(?::([^/{}:]+))?$/.exec(text);
+  const match = /^\/((?:\{[^{}]*\}|[^{}:])*)(?::([^/{}]+))?$/.exec(text);
   if (match === null) {
     throw new Error(`"${text}" is not a path template: "/" segments [":" verb] was expected`);
   }

@@ -13,7 +13,7 @@ import {
   TimestampSchema,
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { ErrorDetailSchema } from "../../gen/client/vega/vega_pb.js";
 import type { TypedObject } from "../errors/index.js";
 import { isJsonObject } from "./values.js";
 

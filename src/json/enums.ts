@@ -1,7 +1,6 @@
-import { type DescEnum, type DescField, type DescMessage, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import type { DescEnum, DescField, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "../errors/index.js";
-import { isJsonObject } from "./values.js";
 
 /**
  * The first number that stands in for an unknown name. Protobuf's JSON carries enum values by name. protobuf-es drops a
@@ -33,43 +32,27 @@ export function enumName(desc: DescEnum, value: number): string {
 }
 
 /**
- * Replace enum names that the definitions do not have by numbers; {@link enumName} gives the names back. On the way,
- * refuse integers of 64 bits that came as JSON numbers and that JSON.parse may have rounded.
+ * Give an enum value that came as a name which the definitions do not have a number; {@link enumName} gives the name
+ * back.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON; changed in place
- * @throws {@link ProtocolError} where a text cannot be the name of an enum value, there are too many unknown ones, or a
- *   number is beyond 2^53
+ * @param value the value in Protobuf's JSON
+ * @param field the field, for errors
+ * @param type the enum's descriptor
+ * @returns the number in the place of such a name; any other value unchanged
+ * @throws {@link ProtocolError} where a text cannot be the name of an enum value, or there are too many unknown ones
  */
-export function numberUnknownEnums(desc: DescMessage, json: JsonValue): void {
-  replaceEnums(desc, json, (type, value, field) => {
-    if (type === undefined) {
-      return checkExact(value, field);
-    }
-    return typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value;
-  });
-}
-
-function checkExact(value: JsonValue, { name }: DescField): JsonValue {
-  if (typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-    throw new ProtocolError(`${name} is a JSON number beyond 2^53, near ${value}, which cannot be read exactly`, {
-      code: Code.Internal,
-      advice: "The node must write integers of 64 bits as text; report it to who runs the node.",
-    });
-  }
-  return value;
+export function numberUnknownName(value: JsonValue, field: DescField, type: DescEnum): JsonValue {
+  return typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value;
 }
 
 /**
- * Replace the numbers that {@link numberUnknownEnums} gave by the names that they stand for.
+ * Name an enum value that {@link numberUnknownName} has given a number.
  *
- * @param desc the message's descriptor
- * @param json the message in Protobuf's JSON; changed in place
+ * @param value the value in Protobuf's JSON
+ * @returns the name in the place of such a number; any other value unchanged
  */
-export function nameUnknownEnums(desc: DescMessage, json: JsonValue): void {
-  replaceEnums(desc, json, (_, value) =>
-    typeof value === "number" ? (unknownNames[value - FIRST_STAND_IN] ?? value) : value,
-  );
+export function nameUnknownNumber(value: JsonValue): JsonValue {
+  return typeof value === "number" ? (unknownNames[value - FIRST_STAND_IN] ?? value) : value;
 }
 
 function standIn(name: string, field: DescField): number {
@@ -96,53 +79,4 @@ function standIn(name: string, field: DescField): number {
   unknownNames.push(name);
   standIns.set(name, number);
   return number;
-}
-
-/** Gives what takes a value's place; the type is undefined for an integer of 64 bits. */
-type Replace = (type: DescEnum | undefined, value: JsonValue, field: DescField) => JsonValue;
-
-/** The kinds of integers of 64 bits, and the messages that hold nothing else. */
-const LONG: ReadonlySet<ScalarType | string | undefined> = new Set([
-  ...[ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64, ScalarType.FIXED64, ScalarType.SFIXED64],
-  ...["google.protobuf.Int64Value", "google.protobuf.UInt64Value"],
-]);
-
-function replaceEnums(desc: DescMessage, json: JsonValue, replace: Replace): void {
-  // Protobuf's own types have a JSON form of their own.
-  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) {
-    return;
-  }
-  for (const field of desc.fields) {
-    for (const name of new Set([field.jsonName, field.name])) {
-      const value = Object.hasOwn(json, name) ? json[name] : undefined;
-      if (value !== undefined) {
-        json[name] = replaceIn(field, value, replace);
-      }
-    }
-  }
-}
-
-function replaceIn(field: DescField, value: JsonValue, replace: Replace): JsonValue {
-  const one = (item: JsonValue): JsonValue => {
-    if (field.enum !== undefined && field.enum.typeName !== "google.protobuf.NullValue") {
-      return replace(field.enum, item, field);
-    }
-    if (LONG.has(field.scalar ?? field.message?.typeName)) {
-      return replace(undefined, item, field);
-    }
-    if (field.message !== undefined) {
-      replaceEnums(field.message, item, replace);
-    }
-    return item;
-  };
-  if (field.enum === undefined && field.message === undefined && !LONG.has(field.scalar)) {
-    return value;
-  }
-  if (field.fieldKind === "list" && Array.isArray(value)) {
-    return value.map(one);
-  }
-  if (field.fieldKind === "map" && isJsonObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(item)]));
-  }
-  return one(value);
 }

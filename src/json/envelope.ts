@@ -1,10 +1,14 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import type { Any } from "@bufbuild/protobuf/wkt";
+import { type Any, AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { type HttpBody, HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { type ErrorObject, ProtocolError, type TypedObject } from "../errors/index.js";
-import { anyFromObject } from "./any.js";
+import { anyFromObject, knownTypes } from "./any.js";
 import { decodeBase64 } from "./base64.js";
+import { numberUnknownName } from "./enums.js";
+import { errorCode } from "./error-code.js";
+import { exactLong } from "./numbers.js";
+import { replaceValues } from "./replace.js";
 import { isJsonObject, MAX_DEPTH } from "./values.js";
 
 /** One JSON object of a stream: either a result or an error (specification, 2.7). */
@@ -55,9 +59,9 @@ export function readErrorObject(json: JsonValue): ErrorObject {
   if (!isJsonObject(json)) {
     return { code: Code.Unknown, message: JSON.stringify(json).slice(0, 1000), details: [] };
   }
-  const { code, message, details } = json;
+  const { message, details } = json;
   return {
-    code: typeof code === "number" && code in Code ? code : Code.Unknown,
+    code: errorCode(json) ?? Code.Unknown,
     message: typeof message === "string" ? message : "",
     details: Array.isArray(details) && !isDeeper(details, MAX_DEPTH) ? details.map(typedObject) : [],
   };
@@ -81,7 +85,8 @@ function typedObject(json: JsonValue): TypedObject {
  *
  * @param json the result of a chunk
  * @returns the message; extensions of unknown types are kept
- * @throws {@link ProtocolError} where a field has the wrong form, or the data is not strict base64
+ * @throws {@link ProtocolError} where a field has the wrong form, the data is not strict base64, or a number of an
+ *   extension is beyond 2^53
  */
 export function httpBodyFromJson(json: JsonValue): HttpBody {
   if (!isJsonObject(json)) {
@@ -108,6 +113,7 @@ function extension(json: JsonValue): Any {
   if (!isJsonObject(json) || typeof json["@type"] !== "string") {
     throw brokenBody("an extension of a chunk has no @type");
   }
+  replaceValues(AnySchema, json, knownTypes, { enums: numberUnknownName, longs: exactLong });
   return anyFromObject({ ...json, "@type": json["@type"] });
 }
 

@@ -10,11 +10,14 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
+import { ProtocolError } from "../errors/index.js";
 import { knownTypes } from "./any.js";
-import { nameUnknownEnums, numberUnknownEnums } from "./enums.js";
+import { nameUnknownNumber, numberUnknownName } from "./enums.js";
 import { httpBodyFromJson } from "./envelope.js";
+import { exactLong, nearestFloat, signedZero } from "./numbers.js";
+import { replaceValues } from "./replace.js";
 import { isJsonObject } from "./values.js";
 
 /**
@@ -37,12 +40,30 @@ export function messageFromJson<O extends DescMessage>(
   if (isHttpBody(desc)) {
     return ofType(desc, httpBodyFromJson(json));
   }
-  numberUnknownEnums(desc, json);
   try {
-    return fromJson(desc, json, { registry, ignoreUnknownFields: true });
+    const mended = replaceValues(desc, json, registry, INCOMING);
+    return fromJson(desc, mended, { registry, ignoreUnknownFields: true });
   } catch (cause) {
-    throw brokenAnswer(UNFITTING, "", cause);
+    throw cause instanceof ProtocolError ? cause : brokenAnswer(UNFITTING, "", cause);
   }
+}
+
+/** What protobuf-es would lose, round or refuse of an answer. */
+const INCOMING = { enums: numberUnknownName, longs: exactLong, floats: nearestFloat };
+/** What it would write in another way than it came or is. */
+const OUTGOING = { enums: nameUnknownNumber, floats: signedZero, doubles: signedZero };
+
+/**
+ * Write a request as JSON. Enum values have the names that a node sent, and a negative zero keeps its sign.
+ *
+ * @param desc the message's descriptor
+ * @param message the message
+ * @param registry the types that an `Any` in it may hold
+ * @returns the message in Protobuf's JSON, without fields at their default
+ * @throws Error where the message holds an `Any` of an unknown type
+ */
+export function requestToJson<I extends DescMessage>(desc: I, message: MessageShape<I>, registry: Registry): JsonValue {
+  return replaceValues(desc, structuredClone(toJson(desc, message, { registry })), registry, OUTGOING);
 }
 
 /**
@@ -60,7 +81,7 @@ export function messageFromJson<O extends DescMessage>(
 export function messageToJson<O extends DescMessage>(desc: O, message: MessageShape<O>): JsonObject {
   const json = toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
-  nameUnknownEnums(desc, object);
+  replaceValues(desc, object, knownTypes, { enums: nameUnknownNumber });
   return object;
 }
 

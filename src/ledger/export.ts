@@ -1,6 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { batchRecords, type CsvBatch, decodeCsv } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { ProtocolError } from "../errors/index.js";

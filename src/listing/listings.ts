@@ -3,9 +3,9 @@ import {
   type ListNetworkParametersResponse,
   type ListStopOrdersResponse,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { StopOrderEvent } from "../../gen/vega/events/v1/events_pb.js";
-import type { NetworkParameter, StopOrder } from "../../gen/vega/vega_pb.js";
+} from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import type { StopOrderEvent } from "../../gen/client/vega/events/v1/events_pb.js";
+import type { NetworkParameter, StopOrder } from "../../gen/client/vega/vega_pb.js";
 import type { FailingCall } from "../errors/failing.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";

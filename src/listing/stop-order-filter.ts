@@ -1,11 +1,11 @@
 import type { DescEnum, MessageInitShape } from "@bufbuild/protobuf";
-import type { StopOrderFilterSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { StopOrderFilterSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import {
   type StopOrder_ExpiryStrategy,
   StopOrder_ExpiryStrategySchema,
   type StopOrder_Status,
   StopOrder_StatusSchema,
-} from "../../gen/vega/vega_pb.js";
+} from "../../gen/client/vega/vega_pb.js";
 import { RequestError } from "../errors/index.js";
 import { type DateRange, readDateRange } from "./date-range.js";
 

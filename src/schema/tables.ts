@@ -1,4 +1,4 @@
-import { Table, TableSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { Table, TableSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 
 /** The name of an export table, as archives and CSV files carry it: `trades` is `TABLE_TRADES` (specification, 2.8). */
 export type TableName = Lowercase<Exclude<keyof typeof Table, "UNSPECIFIED">>;

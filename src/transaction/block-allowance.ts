@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
-import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/vega/api/v1/core_pb.js";
+import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/client/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, RequestError } from "../errors/index.js";
 import { requireChain } from "./chain-to-sign.js";
 import { requireAffordable } from "./proof-of-work.js";

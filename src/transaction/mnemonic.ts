@@ -1,7 +1,4 @@
-import { hmac } from "@noble/hashes/hmac.js";
-import { sha512 } from "@noble/hashes/sha2.js";
-import { mnemonicToSeedSync, validateMnemonic } from "@scure/bip39";
-import { wordlist } from "@scure/bip39/wordlists/english.js";
+import { createHmac } from "node:crypto";
 import { RequestError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
@@ -26,9 +23,13 @@ const HARDENED = 2 ** 31;
  * @throws {@link RequestError} where the words are no mnemonic, or the index is no whole number from 0 to 2^31 - 1
  *
  * @example
- * using signer = signerFromMnemonic(words, { index: 2 });
+ * using signer = await signerFromMnemonic(words, { index: 2 });
  */
-export function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = {}): SeedSigner {
+export async function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = {}): Promise<SeedSigner> {
+  const [{ mnemonicToSeed, validateMnemonic }, { wordlist }] = await Promise.all([
+    import("@scure/bip39"),
+    import("@scure/bip39/wordlists/english.js"),
+  ]);
   const { index = 1, passphrase = "" } = options;
   const words = mnemonic.trim().toLowerCase().split(/\s+/).join(" ");
   if (!validateMnemonic(words, wordlist)) {
@@ -39,8 +40,8 @@ export function signerFromMnemonic(mnemonic: string, options: MnemonicOptions = 
   if (!Number.isInteger(index) || index < 0 || index >= HARDENED) {
     throw new RequestError(`the index of the key is ${index}`, { advice: "Give a whole number from 0 to 2147483647." });
   }
-  const master = mnemonicToSeedSync(words, passphrase);
-  let node: Uint8Array = hmac(sha512, new TextEncoder().encode("ed25519 seed"), master);
+  const master = await mnemonicToSeed(words, passphrase);
+  let node = hmacSha512("ed25519 seed", master);
   master.fill(0);
   for (const step of [...PATH, index]) {
     const parent = node;
@@ -57,7 +58,11 @@ function child(node: Uint8Array, index: number): Uint8Array {
   const data = new Uint8Array(1 + SEED_BYTES + 4);
   data.set(node.subarray(0, SEED_BYTES), 1);
   new DataView(data.buffer).setUint32(1 + SEED_BYTES, HARDENED + index);
-  const next = hmac(sha512, node.subarray(SEED_BYTES), data);
+  const next = hmacSha512(node.subarray(SEED_BYTES), data);
   data.fill(0);
   return next;
+}
+
+function hmacSha512(key: Uint8Array | string, data: Uint8Array): Uint8Array {
+  return createHmac("sha512", key).update(data).digest();
 }

@@ -4,8 +4,8 @@ import {
   type CoreService,
   SubmitTransactionRequest_Type,
   type SubmitTransactionRequestSchema,
-} from "../../gen/vega/api/v1/core_pb.js";
-import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+} from "../../gen/client/vega/api/v1/core_pb.js";
+import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import {
   CanceledError,
   ConnectionError,
@@ -61,7 +61,7 @@ export async function submitOnce(
     });
   }
   if (signal?.aborted === true) {
-    throw new CanceledError({ cause: signal.reason });
+    throw new CanceledError({ cause: signal.reason, mayHaveLeft: false });
   }
   const tx = create(TransactionSchema, request.tx);
   const response = await service.submitTransaction({ ...request, tx }, withSignal(signal)).catch((reason: unknown) => {
@@ -94,7 +94,7 @@ function mayHaveArrived(error: TradewireError): boolean {
       Code.ResourceExhausted,
     ].includes(error.code);
   }
-  return error instanceof ProtocolError || error instanceof CanceledError;
+  return error instanceof CanceledError ? error.mayHaveLeft : error instanceof ProtocolError;
 }
 
 function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireError): OutcomeUnknownError {

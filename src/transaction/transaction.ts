@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { type Transaction, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
 import { encodeHex } from "./hex.js";
-import { type CommandSource, encodeInputData } from "./input-data.js";
+import type { CommandSource } from "./input-data.js";
 import { requireAffordable, solve } from "./proof-of-work.js";
 import {
   chainIdPrefixOf,
@@ -84,6 +84,7 @@ export async function createTransaction(command: CommandSource, options: Transac
   if (version === "TX_VERSION_V3") {
     requireChainId("block.chainId", block.chainId);
   }
+  const { encodeInputData } = await import("./input-data.js"); // It needs the definitions of all commands.
   const bare = encodeInputData(command, { blockHeight: block.height, nonce });
   const prefix = version === "TX_VERSION_V3" ? chainIdPrefixOf(block.chainId) : new Uint8Array();
   const message = Uint8Array.from([...prefix, ...bare]);

@@ -5,13 +5,13 @@ import type {
   CoreService,
   LastBlockHeightResponse,
   SpamStatistics,
-} from "../../gen/vega/api/v1/core_pb.js";
-import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+} from "../../gen/client/vega/api/v1/core_pb.js";
+import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
 import { within } from "./deadline.js";
-import { type CommandSource, readCommand } from "./input-data.js";
+import type { CommandSource } from "./input-data.js";
 import type { Signer } from "./signer.js";
 import {
   type SubmissionType,
@@ -155,6 +155,7 @@ export function createTransactions(service: ConnectClient<typeof CoreService>, s
   const allowance = createBlockAllowance(service);
 
   async function sign(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<Signed> {
+    const { readCommand } = await import("./input-data.js");
     readCommand(command); // A wrong command must not use up a part of the allowance.
     const { signer, maxDifficulty = MAX_DIFFICULTY } = options;
     const chainId = namedChain(options.chainId, settings);

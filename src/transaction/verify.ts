@@ -1,10 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import {
-  type InputData,
-  InputDataSchema,
-  type Transaction,
-  TxVersion,
-} from "../../gen/vega/commands/v1/transaction_pb.js";
+import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
 import { commandProblems, isSpecified, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
@@ -28,18 +24,14 @@ export type OpenedTransaction =
   | { readonly inputData?: undefined; readonly publicKey?: undefined; readonly problems: readonly Problem[] };
 
 /**
- * Check all of a transaction that can be checked without a block: version, key, signature, prefix, nonce
- * (specification, 2.5).
+ * Check all of a transaction that can be checked without a block: what `openTransaction` does, at once.
  *
  * @param tx the signed transaction
  * @param chain the chain that the transaction is for, and whether the prefix is submitted
  * @returns its input data and public key (64 hex digits), or the problems by the path of the field
  * @throws {@link RequestError} where `chain.chainId` is no identifier of a chain
- *
- * @example
- * const { inputData, problems } = openTransaction(tx, { chainId: "chain-1" });
  */
-export function openTransaction(tx: Transaction, chain: Chain): OpenedTransaction {
+export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransaction {
   requireChainId("chainId", chain.chainId);
   const { inputData, problems } = readInputData(tx, chain);
   const wrong = [...formProblems(tx), ...problems];

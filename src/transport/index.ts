@@ -5,14 +5,13 @@ import type { FailingCall } from "../errors/failing.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import type { ClosableTransport } from "./closable.js";
-import { createGrpcTransport } from "./grpc/grpc.js";
-import { createGrpcJsTransport } from "./grpc-js/grpc-js.js";
 import type { Hooks } from "./hooks.js";
 import { callersError, marking } from "./layers/callers-errors.js";
 import { closing } from "./layers/closing.js";
 import { callError } from "./layers/failure.js";
 import { type FallbackMember, fallback } from "./layers/fallback.js";
 import { idleLimited } from "./layers/idle.js";
+import { loadedAtCall } from "./layers/loaded-at-call.js";
 import { observing } from "./layers/observing.js";
 import { type Endpoint, withOurErrors } from "./layers/our-errors.js";
 import { createPace, type Pace } from "./layers/pace.js";
@@ -21,7 +20,7 @@ import { retryInterceptor } from "./layers/retry.js";
 import { tellingHooks } from "./layers/tell-hooks.js";
 import { limited } from "./layers/time-limits.js";
 import { methodName } from "./method-name.js";
-import { createRestTransport } from "./rest/rest.js";
+import { readTls, type TlsMaterial } from "./tls.js";
 
 export type { ClosableTransport } from "./closable.js";
 
@@ -34,23 +33,36 @@ export interface TransportOptions {
   readonly registry?: Registry | undefined;
 }
 
-/** The transports: the name of each, the part of the configuration that it reads, and the function that makes it. */
+/** The transports: the name of each, the part of the configuration that it reads, and what loads its maker. */
 const transports: readonly Registered[] = [
-  registered({ name: "grpc", endpoint: "grpc", create: createGrpcTransport }),
-  registered({ name: "grpc-js", endpoint: "grpc", create: createGrpcJsTransport }),
-  registered({ name: "rest", endpoint: "rest", create: createRestTransport }),
+  registered({
+    name: "grpc",
+    endpoint: "grpc",
+    load: async () => (await import("./grpc/grpc.js")).createGrpcTransport,
+  }),
+  registered({
+    name: "grpc-js",
+    endpoint: "grpc",
+    load: async () => (await import("./grpc-js/grpc-js.js")).createGrpcJsTransport,
+  }),
+  registered({
+    name: "rest",
+    endpoint: "rest",
+    load: async () => (await import("./rest/rest.js")).createRestTransport,
+  }),
 ];
 
 /** The transports of `auto`, the preferred one first. */
 const AUTO: readonly TransportName[] = ["grpc", "rest"];
 
 /** The limits that every transport is made with: sizes in bytes, times in milliseconds. */
-type TransportLimits = Config["limits"] & Config["timeouts"] & { readonly registry: Registry };
+type TransportLimits = Config["limits"] &
+  Config["timeouts"] & { readonly registry: Registry; readonly tls: TlsMaterial };
 
 interface Registration<E extends "grpc" | "rest"> {
   readonly name: TransportName;
   readonly endpoint: E;
-  readonly create: (endpoint: NonNullable<Config[E]>, limits: TransportLimits) => ClosableTransport;
+  readonly load: () => Promise<(endpoint: NonNullable<Config[E]>, limits: TransportLimits) => ClosableTransport>;
 }
 
 interface Parts {
@@ -65,7 +77,7 @@ interface Registered {
   open(parts: Parts): FallbackMember & { readonly transport: ClosableTransport };
 }
 
-function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Registration<E>): Registered {
+function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registration<E>): Registered {
   return {
     name,
     open({ config, pace, types }) {
@@ -77,7 +89,8 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
       }
       // Nodes count every request at the gateway, but not the streams of gRPC.
       const isCounted = ({ methodKind }: DescMethod) => endpoint === "rest" || methodKind === "unary";
-      const transport = create(settings, { ...config.limits, ...config.timeouts, registry: types });
+      const limits = { ...config.limits, ...config.timeouts, registry: types, tls: readTls(settings.tls) };
+      const transport = loadedAtCall(async () => (await load())(settings, limits));
       const limited = paced(idleLimited(transport, config.timeouts.idleMs), pace, isCounted);
       return { name, transport: withOurErrors(limited, { ...settings, name }) };
     },
@@ -100,17 +113,18 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, create }: Regis
  */
 export function createTransport(
   config: Config,
-  { interceptors = [], hooks = {}, registry }: TransportOptions = {},
+  { interceptors = [], hooks, registry }: TransportOptions = {},
 ): ClosableTransport {
   const { timeouts, retry } = config;
-  const observers = observing(hooks);
+  const observers = observing(hooks ?? {});
   const endpoint = mainEndpoint(config);
   const transport = limited(chosen(config, observers, registry), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
   });
-  return closing(tellingHooks(transport, endpoint, observers), endpoint.name);
+  // Without hooks, a call keeps the number that hooks around this transport know it by.
+  return closing(hooks === undefined ? transport : tellingHooks(transport, endpoint, observers), endpoint.name);
 }
 
 /**

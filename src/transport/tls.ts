@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { TlsConfig } from "../config/schema.js";
-import { fileError } from "../errors/file-error.js";
+import { fileError, readingAdvice } from "../errors/file-error.js";
 
 /** Options of Node's TLS, with the contents of the files that a configuration names. */
 export interface TlsMaterial {
@@ -30,6 +30,6 @@ function read(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (reason) {
-    throw fileError(reason, path);
+    throw fileError(reason, path, readingAdvice);
   }
 }

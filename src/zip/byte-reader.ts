@@ -47,7 +47,7 @@ export interface ByteReaderOptions {
 /**
  * Make a reader of a stream. Nothing is read before it is asked for.
  *
- * @param source the bytes, split anywhere; its errors pass unchanged
+ * @param source the bytes, split anywhere; its error passes unchanged whenever bytes behind it are asked for
  * @param options the position of the first byte, a signal, and `onClose`
  * @returns the reader; where the signal is aborted, its methods fail with a {@link CanceledError}
  */
@@ -58,8 +58,12 @@ export function createByteReader(
   const iterator = abortable(source, signal);
   let held: Buffer = Buffer.alloc(0);
   let done = false;
+  let failure: { readonly reason: unknown } | undefined;
 
   async function pull(): Promise<Buffer | undefined> {
+    if (failure !== undefined) {
+      throw failure.reason;
+    }
     while (!done) {
       try {
         const result = await iterator.next();
@@ -70,6 +74,7 @@ export function createByteReader(
         }
       } catch (reason) {
         done = !(reason instanceof CanceledError);
+        failure = { reason };
         throw reason;
       }
     }

@@ -1,10 +1,12 @@
 import { crc32 } from "node:zlib";
 import { corrupt, crcText, nameText, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
-import { CENTRAL_HEADER, DESCRIPTOR, LOCAL_HEADER, type Measures, signatureBytes } from "./records.js";
+import type { Measures } from "./records.js";
+import { CENTRAL_HEADER, DESCRIPTOR, LOCAL_HEADER, signatureBytes } from "./signatures.js";
 
 /** A descriptor is followed by one of these records. */
 const NEXT = [signatureBytes(LOCAL_HEADER), signatureBytes(CENTRAL_HEADER)];
+const RECORDS = [signatureBytes(DESCRIPTOR), ...NEXT];
 /** The forms of a descriptor: its signature is optional, and its sizes have 8 bytes in ZIP64. */
 const forms = [
   { signed: true, wide: false, size: 16 },
@@ -49,7 +51,7 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
 
 /**
  * Read the content of a stored entry whose size is not known. The content ends before the first descriptor that gives
- * its size and CRC-32.
+ * its size and CRC-32. Where the source fails before that, the content that came is given and then the source's error.
  *
  * @param reader stands at the content, and at the descriptor afterwards
  * @param name of the entry, for errors
@@ -60,8 +62,16 @@ export async function* scanStored(reader: ByteReader, name: string): AsyncGenera
   let size = 0;
   let crc = 0;
   for (;;) {
-    const view = await reader.peek(SCAN_SIZE);
+    let failure: { readonly reason: unknown } | undefined;
+    const view = await reader.peek(SCAN_SIZE).catch((reason: unknown) => {
+      failure = { reason };
+      return reader.peek(0);
+    });
     const end = findEnd(view, size, crc);
+    if (end === undefined && failure !== undefined) {
+      yield reader.take(certainSize(view, size, crc));
+      throw failure.reason;
+    }
     if (end === undefined && view.length < SCAN_SIZE) {
       throw corrupt(`nothing behind ${nameText(name)} says the size and the CRC-32 that its content has`);
     }
@@ -93,6 +103,44 @@ function findEnd(view: Buffer, size: number, crc: number): number | undefined {
     }
   }
   return undefined;
+}
+
+/**
+ * How many bytes of `view`, after `size` earlier ones with the CRC-32 `crc`, are content for certain where the archive
+ * breaks off behind them: they end before any record, and before what may be the beginning of the entry's descriptor.
+ */
+function certainSize(view: Buffer, size: number, crc: number): number {
+  const records = RECORDS.map((signature) => view.indexOf(signature)).filter((at) => at !== -1);
+  const most = Math.min(view.length, ...records);
+  for (let at = Math.max(most - LONGEST, 0); at < most; at += 1) {
+    const before = crc32(view.subarray(0, at), crc);
+    const begun = view.subarray(at, most);
+    const isBegun = forms.some((form) =>
+      NEXT.some((next) =>
+        Buffer.concat([descriptorOf(size + at, before, form), next])
+          .subarray(0, begun.length)
+          .equals(begun),
+      ),
+    );
+    if (isBegun) {
+      return at;
+    }
+  }
+  return most;
+}
+
+/** The descriptor of content that was stored. */
+function descriptorOf(size: number, crc: number, { signed, wide }: (typeof forms)[number]): Buffer {
+  const rest = Buffer.alloc(wide ? 20 : 12);
+  rest.writeUInt32LE(crc);
+  for (const place of [0, 1]) {
+    if (wide) {
+      rest.writeBigUInt64LE(BigInt(size), 4 + 8 * place);
+    } else {
+      rest.writeUInt32LE(size % 2 ** 32, 4 + 4 * place);
+    }
+  }
+  return signed ? Buffer.concat([signatureBytes(DESCRIPTOR), rest]) : rest;
 }
 
 /** Whether a descriptor with these sizes stands at `at`. */

@@ -5,18 +5,15 @@
 import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
 import { TradewireError } from "../errors/index.js";
 import { corrupt, nameText, tooLarge } from "./archive-error.js";
+import { checkName, type Measures, type Method, readMethod } from "./records.js";
 import {
-  checkName,
   END_RECORD,
   END_RECORD_SIZE,
-  type Measures,
-  type Method,
-  readMethod,
   ZIP64_END_RECORD,
   ZIP64_END_RECORD_SIZE,
   ZIP64_LOCATOR,
   ZIP64_LOCATOR_SIZE,
-} from "./records.js";
+} from "./signatures.js";
 
 /** No export has as many schema versions. An archive with more files was made to fill memory. */
 const MAX_FILES = 10_000;

@@ -8,7 +8,7 @@ import {
   ZIP64_END_RECORD_SIZE,
   ZIP64_LOCATOR,
   ZIP64_LOCATOR_SIZE,
-} from "./records.js";
+} from "./signatures.js";
 
 const SIGNATURE = signatureBytes(END_RECORD);
 

@@ -4,8 +4,9 @@ import { type Growth, readContent } from "./content.js";
 import { type Directory, type ListedEntry, readDirectory } from "./directory.js";
 import { checkEnd, createArchiveEnd } from "./end.js";
 import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.js";
-import { LOCAL_HEADER, LOCAL_HEADER_SIZE, readLocalHeader } from "./records.js";
+import { readLocalHeader } from "./records.js";
 import { openFile, type Seekable } from "./seekable.js";
+import { LOCAL_HEADER, LOCAL_HEADER_SIZE } from "./signatures.js";
 
 /** Reads bytes up to an error that a server wrote behind them, and then throws that error. */
 export type WithoutError = (source: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;

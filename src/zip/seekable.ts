@@ -1,6 +1,8 @@
-import { type FileHandle, open } from "node:fs/promises";
-import { fileError } from "../errors/file-error.js";
+import { type FileHandle, open, stat } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { fileError, readingAdvice } from "../errors/file-error.js";
 import type { Bytes } from "./directory.js";
+import { openPipe } from "./pipe.js";
 
 const READ_SIZE = 256 * 1024;
 
@@ -85,12 +87,15 @@ export interface OpenFile extends AsyncDisposable {
  * @throws {@link FileError} where the file cannot be read, or is a folder
  */
 export async function openFile(path: string): Promise<OpenFile> {
+  if ((await onFile(path, stat(path))).isFIFO()) {
+    return ofPipe(path);
+  }
   const file = await onFile(path, open(path));
   const close = () => file.close().catch(() => undefined);
   try {
     const stats = await onFile(path, file.stat());
     if (stats.isDirectory()) {
-      throw fileError(Object.assign(new Error("it is a folder"), { code: "EISDIR" }), path);
+      throw fileError(Object.assign(new Error("it is a folder"), { code: "EISDIR" }), path, readingAdvice);
     }
     return {
       archive: stats.isFile() ? ofFile(file, stats.size, path) : undefined,
@@ -98,7 +103,7 @@ export async function openFile(path: string): Promise<OpenFile> {
       async [Symbol.asyncDispose]() {
         const closed = close();
         if (stats.isFile()) {
-          await closed; // A pipe is closed once its last read has ended, which may be never.
+          await closed; // A device is closed once its last read has ended, which may be never.
         }
       },
     };
@@ -106,6 +111,21 @@ export async function openFile(path: string): Promise<OpenFile> {
     await close();
     throw reason;
   }
+}
+
+/** A pipe is opened by who reads it: its writer then goes on. */
+function ofPipe(path: string): OpenFile {
+  let pipe: Socket | undefined;
+  return {
+    archive: undefined,
+    async *stream() {
+      pipe = openPipe(path);
+      yield* pipe;
+    },
+    async [Symbol.asyncDispose]() {
+      pipe?.destroy();
+    },
+  };
 }
 
 function ofFile(file: FileHandle, size: number, path: string): Seekable {
@@ -149,7 +169,7 @@ async function* sequence(
 
 function onFile<T>(path: string, operation: Promise<T>): Promise<T> {
   return operation.catch((reason: unknown) => {
-    throw fileError(reason, path);
+    throw fileError(reason, path, readingAdvice);
   });
 }
 

@@ -4,14 +4,8 @@ import { checkMeasures, type Growth, readContent } from "./content.js";
 import { checkListing, readDirectory } from "./directory.js";
 import { checkEnd, createArchiveEnd } from "./end.js";
 import { checkContiguous, checkHeader, type Entry, type Reading } from "./entry.js";
-import {
-  CENTRAL_HEADER,
-  END_RECORD,
-  LOCAL_HEADER,
-  type LocalHeader,
-  type Measures,
-  readLocalHeader,
-} from "./records.js";
+import { type LocalHeader, type Measures, readLocalHeader } from "./records.js";
+import { CENTRAL_HEADER, END_RECORD, LOCAL_HEADER } from "./signatures.js";
 
 /** How many bytes of a stream are read on after a mistake in it. */
 const MAX_DRAINED = 1024 * 1024;

@@ -1,6 +1,5 @@
 import { once } from "node:events";
 import { PassThrough, Readable } from "node:stream";
-import { ZipFile } from "yazl";
 
 /** A file to write into an archive. */
 export interface WrittenFile {
@@ -24,6 +23,7 @@ const entryOptions = { mtime: new Date(1980, 0, 1), forceDosTimestamp: true };
  * @returns the archive's bytes, split anywhere; an error of a file's content is thrown unchanged
  */
 export async function* writeArchiveFiles(files: Iterable<WrittenFile>): AsyncGenerator<Uint8Array, void, undefined> {
+  const { ZipFile } = await import("yazl");
   const zip = new ZipFile();
   const output = new PassThrough();
   zip.outputStream.pipe(output);

@@ -32,9 +32,9 @@ async function failure(values: AsyncIterable<unknown>): Promise<TradewireError |
   return undefined;
 }
 
-/** The headers of folders without end. */
+/** The headers of folders, as good as without end. */
 async function* folders(): AsyncGenerator<Uint8Array> {
-  for (let number = 0; ; number += 1) {
+  for (let number = 0; number < 20_000; number += 1) {
     const one = rawZip([{ name: `${number}/`, content: "", stored: true }]);
     yield one.subarray(0, one.indexOf("PK\x01\x02"));
   }
@@ -62,7 +62,7 @@ describe("an archive that is made to fill memory", () => {
   it("with columns without end is refused", async () => {
     async function* columns() {
       yield Buffer.from("a");
-      for (let number = 0; ; number += 1) {
+      for (let number = 0; number < 4000; number += 1) {
         yield Buffer.from(`,${number}`.repeat(1000));
       }
     }

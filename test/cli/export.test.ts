@@ -122,8 +122,11 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     await killed.ended;
     const left = await readdir(folder);
     expect(left).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
+    // That process is not the one that lives now under the same id.
+    const earlier = String(left[0]).replace(/-\d+-\d+-/, `-${process.pid}-1-`);
     const others = [`.tradewire-${"0".repeat(16)}-1-1-${"0".repeat(16)}.part`, ".tradewire-0123.part", "mine.part"];
-    for (const name of others) {
+    others.push(`${left[0]}.txt`);
+    for (const name of [earlier, ...others]) {
       await writeFile(join(folder, name), "");
     }
 
@@ -137,6 +140,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     // The one that is left is that of the process that lives.
     expect(now).toHaveLength(others.length + 2);
     expect(now).toEqual(expect.not.arrayContaining(left));
+    expect(now).not.toContain(earlier);
     living.child.kill("SIGTERM");
     await living.ended;
     expect((await readdir(folder)).sort()).toEqual([...others, NAME].sort());

@@ -1,8 +1,11 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { zipOf } from "../support/archives.js";
 import { main, run, shell } from "../support/command.js";
@@ -16,20 +19,33 @@ const path = (name: string) => join(folder, name);
 const save = (name: string, content: string | Uint8Array) => writeFile(path(name), content);
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tradewire-rows-"));
-  const text = (csv: string) => Buffer.from(csv);
-  await save("one.zip", await zipOf({ [OLD]: text('id,note\n1,\n2,""\n3,"a,""b""\r\nc"\n') }, { streamed: true }));
-  await save("two.zip", await zipOf({ [OLD]: text("id,note\n1,x\n"), [NEW]: text("id,fee,note\n2,7,\n") }));
-  await save("less.zip", await zipOf({ [OLD]: text("id,note\n1,x\n"), [NEW]: text("id\n2\n") }));
-  await save("empty.zip", await zipOf({ [OLD]: text("id,note\n") }));
-  await save("hostile.zip", await zipOf({ [OLD]: text('id,"no\x1b[2Jte"\n1,\x1b[31m\n') }));
+  const bytes = (csv: string) => Buffer.from(csv);
+  await save("one.zip", await zipOf({ [OLD]: bytes('id,note\n1,\n2,""\n3,"a,""b""\r\nc"\n') }, { streamed: true }));
+  await save("two.zip", await zipOf({ [OLD]: bytes("id,note\n1,x\n"), [NEW]: bytes("id,fee,note\n2,7,\n") }));
+  await save("less.zip", await zipOf({ [OLD]: bytes("id,note\n1,x\n"), [NEW]: bytes("id\n2\n") }));
+  await save("empty.zip", await zipOf({ [OLD]: bytes("id,note\n") }));
+  await save("hostile.zip", await zipOf({ [OLD]: bytes('id,"no\x1b[2Jte"\n1,\x1b[31m\n') }));
   const large = Array.from({ length: ROWS }, (_, index) => `${index},row number ${index}\n`).join("");
-  const archive = await zipOf({ [OLD]: text(`id,note\n${large}`) }, { streamed: true });
+  const archive = await zipOf({ [OLD]: bytes(`id,note\n${large}`) }, { streamed: true });
   await save("large.zip", archive);
   await save("cut.zip", archive.subarray(0, archive.length / 2));
-  await save("wrong.zip", await zipOf({ [OLD]: text(`id,note\n${large}x\n`) }));
+  await save("wrong.zip", await zipOf({ [OLD]: bytes(`id,note\n${large}x\n`) }));
   await save("no.zip", "this is no archive, whatever its name says");
 });
 afterAll(() => rm(folder, { recursive: true }));
+
+/** Wait until a process has a file open, which Linux tells, or for some seconds. */
+async function opened(pid: number, file: string): Promise<void> {
+  const until = performance.now() + 10_000;
+  const isOpen = async () => {
+    const folder = `/proc/${pid}/fd`;
+    const links = (await readdir(folder).catch(() => [])).map((fd) => readlink(join(folder, fd)).catch(() => ""));
+    return (await Promise.all(links)).includes(await realpath(file));
+  };
+  while (performance.now() < until && !(await isOpen())) {
+    await setTimeout(50);
+  }
+}
 
 describe("tradewire rows", () => {
   it("prints JSON lines, NULL told from the empty text", async () => {
@@ -154,6 +170,30 @@ describe("tradewire rows with a large archive", () => {
     child.stdout.destroy();
   });
 
+  it.each([
+    ["rows", "without a writer", ""],
+    ["rows", "with a silent writer", "exec sleep 60 > pipe"],
+    ["submit", "without a writer", ""],
+    ["submit", "with a silent writer", "exec sleep 60 > pipe"],
+  ])("ends with 130 on Ctrl-C while its input is a named pipe: %s, %s", async (command, _, writing) => {
+    const cwd = await mkdtemp(join(folder, "pipe-"));
+    await promisify(execFile)("mkfifo", [join(cwd, "pipe")]);
+    const writer = spawn("sh", ["-c", writing], { cwd });
+    const child = spawn(process.execPath, [main, command, "pipe"], { cwd, stdio: ["ignore", "ignore", "pipe"] });
+    const said = text(child.stderr);
+    await opened(child.pid ?? 0, join(cwd, "pipe"));
+    child.kill("SIGINT");
+    expect(await once(child, "exit")).toEqual([130, null]);
+    expect(await said).toBe("");
+    writer.kill();
+  });
+
+  it("reads a named pipe and a process's output as it reads a file", async () => {
+    const script = "mkfifo fifo; cat one.zip > fifo & tradewire rows fifo; cat one.zip | tradewire rows /dev/stdin";
+    const { out } = await run(["rows", path("one.zip")]);
+    expect(await shell(script, [], folder)).toEqual({ code: 0, err: "", out: `${out}${out}` });
+  });
+
   it("ends with 130 on Ctrl-C while its input is slow", async () => {
     const child = spawn(process.execPath, [main, "rows", "-"], { stdio: ["pipe", "pipe", "ignore"] });
     child.stdin.on("error", () => undefined);
@@ -185,8 +225,8 @@ describe("tradewire rows with a broken archive", () => {
 
   it.each([
     ["no.zip", /^tradewire: .+\n.+\n$/],
-    ["nothing.zip", /nothing\.zip": it does not exist\n/],
-    [".", /^tradewire: .+\n.+\n$/],
+    ["nothing.zip", /nothing\.zip": it does not exist\nCheck the path: there is nothing to read\.\n$/],
+    [".", /: it is a folder\nGive the path of a file\.\n$/],
   ])("refuses %s", async (name, said) => {
     const outcome = await run(["rows", path(name)]);
     expect(outcome).toMatchObject({ code: 1, out: "" });

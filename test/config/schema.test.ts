@@ -24,7 +24,7 @@ describe("readConfig", () => {
     expect(readConfig({ grpc: GRPC, rest: REST })).toEqual({
       transport: "auto",
       grpc: { ...GRPC, codec: "proto", windowBytes: 8_388_608, keepaliveMs: 310_000, allowInsecureHeaders: false },
-      rest: { ...REST, allowInsecureHeaders: false },
+      rest: { ...REST, streams: "envelopes", jsonAsText: false, allowInsecureHeaders: false },
       timeouts: { connectMs: 10_000, callMs: 60_000 },
       retry: { tries: 3, baseMs: 100, maxMs: 10_000 },
       fallback: { pauseMs: 30_000, maxPauseMs: 300_000 },

@@ -90,6 +90,12 @@ export const httpCases: readonly Case[] = [
     expected: failure(ProtocolError, Code.Internal, "the response is text/html, not of the node's interface"),
     of: streams,
   },
+  {
+    name: "HTTP 200 of a page's type, without the page",
+    answer: page("200 OK", ""),
+    expected: failure(ProtocolError, Code.Internal, "the response is text/html, not of the node's interface"),
+    over: onlyGrpc,
+  },
   { name: "a content-length that is too large", answer: wrongLength(10), expected: lost, over: onlyHttp1 },
   {
     name: "a content-length that is too large over HTTP/2",

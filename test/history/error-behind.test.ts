@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { constants, inflateRawSync } from "node:zlib";
+import { constants, crc32, inflateRawSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
@@ -137,6 +137,78 @@ describe.each([
     );
   });
 });
+
+describe.each([
+  ["signed", { signed: true, wide: false }],
+  ["unsigned", { signed: false, wide: false }],
+  ["ZIP64's", { signed: true, wide: true }],
+])("a node that fails inside an export of stored files with %s descriptors", (_, descriptor) => {
+  const contents = [text(0), text(1500)];
+  const entries = names.map((name, index) => ({ name, content: contents[index] ?? "", descriptor, stored: true }));
+  const stored = rawZip(entries);
+
+  /** How many lines are whole in the first `size` bytes of the archive, headers apart. */
+  const wholeRows = (size: number) => {
+    const lines = contents.map((content) => {
+      const from = stored.indexOf(content);
+      return stored
+        .subarray(from, Math.min(Math.max(size, from), from + content.length))
+        .toString()
+        .split("\n").length;
+    });
+    return lines.reduce((rows, count) => rows + Math.max(count - 2, 0), 0);
+  };
+
+  it("gives exactly the rows before the cut and then its error, wherever the cut is", async () => {
+    const second = stored.indexOf("PK\x03\x04", 4);
+    const directory = stored.indexOf("PK\x01\x02");
+    const around = [second, directory].flatMap((at) => Array.from({ length: 60 }, (_x, index) => at - 50 + index));
+    const all = Array.from({ length: 60 }, (_x, index) => Math.floor((index * stored.length) / 60));
+    for (const [number, place] of [...all, ...around].entries()) {
+      const body = Buffer.concat([stored.subarray(0, place), object(number % 2)]);
+      const pieces = cutEvery(body, [body.length, 7001, 997][number % 3] ?? 0);
+      const rows = await taken(openArchive(stream(pieces)).rows());
+      expect([place, rows.all.length]).toEqual([place, wholeRows(place)]);
+      expect(rows.all.every((row, id) => row["id"] === String(id))).toBe(true);
+      isOf(number % 2, rows.error);
+    }
+  });
+});
+
+it("a descriptor that is cut is not given as rows, though it looks like some", async () => {
+  const ids = Array.from({ length: 10_000 }, (_, id) => id);
+  const id = ids.find((each) => (crc32(`id\n${each}\n`) & 0xff) === 0x0a); // The checksum begins with a line's end.
+  const content = `id\n${id}\n`;
+  for (const wide of [false, true]) {
+    const descriptor = { signed: false, wide };
+    const whole = rawZip(names.map((name) => ({ name, content, descriptor, stored: true })));
+    const end = whole.indexOf(content) + content.length;
+    for (let size = 0; size <= (wide ? 24 : 16); size += 1) {
+      const pieces = [whole.subarray(0, end + size), object(0)];
+      const { all, error } = await taken(openArchive(stream(pieces)).rows());
+      expect([size, all]).toEqual([size, [{ id: String(id) }]]);
+      isOf(0, error);
+    }
+  }
+});
+
+it.each([
+  ["narrow", { signed: true, wide: false }],
+  ["ZIP64's", { signed: true, wide: true }],
+])("a descriptor of a stored file that does not fit is not given as rows: %s", async (_, descriptor) => {
+  const content = "id,note\n0,x\n1,y\n";
+  const wrong = rawZip(names.map((name) => ({ name, content, descriptor, stored: true, crc: 0x0a0a0a0a })));
+  const { all, error } = await taken(openArchive(stream([wrong, object(0)])).rows());
+  expect(all).toEqual([
+    { id: "0", note: "x" },
+    { id: "1", note: "y" },
+  ]);
+  isOf(0, error);
+});
+
+async function* stream(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces;
+}
 
 describe("data that holds the beginning of an error object", () => {
   const piece = fc.oneof(

@@ -8,7 +8,9 @@ import {
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { type HttpBinding, type HttpCall, httpBindings, readCall, writeCall } from "../../src/http-rule/http-rule.js";
+import { type HttpBinding, type HttpCall, httpBindings } from "../../src/http-rule/http-rule.js";
+import { readCall } from "../../src/http-rule/read-call.js";
+import { writeCall } from "../../src/http-rule/write-call.js";
 import { ShapeSchema, shapeMethod } from "../support/shapes.js";
 
 function ruleOf(method: DescMethod): HttpBinding {

@@ -47,6 +47,19 @@ describe("readErrorObject", () => {
     },
   );
 
+  it.each<[string, JsonObject, Code]>([
+    ["Google's own, whose code is the HTTP status", { code: 404, status: "NOT_FOUND" }, Code.NotFound],
+    ["Google's own, whose status tells more than its code", { code: 400, status: "OUT_OF_RANGE" }, Code.OutOfRange],
+    ["Google's own spelling", { code: 499, status: "CANCELLED" }, Code.Canceled],
+    ["the number, where a status is something else", { code: 5, status: "gone" }, Code.NotFound],
+    ["the HTTP status alone", { code: 409 }, Code.Aborted],
+    ["the first grpc-gateway's", { grpc_code: 8, http_code: 429, http_status: "Too Many" }, Code.ResourceExhausted],
+    ["Connect's, whose code is a name", { code: "failed_precondition" }, Code.FailedPrecondition],
+    ["an HTTP status that stands for no code", { code: 418 }, Code.Unknown],
+  ])("reads the code of %s", (_, object, code) => {
+    expect(readErrorObject({ ...object, message: "m" })).toEqual({ code, message: "m", details: [] });
+  });
+
   it("keeps what is no error object as far as it can", () => {
     const { Unknown: code } = Code;
     expect(readErrorObject("out of order")).toEqual({ code, message: '"out of order"', details: [] });
@@ -88,6 +101,10 @@ describe("httpBodyFromJson", () => {
     ["extensions of a chunk is not an array", { extensions: {} }],
     ["an extension of a chunk has no @type", { extensions: [{ type: "a/b" }] }],
     ["an extension of a chunk has no @type", { extensions: ["a/b"] }],
+    [
+      "value is a JSON number beyond 2^53, near 9007199254740992, which cannot be read exactly",
+      { extensions: [{ "@type": "type.googleapis.com/google.protobuf.Int64Value", value: 2 ** 53 }] },
+    ],
   ])("refuses: %s", (summary, json) => {
     expect(() => httpBodyFromJson(json)).toThrow(expect.objectContaining({ name: "ProtocolError", summary }));
   });

@@ -6,7 +6,7 @@ import { startDevnode } from "../../src/devnode/index.js";
 import { ConnectionError, RequestError } from "../../src/errors/index.js";
 import type { Signer } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
-import { openTransaction } from "../../src/transaction/verify.js";
+import { openTransactionSync } from "../../src/transaction/verify.js";
 import { serveNode } from "../support/node.js";
 import { craft, sender, stopOrder } from "../support/transactions.js";
 
@@ -128,7 +128,7 @@ test("no transaction is made or opened for what is no identifier of a chain", as
       const made = await failure(createTransaction(stopOrder(), { signer, block: { ...block, chainId } }));
       expect(signer.signed).toBe(isGood ? 1 : 0);
       expect(made instanceof RequestError).toBe(!isGood);
-      const open = () => openTransaction(tx, { chainId });
+      const open = () => openTransactionSync(tx, { chainId });
       if (isGood) {
         expect(open().problems.length > 0).toBe(chainId !== "test-1");
       } else {

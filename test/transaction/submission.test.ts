@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import {
+  CoreService,
   type SubmitTransactionRequest,
   SubmitTransactionRequest_Type,
   SubmitTransactionResponseSchema,
@@ -203,5 +204,92 @@ describe("the allowance", () => {
     const error = await failure(client.sendCommand(stopOrder("0"), { signer: sender }));
     expect(error).toBeInstanceOf(CommandError);
     expect(asked).toBe(0);
+  });
+});
+
+describe("a submission that ends while it waits for its turn", () => {
+  const waiting = { limits: { callsPerSecond: 1 }, timeouts: { callMs: 300 } };
+  const last = {
+    height: 7n,
+    hash: "07".repeat(32),
+    chainId: "test-1",
+    spamPowHashFunction: "sha3_24_rounds",
+    spamPowDifficulty: 1,
+    spamPowNumberOfPastBlocks: 10,
+    spamPowNumberOfTxPerBlock: 1,
+    spamPowIncreasingDifficulty: false,
+  };
+  const serve = () =>
+    serveNode(
+      {},
+      {
+        lastBlockHeight: () => last,
+        getSpamStatistics: () => ({}),
+        submitTransaction(request) {
+          received.push(request);
+          return { success: true };
+        },
+      },
+    );
+
+  test.each(["grpc", "grpc-js", "rest", "auto"] as const)("is told as not sent (%s)", async (transport) => {
+    await using node = await serve();
+    const urls = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
+    await using client = createClient({ transport, ...urls, ...waiting });
+    const core = client.service(CoreService);
+    const before = Array.from({ length: 20 }, () => core.lastBlockHeight({}, { timeoutMs: 60_000 })); // A call a second.
+    const ends = Promise.allSettled(before);
+    const submit = async (signal?: AbortSignal) =>
+      failure(client.submitTransaction({ tx: await tx, type }, signal && { signal }));
+    const late = await submit();
+    expect(late).toBeInstanceOf(ConnectionError);
+    expect(late).toMatchObject({
+      code: Code.DeadlineExceeded,
+      connected: false,
+      summary: "the time for the call was up before it was its turn to be sent",
+      method: "vega.api.v1.CoreService/SubmitTransaction",
+    });
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 20);
+    const canceled = await submit(abort.signal);
+    expect(canceled).toBeInstanceOf(CanceledError);
+    expect(canceled).toMatchObject({ mayHaveLeft: false });
+    const timeout = await submit(AbortSignal.timeout(20));
+    expect(timeout).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded, connected: false });
+    await client.close();
+    await ends;
+    expect(received).toEqual([]);
+  });
+
+  test("gives its part of the block's allowance back", async () => {
+    await using node = await serve();
+    const abort = new AbortController();
+    const config = { transport: "grpc", grpc: { url: node.grpcUrl }, limits: { callsPerSecond: 2 } } as const;
+    const hooks = {
+      onWait({ method }: { readonly method: string }) {
+        if (method.endsWith("/SubmitTransaction")) {
+          setImmediate(() => abort.abort());
+        }
+      },
+    };
+    await using client = createClient(config, { hooks });
+    const others = new AbortController();
+    let ends: Promise<unknown> = Promise.resolve();
+    const signer = {
+      ...sender,
+      sign(message: Uint8Array) {
+        const options = { signal: others.signal, timeoutMs: 60_000 };
+        const core = client.service(CoreService);
+        ends = Promise.allSettled(Array.from({ length: 40 }, () => core.lastBlockHeight({}, options)));
+        return sender.sign(message);
+      },
+    };
+    const given = { signer, signal: abort.signal };
+    expect(await failure(client.sendCommand(stopOrder(), given))).toBeInstanceOf(CanceledError);
+    expect(received).toEqual([]);
+    others.abort();
+    await ends;
+    // Without it, this would wait for another block, which never comes.
+    expect(await client.signCommand(stopOrder(), { signer: sender, timeoutMs: 30_000 })).toMatchObject({ version: 3 });
   });
 });

@@ -12,7 +12,7 @@ import { isSpecified } from "../../src/transaction/check/index.js";
 import { type CommandInit, encodeInputData } from "../../src/transaction/input-data.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
-import { openTransaction, proofProblem } from "../../src/transaction/verify.js";
+import { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
 import { plainToJson, randomMessage } from "../support/random-message.js";
 
 const signer = signerFromSeed("0b".repeat(32));
@@ -108,7 +108,7 @@ describe("a transaction", () => {
       const pair = await KeyPair.fromSeed(0, Buffer.from("0b".repeat(32), "hex"));
       const signature = Buffer.from(tx.signature?.value ?? "", "hex");
       expect(await pair.verify(signature, Buffer.concat([text(signed), bare]))).toBe(true);
-      const opened = openTransaction(tx, { chainId: "test-1", chainIdPrefix });
+      const opened = openTransactionSync(tx, { chainId: "test-1", chainIdPrefix });
       expect(opened).toMatchObject({ problems: [], publicKey: signer.publicKey, inputData: { blockHeight: 4711n } });
       expect(proofProblem(tx, block)).toBeUndefined();
     },
@@ -116,7 +116,7 @@ describe("a transaction", () => {
 
   test("has a nonce that is not 0, and a tid, of its own each time", async () => {
     const made = await Promise.all([1, 2, 3].map(() => createTransaction(command, { signer, block })));
-    const nonces = made.map((tx) => openTransaction(tx, block).inputData?.nonce ?? 0n);
+    const nonces = made.map((tx) => openTransactionSync(tx, block).inputData?.nonce ?? 0n);
     expect(nonces).not.toContain(0n);
     expect(new Set(nonces).size).toBe(3);
     expect(new Set(made.map(({ pow }) => pow?.tid)).size).toBe(3);
@@ -126,7 +126,7 @@ describe("a transaction", () => {
     const tid = "c4".repeat(32);
     const tx = await createTransaction(command, { signer, block, nonce: 7n, tid });
     expect(tx.pow?.tid).toBe(tid);
-    expect(openTransaction(tx, block).inputData?.nonce).toBe(7n);
+    expect(openTransactionSync(tx, block).inputData?.nonce).toBe(7n);
     await expect(createTransaction(command, { signer, block, nonce: 0n })).rejects.toThrow("nonce is 0");
   });
 

@@ -429,3 +429,13 @@ describe("fallback", () => {
     await composed.close();
   });
 });
+
+it.each(["grpc", "grpc-js", "rest"] as const)(
+  "a file of tls that is not there is told as one to read (%s)",
+  (transport) => {
+    const endpoint = { url: "https://localhost:1", tls: { caFile: "/nowhere/ca.pem" } };
+    expect(() => createClient({ transport, grpc: endpoint, rest: endpoint })).toThrow(
+      '"/nowhere/ca.pem": it does not exist\nCheck the path: there is nothing to read.',
+    );
+  },
+);

@@ -17,6 +17,7 @@ import { expect, it } from "@jest/globals";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { createClient } from "../../src/client.js";
+import { ProtocolError } from "../../src/errors/index.js";
 
 const own = createFileRegistry(
   fromJson(FileDescriptorProtoSchema, {
@@ -25,7 +26,13 @@ const own = createFileRegistry(
     syntax: "proto3",
     dependency: ["google/protobuf/any.proto"],
     messageType: [
-      { name: "Note", field: [{ name: "text", jsonName: "text", number: 1, type: "TYPE_STRING" }] },
+      {
+        name: "Note",
+        field: [
+          { name: "text", jsonName: "text", number: 1, type: "TYPE_STRING" },
+          { name: "size", jsonName: "size", number: 2, type: "TYPE_INT64" },
+        ],
+      },
       {
         name: "Box",
         field: [
@@ -59,7 +66,8 @@ function echo(): DescMethodUnary {
   return method;
 }
 
-const CONTENT = { content: { "@type": "type.googleapis.com/own.Note", text: "hello" } };
+const NOTE = "type.googleapis.com/own.Note";
+const CONTENT = { content: { "@type": NOTE, text: "hello" } };
 
 it.each(["rest", "grpc"] as const)(
   "a type of one's own in an Any is written and read with a registry (%s)",
@@ -95,3 +103,35 @@ it.each(["rest", "grpc"] as const)(
     }
   },
 );
+
+it("a JSON number beyond 2^53 is an error in an Any too", async () => {
+  const any = "type.googleapis.com/google.protobuf.Any";
+  const int64 = "type.googleapis.com/google.protobuf.Int64Value";
+  let body = "";
+  const server = createServer((_, response) => response.setHeader("content-type", "application/json").end(body));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    await using client = createClient({ rest: { url } }, { registry: own });
+    const call = (content: string) => {
+      body = `{"content":${content}}`;
+      return client.transport.unary(echo(), undefined, undefined, undefined, {});
+    };
+    for (const content of [
+      `{"@type":"${NOTE}","size":9007199254740993}`,
+      `{"@type":"${any}","value":{"@type":"${NOTE}","size":9007199254740993}}`,
+      `{"@type":"${int64}","value":9007199254740993}`,
+    ]) {
+      await expect(call(content)).rejects.toMatchObject({
+        cause: expect.any(ProtocolError),
+        rawMessage: expect.stringMatching(/^(size|value|content) is a JSON number beyond 2\^53/),
+      });
+    }
+    const { message } = await call(`{"@type":"${NOTE}","size":"9007199254740993"}`);
+    expect(toJson(echo().output, message, { registry: own })).toEqual({
+      content: { "@type": NOTE, size: "9007199254740993" },
+    });
+  } finally {
+    server.close();
+  }
+});

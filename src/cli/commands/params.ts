@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/vega/vega_pb.js";
+import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
 import { type Client, createClient } from "../../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
 import { type Listed, type ListingOptions, listingOptions, printListing } from "../listing.js";

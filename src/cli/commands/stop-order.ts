@@ -1,6 +1,6 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { Command } from "commander";
-import { StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
 import { createClient } from "../../client.js";
 import { messageToJson } from "../../json/message.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";

@@ -1,6 +1,6 @@
 import type { DescEnum } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
-import { StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
 import {
   Order_TimeInForceSchema,
   Order_TypeSchema,
@@ -9,7 +9,7 @@ import {
   StopOrder_ExpiryStrategySchema,
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
-} from "../../../gen/vega/vega_pb.js";
+} from "../../../gen/client/vega/vega_pb.js";
 import { createClient } from "../../client.js";
 import { RequestError } from "../../errors/index.js";
 import { enumName } from "../../json/enums.js";

@@ -1,6 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
-import { type SubmitTransactionRequest, SubmitTransactionRequestSchema } from "../../../gen/vega/api/v1/core_pb.js";
+import {
+  type SubmitTransactionRequest,
+  SubmitTransactionRequestSchema,
+} from "../../../gen/client/vega/api/v1/core_pb.js";
 import { type Client, createClient } from "../../client.js";
 import { RequestError, TransactionError } from "../../errors/index.js";
 import { readCommand } from "../../transaction/input-data.js";

@@ -1,11 +1,11 @@
 import { type Command, Option } from "commander";
-import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { createClient } from "../../client.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
 import { requireChain } from "../../transaction/chain-to-sign.js";
 import type { Problem } from "../../transaction/check/index.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";
+import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
 import { type ClientOptions, chainIdOption, clientConfig, clientOptions } from "../client-options.js";
 import { readTransactionInput } from "../json-input.js";
 import { type CommandContext, json } from "../output.js";
@@ -74,7 +74,7 @@ async function examine(
   const block = await client.lastBlockHeight({ signal });
   const { chainId } = block;
   requireChain(chainId, config.chainId);
-  const { inputData, publicKey, problems } = openTransaction(tx, { chainId, chainIdPrefix: options.chainIdPrefix });
+  const { inputData, publicKey, problems } = openTransactionSync(tx, { chainId, chainIdPrefix: options.chainIdPrefix });
   if (inputData === undefined) {
     return { chainId, problems };
   }

@@ -6,7 +6,7 @@ import { decodeHex } from "../../transaction/hex.js";
 import { verify } from "../../transaction/proof-of-work.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { inputDataProblems, openTransaction, proofProblem } from "../../transaction/verify.js";
+import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
 import type { ExecutedCommand } from "./apply-stop-orders.js";
 import { type Block, type Blocks, createBlocks, expectedDifficulty, type SpamRules } from "./blocks.js";
 
@@ -67,7 +67,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
   let making: Promise<Block> = Promise.resolve(blocks.last());
 
   function examine(tx: Transaction): Accepted | Refusal {
-    const { inputData, publicKey, problems } = openTransaction(tx, options);
+    const { inputData, publicKey, problems } = openTransactionSync(tx, options);
     if (inputData === undefined) {
       const isUnread = problems.every(({ path }) => path === "tx.inputData");
       return { code: isUnread ? FAILURE.decoding : FAILURE.validation, problems };

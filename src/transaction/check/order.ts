@@ -1,5 +1,5 @@
+import { Order_TimeInForce, Order_Type, PeggedReference, Side } from "../../../gen/client/vega/vega_pb.js";
 import type { OrderAmendment, OrderCancellation, OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { Order_TimeInForce, Order_Type, PeggedReference, Side } from "../../../gen/vega/vega_pb.js";
 import {
   both,
   fieldProblems,

@@ -1,11 +1,10 @@
 import {
   CancelAMM_Method,
   UndelegateSubmission_Method,
-  type UpdateMarginMode,
   UpdateMarginMode_Mode,
-  type WithdrawSubmission,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
-import { Vote_Value } from "../../../gen/vega/governance_pb.js";
+} from "../../../gen/client/vega/commands/v1/commands_pb.js";
+import { Vote_Value } from "../../../gen/client/vega/governance_pb.js";
+import type { UpdateMarginMode, WithdrawSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { quoted } from "../../errors/quoted.js";
 import { ammAmendmentProblems, ammProblems } from "./amm.js";
 import type { Command } from "./command.js";

@@ -1,9 +1,9 @@
+import { StopOrder_ExpiryStrategy, StopOrder_SizeOverrideSetting } from "../../../gen/client/vega/vega_pb.js";
 import type {
   StopOrderSetup,
   StopOrdersCancellation,
   StopOrdersSubmission,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { StopOrder_ExpiryStrategy, StopOrder_SizeOverrideSetting } from "../../../gen/vega/vega_pb.js";
 import { orderProblems, orderProblemsButSize } from "./order.js";
 import {
   betweenZeroAndOne,

@@ -1,5 +1,5 @@
+import { AccountType } from "../../../gen/client/vega/vega_pb.js";
 import type { Transfer } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { AccountType } from "../../../gen/vega/vega_pb.js";
 import {
   both,
   fieldProblems,

@@ -52,6 +52,9 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
     for (const [key, value] of toHeaders(status.metadata)) {
       trailer.append(key, value);
     }
+    if (header === undefined && trailer.has("content-type")) {
+      foreignType = foreign(trailer); // The response consists of headers alone.
+    }
     if (status.code !== statusCode.OK) {
       const error = statusError(status, header);
       finish({
@@ -68,8 +71,7 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
   raw.start(metadata, {
     onReceiveMetadata(received) {
       header = toHeaders(received);
-      const type = header.get("content-type") ?? "";
-      foreignType = /^application\/grpc(?:\+proto)?(?:;|$)/i.test(type) ? undefined : type;
+      foreignType = foreign(header);
       changed();
     },
     onReceiveMessage(bytes: Buffer) {
@@ -150,6 +152,12 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
       }
     },
   };
+}
+
+/** The content type of a response that is not gRPC's; undefined for one that is. */
+function foreign(header: Headers): string | undefined {
+  const type = header.get("content-type") ?? "";
+  return /^application\/grpc(?:\+proto)?(?:;|$)/i.test(type) ? undefined : type;
 }
 
 function unsupported(contentType: string): ConnectError {

@@ -1,6 +1,7 @@
 import { Channel, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
 import { isLoopback } from "../../config/loopback.js";
 import type { GrpcConfig } from "../../config/schema.js";
+import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
@@ -16,14 +17,17 @@ const SERVICE_CONFIG = JSON.stringify({ loadBalancingConfig: [{ round_robin: {} 
  * @returns a function that opens a new channel with each call
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
-export function channelOpener(config: GrpcConfig, { maxMessageBytes }: { readonly maxMessageBytes: number }) {
+export function channelOpener(
+  config: GrpcConfig,
+  { maxMessageBytes, tls = readTls(config.tls) }: TransportSettings & { readonly maxMessageBytes: number },
+) {
   const { protocol, hostname, port, host } = new URL(config.url);
   const secure = protocol === "https:";
   const target =
     config.addresses === undefined
       ? `dns:${hostname}:${port || (secure ? "443" : "80")}`
       : addressTarget(config.addresses);
-  const { ca, key, cert, servername } = readTls(config.tls);
+  const { ca, key, cert, servername } = tls;
   const security = secure ? credentials.createSsl(ca ?? null, key ?? null, cert ?? null) : credentials.createInsecure();
   const serverName = servername ?? (config.addresses === undefined ? undefined : hostname.replace(/^\[|\]$/g, ""));
   const options: ChannelOptions = {

@@ -13,8 +13,9 @@ import { createAsyncIterable, createMethodUrl, runStreamingCall, runUnaryCall } 
 import { connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime } from "../../errors/network-failure.js";
-import { asConnectError, callLimits, type HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import { unwritable } from "../../errors/unwritable.js";
+import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
+import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { type GrpcJsCall, startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
 import { toMetadata } from "./metadata.js";
@@ -34,7 +35,7 @@ import { toMetadata } from "./metadata.js";
  */
 export function createGrpcJsTransport(
   config: GrpcConfig,
-  options: { readonly maxMessageBytes: number; readonly connectMs: number },
+  options: TransportSettings & { readonly maxMessageBytes: number },
 ): ClosableTransport {
   const openChannel = channelOpener(config, options);
   const calls = new Set<GrpcJsCall>();
@@ -78,8 +79,9 @@ export function createGrpcJsTransport(
         req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
         next: (req) =>
           asConnectError(async () => {
+            const bytes = serialize(method.input, req.message);
             const call = open(method, req.header, limits.timeoutMs, req.signal);
-            void send(call, method.input, createAsyncIterable([req.message]));
+            void send(call, createAsyncIterable([bytes]));
             const answer = await onlyMessage(call);
             const responseHeader = await call.header();
             return {
@@ -111,7 +113,7 @@ export function createGrpcJsTransport(
           asConnectError(async () => {
             const opened = open(method, req.header, limits.timeoutMs, req.signal);
             call = opened;
-            void send(opened, method.input, req.message);
+            void send(opened, serialized(method.input, req.message));
             const responseHeader = await opened.header();
             return { ...req, header: responseHeader, message: parsed(method.output, opened), trailer: opened.trailer };
           }),
@@ -135,20 +137,33 @@ function requestOf(config: GrpcConfig, method: DescMethod, header: HeaderInit) {
   return { service: method.parent, requestMethod: "POST", url, header: new Headers(header) };
 }
 
-async function send<I extends DescMessage>(
-  call: GrpcJsCall,
-  desc: I,
-  messages: AsyncIterable<MessageShape<I>>,
-): Promise<void> {
+async function send(call: GrpcJsCall, messages: AsyncIterable<Uint8Array>): Promise<void> {
   try {
     for await (const message of messages) {
-      if (!(await call.write(toBinary(desc, message)))) {
+      if (!(await call.write(message))) {
         return;
       }
     }
     call.end();
   } catch (reason) {
     call.fail(ConnectError.from(reason));
+  }
+}
+
+async function* serialized<I extends DescMessage>(
+  desc: I,
+  messages: AsyncIterable<MessageShape<I>>,
+): AsyncGenerator<Uint8Array> {
+  for await (const message of messages) {
+    yield serialize(desc, message);
+  }
+}
+
+function serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array {
+  try {
+    return toBinary(desc, message);
+  } catch (reason) {
+    throw connectError(unwritable(reason));
   }
 }
 

@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError } from "@connectrpc/connect";
 import type { StatusObject } from "@grpc/grpc-js";
-import { type Status, StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { type Status, StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import { whileConnecting } from "../../errors/network-failure.js";
 import { toHeaders } from "./metadata.js";
 

@@ -1,7 +1,7 @@
 import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import { createContextValues, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
-import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
 import { arrivalOf } from "../arrival.js";

@@ -8,6 +8,7 @@ import {
 } from "node:http2";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
@@ -48,9 +49,11 @@ interface Session {
  * @returns the sessions; none is opened before the first request
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
-export function createSessions(config: GrpcConfig, { connectMs }: { readonly connectMs: number }): Sessions {
+export function createSessions(
+  config: GrpcConfig,
+  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+): Sessions {
   const authority = new URL(config.url).origin;
-  const tls = readTls(config.tls);
   const all = new Map<Http2Session, Session>();
   const pings = { everyMs: config.keepaliveMs };
   let current: Promise<Session> | undefined;

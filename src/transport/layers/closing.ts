@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 
 /**
@@ -12,7 +12,7 @@ import { methodName } from "../method-name.js";
  * @param name the transport's name in the configuration, for errors
  * @returns the transport; closing it a second time does nothing
  */
-export function closing(transport: ClosableTransport, name: string): ClosableTransport {
+export function closing(transport: AnyTransport, name: string): ClosableTransport {
   const underWay = new Set<() => void>();
   let closed: Promise<void> | undefined;
 
@@ -87,7 +87,7 @@ export function closing(transport: ClosableTransport, name: string): ClosableTra
     },
 
     close() {
-      closed ??= transport.close();
+      closed ??= Promise.resolve(transport.close?.());
       for (const end of [...underWay]) {
         end();
       }

@@ -1,4 +1,3 @@
-import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type BrokenAnswer,
@@ -8,6 +7,7 @@ import {
   EMPTY,
   HEADERS_TOO_LARGE,
   notOfTheInterface,
+  SEVERAL,
   TOO_LARGE,
   UNFITTING,
 } from "../../errors/broken-answer.js";
@@ -26,6 +26,7 @@ import {
   networkFailure,
   resetByServer,
 } from "../../errors/network-failure.js";
+import { unwritable } from "../../errors/unwritable.js";
 import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { errorObject } from "../../json/error-object.js";
 
@@ -39,6 +40,8 @@ export interface CallContext {
   readonly url: string;
   /** The signal that ends the call. */
   readonly signal?: AbortSignal | undefined;
+  /** What is left of the call's time, in milliseconds; without a limit, undefined. */
+  readonly leftMs?: number | undefined;
 }
 
 /**
@@ -49,23 +52,47 @@ export interface CallContext {
  * @returns the error, with `transport` and `method` filled in where they were not
  */
 export function callError(reason: unknown, context: CallContext): TradewireError {
-  const error = context.signal?.aborted === true ? abortedError(context.signal.reason) : classify(reason, context.url);
+  const isAborted = context.signal?.aborted === true && !isEndUnsent(reason);
+  const error = isAborted ? abortedError(context.signal?.reason) : classify(reason, context);
   error.transport ??= context.transport;
   error.method ??= context.method;
   return error;
 }
 
+/**
+ * Make the error of a call whose signal was aborted before anything of it was sent.
+ *
+ * @param reason the signal's reason
+ * @returns a Connect error, for which {@link isEndUnsent} holds
+ */
+export function endUnsent(reason: unknown): ConnectError {
+  const cause = isTimeout(reason) ? timeUp(reason, false) : new CanceledError({ cause: reason, mayHaveLeft: false });
+  return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
+}
+
+/**
+ * Tell whether an error says that a call ended by its signal or its deadline, and that nothing of it was sent. The
+ * signal's reason says less then.
+ *
+ * @param reason the error that was thrown
+ * @returns whether it does
+ */
+export function isEndUnsent(reason: unknown): boolean {
+  const own = ownError(reason);
+  return own instanceof ConnectionError
+    ? own.code === Code.DeadlineExceeded && !own.connected
+    : own instanceof CanceledError && !own.mayHaveLeft;
+}
+
 /** The error of a call whose signal was aborted, by the signal's reason. */
 function abortedError(reason: unknown): TradewireError {
-  const own = ownError(reason);
-  if (own !== undefined) {
-    return own;
-  }
-  const isTimeout = reason instanceof Error && reason.name === "TimeoutError";
-  if (isTimeout || (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)) {
-    return timeUp(reason);
-  }
-  return new CanceledError({ cause: reason });
+  return ownError(reason) ?? (isTimeout(reason) ? timeUp(reason) : new CanceledError({ cause: reason }));
+}
+
+function isTimeout(reason: unknown): boolean {
+  return reason instanceof ConnectError
+    ? reason.code === Code.DeadlineExceeded
+    : reason instanceof Error && reason.name === "TimeoutError";
 }
 
 /**
@@ -81,7 +108,7 @@ function ownError(reason: unknown): TradewireError | undefined {
   return reason instanceof ConnectError && reason.cause instanceof TradewireError ? reason.cause : undefined;
 }
 
-function classify(reason: unknown, url: string): TradewireError {
+function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireError {
   const own = ownError(reason);
   if (own !== undefined) {
     return own;
@@ -97,11 +124,17 @@ function classify(reason: unknown, url: string): TradewireError {
     return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
   }
   const reset = resetCode(error);
+  if (reset === RESET_NAMES.indexOf("CANCEL") && leftMs <= 0) {
+    return timeUp(reason); // The server, which has the same limit, was first.
+  }
   const failure = reset === undefined ? networkFailure(reason) : resetByServer(reset);
   if (failure !== undefined) {
     return connectionError(failure, url, reason);
   }
   const { rawMessage } = error;
+  if (/^(?:serialize binary: |cannot encode )/.test(rawMessage)) {
+    return unwritable(reason);
+  }
   const broken = brokenBy(rawMessage);
   if (broken !== undefined) {
     return brokenAnswer(broken, ` (${url})`, reason);
@@ -115,15 +148,22 @@ function classify(reason: unknown, url: string): TradewireError {
   return protocolError(protocolCode(error.code), rawMessage, url, error);
 }
 
+/** HTTP/2's names of the codes that a stream is reset with, by their number. */
+const RESET_NAMES = [
+  ...["NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED"],
+  ...["FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"],
+  ...["INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"],
+];
+
 /** HTTP/2's code of a stream that the server has reset; the libraries tell it in their messages alone. */
 function resetCode({ rawMessage }: ConnectError): number | undefined {
   const [, name, hex, decimal] =
-    /^(?:Stream closed with error code (NGHTTP2_\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\)|Received RST_STREAM with code (\d+)(?! triggered))/.exec(
+    /^(?:Stream closed with error code NGHTTP2_(\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\)|Received RST_STREAM with code (\d+)(?! triggered))/.exec(
       rawMessage,
     ) ?? [];
   if (name !== undefined) {
-    const code = Object.entries(constants).find(([known]) => known === name)?.[1];
-    return typeof code === "number" ? code : undefined;
+    const code = RESET_NAMES.indexOf(name);
+    return code < 0 ? undefined : code;
   }
   const [digits, radix] = hex === undefined ? [decimal, 10] : [hex, 16];
   return digits === undefined ? undefined : Number.parseInt(digits, radix);
@@ -141,6 +181,7 @@ function brokenBy(message: string): BrokenAnswer | undefined {
 const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/missing status|without a status|promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
   [/missing output message|has no message/, EMPTY],
+  [/extra output message|more than one message/, SEVERAL],
   [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
   [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
@@ -171,11 +212,13 @@ function protocolError(code: Code, summary: string, url: string, cause: ConnectE
   });
 }
 
-function timeUp(cause: unknown): ConnectionError {
-  return new ConnectionError("the time for the call was up", {
+function timeUp(cause: unknown, connected = true): ConnectionError {
+  return new ConnectionError(`the time for the call was up${connected ? "" : " before it was its turn to be sent"}`, {
     code: Code.DeadlineExceeded,
-    advice: "Allow more time (timeouts.callMs, timeouts.idleMs, or the call's own), or check why the node is slow.",
-    connected: true,
+    advice: connected
+      ? "Allow more time (timeouts.callMs, timeouts.idleMs, or the call's own), or check why the node is slow."
+      : "Nothing was sent. Allow more time (timeouts.callMs, or the call's own), or make fewer calls at once.",
+    connected,
     cause,
   });
 }

@@ -1,16 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type ContextValues,
-  createContextKey,
-  createContextValues,
-  type Transport,
-} from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import type { FallbackConfig } from "../../config/schema.js";
 import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
 import { callId } from "../call-id.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
@@ -24,7 +17,7 @@ import { timeLeft } from "./time-limits.js";
 export interface FallbackMember {
   /** Its name in hooks and errors. */
   readonly name: string;
-  readonly transport: Transport & Partial<ClosableTransport>;
+  readonly transport: AnyTransport;
 }
 
 /** How transports are composed. Options that are left out have the configuration's defaults. */
@@ -48,8 +41,8 @@ export interface FallbackOptions extends Partial<FallbackConfig> {
  *
  * @example
  * const transport = fallback([
- *   { name: "grpc", transport: createGrpcTransport({ baseUrl: "http://127.0.0.1:3007" }) },
- *   { name: "connect", transport: createConnectTransport({ baseUrl: "http://127.0.0.1:3007", httpVersion: "2" }) },
+ *   { name: "grpc", transport: createGrpcTransport({ url: "http://127.0.0.1:3007" }) },
+ *   { name: "rest", transport: createRestTransport({ url: "http://127.0.0.1:3008" }) },
  * ]);
  */
 export function fallback(

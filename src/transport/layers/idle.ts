@@ -3,7 +3,7 @@ import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
 import { isHttpBody } from "../../json/message.js";
 import { onArrival } from "../arrival.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 
 /** The longest time in which nothing of a download comes, where no other is given, in milliseconds. */
 const DOWNLOAD_IDLE_MS = 60_000;
@@ -17,7 +17,7 @@ const DOWNLOAD_IDLE_MS = 60_000;
  *   `google.api.HttpBody`, which are downloads, and none for others: what is observed may be quiet
  * @returns the transport; closing it closes `transport`
  */
-export function idleLimited(transport: ClosableTransport, givenMs: number | undefined): ClosableTransport {
+export function idleLimited(transport: AnyTransport, givenMs: number | undefined): ClosableTransport {
   return {
     unary: (...call) => transport.unary(...call),
 
@@ -62,7 +62,7 @@ export function idleLimited(transport: ClosableTransport, givenMs: number | unde
       return { ...response, message };
     },
 
-    close: () => transport.close(),
+    close: async () => transport.close?.(),
   };
 }
 

@@ -4,10 +4,12 @@ import { exposedHost } from "../../config/loopback.js";
 import { type Fail, type FailingCall, failingWith } from "../../errors/failing.js";
 import { ConnectionError, NodeError, RequestError, type TradewireError } from "../../errors/index.js";
 import type { HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
+import { withOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
+import { timeLeft } from "./time-limits.js";
 
 /** The settings of a transport that its errors and requests need. */
 export interface Endpoint {
@@ -31,10 +33,11 @@ export interface Endpoint {
  * @param endpoint the transport's name and URL, for errors, and its headers; a call's own headers override them
  * @returns the transport; closing it closes `transport`
  */
-export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint): ClosableTransport {
-  const failing: FailingCall = (method, signal) => (reason) => {
+export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): ClosableTransport {
+  const failing: FailingCall = (method, signal, contextValues) => (reason) => {
     const name = methodName(method);
-    const context = { transport: endpoint.name, method: name, url: endpoint.url, signal };
+    const leftMs = contextValues && timeLeft(contextValues);
+    const context = { transport: endpoint.name, method: name, url: endpoint.url, signal, leftMs };
     const failure = callError(reason, context);
     const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
     const { metadata } = ConnectError.from(reason);
@@ -44,7 +47,7 @@ export function withOurErrors(transport: ClosableTransport, endpoint: Endpoint):
     throw error;
   };
   const failable = failingBy(transport, failing, (header) => withHeaders(endpoint, header));
-  return { ...failable, close: () => transport.close() };
+  return { ...failable, close: async () => transport.close?.() };
 }
 
 /**
@@ -65,16 +68,16 @@ function failingBy(
 ): Transport {
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const fail = failing(method, signal);
+      const fail = failing(method, signal, contextValues);
       const sent = given(() => headersOf(header), fail);
       return transport.unary(method, signal, timeoutMs, sent, message, contextValues).catch(fail);
     },
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
-      const fail = failing(method, signal);
+      const fail = failing(method, signal, contextValues);
       const sent = given(() => headersOf(header), fail);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
-      return { ...response, message: failingWith(response.message, fail) };
+      return { ...response, message: failingWith(withOneAnswer(method, response.message), fail) };
     },
   };
 }

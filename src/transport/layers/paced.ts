@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
+import { endUnsent } from "./failure.js";
 import type { Pace } from "./pace.js";
 import { banMs, isRefusal } from "./rate-headers.js";
 
@@ -13,7 +14,7 @@ import { banMs, isRefusal } from "./rate-headers.js";
  * @returns the transport; closing it fails the calls that wait and closes `transport`
  */
 export function paced(
-  transport: ClosableTransport,
+  transport: AnyTransport,
   pace: Pace,
   isCounted: (method: DescMethod) => boolean,
 ): ClosableTransport {
@@ -25,7 +26,9 @@ export function paced(
     send: (timeoutMs: number | undefined) => Promise<T>,
   ): Promise<T> {
     const start = performance.now();
-    const answered = await pace.turn(method, signal);
+    const answered = await pace.turn(method, signal).catch((reason: unknown) => {
+      throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
+    });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
     const left = isLimited ? Math.max(Math.ceil(timeoutMs - (performance.now() - start)), 1) : timeoutMs;
     try {
@@ -61,7 +64,7 @@ export function paced(
 
     async close() {
       pace.close();
-      await transport.close();
+      await transport.close?.();
     },
   };
 }

@@ -53,7 +53,9 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
   }
 
   return (next) => async (req) => {
-    if (!onlyReads(req.method)) {
+    const { methodKind } = req.method;
+    // Requests that stream cannot be sent again.
+    if (!onlyReads(req.method) || methodKind === "client_streaming" || methodKind === "bidi_streaming") {
       return next(req);
     }
     if (!req.stream) {

@@ -7,12 +7,13 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
-import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
+import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
 import { newCallId } from "../call-id.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { CallInfo, Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
+import { observing } from "./observing.js";
 import type { Endpoint } from "./our-errors.js";
 
 /**
@@ -20,10 +21,12 @@ import type { Endpoint } from "./our-errors.js";
  *
  * @param transport the transport that makes the calls
  * @param endpoint the name and the URL that hooks and errors give
- * @param hooks the functions to call, which do not throw
+ * @param given the functions to call; what one throws changes no call
  * @returns the transport; closing it closes `transport`
  */
-export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, hooks: Hooks): ClosableTransport {
+export function tellingHooks(transport: AnyTransport, endpoint: Endpoint, given: Hooks): ClosableTransport {
+  const hooks = observing(given);
+
   function begin(method: DescMethod, signal: AbortSignal | undefined, contextValues: ContextValues) {
     const start = performance.now();
     const name = methodName(method);
@@ -98,7 +101,7 @@ export function tellingHooks(transport: ClosableTransport, endpoint: Endpoint, h
       return { ...response, message };
     },
 
-    close: () => transport.close(),
+    close: async () => transport.close?.(),
   };
 }
 

@@ -3,7 +3,8 @@ import { type ContextValues, createContextKey, createContextValues, type Interce
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import type { HeaderInit } from "../bare-call.js";
-import type { ClosableTransport } from "../closable.js";
+import type { AnyTransport, ClosableTransport } from "../closable.js";
+import { isEndUnsent } from "./failure.js";
 
 /**
  * Make a transport with interceptors and a time limit for a whole call that does not stream. The inner transport gets
@@ -14,15 +15,15 @@ import type { ClosableTransport } from "../closable.js";
  * @returns the transport; closing it closes `transport`
  */
 export function limited(
-  transport: ClosableTransport,
+  transport: AnyTransport,
   {
     url,
     timeouts,
-    interceptors,
+    interceptors = [],
   }: {
     readonly url: string;
     readonly timeouts: Pick<TimeoutConfig, "callMs">;
-    readonly interceptors: readonly Interceptor[];
+    readonly interceptors?: readonly Interceptor[];
   },
 ): ClosableTransport {
   const request = (method: DescMethod, header: HeaderInit) => ({
@@ -35,12 +36,22 @@ export function limited(
   return {
     async unary(method, signal, timeoutMs = timeouts.callMs, header, message, contextValues = createContextValues()) {
       const limit = timeLimit(timeoutMs, contextValues);
+      let unsent: unknown;
+      const keepUnsent = (reason: unknown): never => {
+        unsent = isEndUnsent(reason) ? reason : undefined;
+        throw reason;
+      };
       return runUnaryCall({
         interceptors: [...interceptors],
         ...(signal && { signal }),
         ...limit.option,
-        req: { ...request(method, header), stream: false, method, contextValues, message },
-        next: (req) => transport.unary(method, req.signal, limit.left(), req.header, req.message, req.contextValues),
+        req: { ...request(method, header), stream: false, method, contextValues: limit.values, message },
+        next: (req) =>
+          transport
+            .unary(method, req.signal, limit.left(), req.header, req.message, req.contextValues)
+            .catch(keepUnsent),
+      }).catch((reason: unknown) => {
+        throw unsent ?? reason; // Connect puts the signal's reason in the place of an error.
       });
     },
 
@@ -50,12 +61,12 @@ export function limited(
         interceptors: [...interceptors],
         ...(signal && { signal }),
         ...limit.option,
-        req: { ...request(method, header), stream: true, method, contextValues, message: input },
+        req: { ...request(method, header), stream: true, method, contextValues: limit.values, message: input },
         next: (req) => transport.stream(method, req.signal, limit.left(), req.header, req.message, req.contextValues),
       });
     },
 
-    close: () => transport.close(),
+    close: async () => transport.close?.(),
   };
 }
 
@@ -72,13 +83,28 @@ export function timeLeft(contextValues: ContextValues): number | undefined {
   return end === undefined ? undefined : end - performance.now();
 }
 
-/** The time limit of a call, which its context values carry. As in Connect, a time of 0 or less stands for no limit. */
-function timeLimit(timeoutMs: number | undefined, contextValues: ContextValues) {
-  if (timeoutMs === undefined || timeoutMs <= 0) {
-    contextValues.set(endKey, undefined);
-    return { option: {}, left: () => undefined };
-  }
-  const end = performance.now() + timeoutMs;
-  contextValues.set(endKey, end);
-  return { option: { timeoutMs }, left: () => Math.max(Math.ceil(end - performance.now()), 1) };
+/**
+ * The time limit of a call, and the context values that carry it: the caller's, which keep what is set in them, but not
+ * this limit. They may be those of another limit around this one. As in Connect, a time of 0 or less stands for none.
+ */
+function timeLimit(timeoutMs: number | undefined, callers: ContextValues) {
+  const isLimited = timeoutMs !== undefined && timeoutMs > 0;
+  const end = isLimited ? performance.now() + timeoutMs : undefined;
+  const own = createContextValues().set(endKey, end);
+  const values: ContextValues = {
+    get: (key) => (key.id === endKey.id ? own : callers).get(key),
+    set(key, value) {
+      (key.id === endKey.id ? own : callers).set(key, value);
+      return values;
+    },
+    delete(key) {
+      (key.id === endKey.id ? own : callers).delete(key);
+      return values;
+    },
+  };
+  return {
+    values,
+    option: isLimited ? { timeoutMs } : {},
+    left: () => (end === undefined ? undefined : Math.max(Math.ceil(end - performance.now()), 1)),
+  };
 }

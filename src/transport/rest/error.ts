@@ -1,8 +1,10 @@
-import { ConnectError } from "@connectrpc/connect";
+import type { JsonValue } from "@bufbuild/protobuf";
+import { type Code, ConnectError } from "@connectrpc/connect";
 import type { ErrorObject, TypedObject } from "../../errors/index.js";
 import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { anyFromObject, anyToObject } from "../../json/any.js";
 import { readErrorObject } from "../../json/envelope.js";
+import { errorCode } from "../../json/error-code.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
 import { redirect } from "../layers/failure.js";
 
@@ -11,7 +13,7 @@ const MAX_ERROR_BYTES = 1024 * 1024;
 
 /**
  * Make the error of a failing HTTP response: from its error object (specification, 7), bare or under `error`, else from
- * its status.
+ * its status. An error object that is too large gives its code, which gateways write first, and not its message.
  *
  * @param status the HTTP status
  * @param response the response, whose body is read up to 1 MiB
@@ -22,14 +24,19 @@ export async function errorFromResponse(
   response: { readonly header: Headers; readonly body: AsyncIterable<Uint8Array> },
 ): Promise<ConnectError> {
   const bytes = await beginning(response.body);
-  const json = parse(bytes);
+  const isWhole = bytes.length <= MAX_ERROR_BYTES;
+  const parsed = isWhole ? parse(bytes) : undefined;
+  // A method whose answers are one JSON array fails with an array too.
+  const json = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed;
   const object = isJsonObject(json) && isJsonObject(json["error"]) ? json["error"] : json;
-  if (isJsonObject(object) && typeof object["code"] === "number") {
+  if (isJsonObject(object) && (typeof object["code"] === "number" || errorCode(object) !== undefined)) {
     return errorFromObject(readErrorObject(object), response.header);
   }
   const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
-  const message = `HTTP ${status}${redirect(response.header)}${quote}`;
-  return errorFromObject({ code: codeOfHttpStatus(status), message, details: [] }, response.header);
+  const large = isWhole ? "" : `, with more than ${MAX_ERROR_BYTES} bytes about it, too many to be read`;
+  const message = `HTTP ${status}${redirect(response.header)}${large}${quote}`;
+  const code = (isWhole ? undefined : codeAtBeginning(bytes)) ?? codeOfHttpStatus(status);
+  return errorFromObject({ code, message, details: [] }, response.header);
 }
 
 /**
@@ -69,7 +76,15 @@ async function beginning(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-function parse(bytes: Uint8Array) {
+/** The code at the beginning of an error object. */
+function codeAtBeginning(bytes: Buffer): Code | undefined {
+  const begun = /^\s*(?:\{\s*"error"\s*:\s*)?\{\s*"code"\s*:\s*(\d{1,2})\s*,/.exec(
+    bytes.subarray(0, 200).toString("latin1"),
+  );
+  return begun === null ? undefined : readErrorObject({ code: Number(begun[1]) }).code;
+}
+
+function parse(bytes: Uint8Array): JsonValue | undefined {
   try {
     return JSON.parse(decodeUtf8(bytes));
   } catch {

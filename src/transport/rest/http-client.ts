@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { RestConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
@@ -31,13 +32,14 @@ export interface HttpClient {
  * @returns the client
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
-export function createHttpClient(config: RestConfig, { connectMs }: { readonly connectMs: number }): HttpClient {
+export function createHttpClient(
+  config: RestConfig,
+  { connectMs, tls = readTls(config.tls) }: TransportSettings,
+): HttpClient {
   const { protocol, hostname, port } = new URL(config.url);
   const isSecure = protocol === "https:";
   const start = isSecure ? httpsRequest : httpRequest;
-  const agent = isSecure
-    ? new HttpsAgent({ keepAlive: true, ...readTls(config.tls) })
-    : new HttpAgent({ keepAlive: true });
+  const agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
   const server = { agent, protocol, host: hostname.replace(/^\[|\]$/g, ""), port };
 
   let closed = false;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { DescMessage, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { RestConfig } from "../../config/schema.js";
 import {
   brokenAnswer,
   COMPRESSED,
@@ -12,11 +13,8 @@ import {
 } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
-import { openEnvelope } from "../../json/envelope.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
-import { decodeUtf8, jsonObjects } from "../../json/values.js";
-import { connectError } from "../bare-call.js";
-import { errorFromObject } from "./error.js";
+import { decodeUtf8 } from "../../json/values.js";
 
 /** A response of the gateway. */
 export interface RestResponse {
@@ -92,8 +90,8 @@ async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** What JSON is held to. */
-export interface JsonLimits {
+/** How JSON is read. */
+export interface JsonReading extends Pick<RestConfig, "streams" | "jsonAsText"> {
   /** The largest body or object that is read, in bytes. */
   readonly maxBytes: number;
   /** The types that an `Any` may hold. */
@@ -106,7 +104,7 @@ export interface JsonLimits {
  * @param desc the message's descriptor
  * @param rule the way that the method was called; it names the message's field that the body holds
  * @param response the response
- * @param limits the largest body that is read, in bytes, and the types that an `Any` may hold
+ * @param reading how JSON is read, and the largest body, in bytes
  * @returns the message
  * @throws {@link ProtocolError} where the body is empty, too large, not JSON or does not fit the definitions
  */
@@ -114,8 +112,12 @@ export async function responseMessage<O extends DescMessage>(
   desc: O,
   rule: HttpBinding,
   response: RestResponse,
-  { maxBytes, registry }: JsonLimits,
+  reading: JsonReading,
 ): Promise<MessageShape<O>> {
+  const { maxBytes, registry } = reading;
+  if (rule.verb === "HEAD") {
+    return messageFromJson(desc, {}, registry); // Such an answer has no body.
+  }
   if (answersRaw(desc, rule)) {
     const data = await wholeBody(response, maxBytes);
     const contentType = response.header.get("content-type") ?? "";
@@ -123,11 +125,17 @@ export async function responseMessage<O extends DescMessage>(
       ? httpBodyPiece(desc, contentType, data)
       : messageFromJson(desc, inField(rule, { contentType, data: data.toString("base64") }), registry);
   }
-  return messageFromJson(desc, inField(rule, await wholeJson(response, maxBytes)), registry);
+  return messageFromJson(desc, inField(rule, await wholeJson(response, reading)), registry);
 }
 
-/** The whole message of the part of it that is the body. */
-function inField({ responseBody }: HttpBinding, json: JsonValue): JsonValue {
+/**
+ * Make the JSON of a message of the part of it that is the body.
+ *
+ * @param rule the way that the method was called
+ * @param json the body, or a result in it
+ * @returns the JSON of the whole message
+ */
+export function inField({ responseBody }: HttpBinding, json: JsonValue): JsonValue {
   return responseBody === "" ? json : { [responseBody]: json };
 }
 
@@ -144,8 +152,8 @@ async function wholeBody(response: RestResponse, maxBytes: number): Promise<Buff
   return Buffer.concat(pieces);
 }
 
-async function wholeJson(response: RestResponse, maxBytes: number): Promise<JsonValue> {
-  if (!isJson(response.mediaType)) {
+async function wholeJson(response: RestResponse, { maxBytes, jsonAsText }: JsonReading): Promise<JsonValue> {
+  if (!isJson(response.mediaType, jsonAsText)) {
     throw await notJson(response);
   }
   const bytes = await wholeBody(response, maxBytes);
@@ -159,11 +167,24 @@ async function wholeJson(response: RestResponse, maxBytes: number): Promise<Json
   }
 }
 
-function isJson(mediaType: string): boolean {
-  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType);
+/**
+ * Whether a media type is one of JSON.
+ *
+ * @param mediaType the media type, without parameters and in lower case
+ * @param orText whether plain text is taken for JSON too
+ * @returns true for JSON, and for streams of it
+ */
+export function isJson(mediaType: string, orText: boolean): boolean {
+  return /^application\/(json|x-ndjson|ndjson|.+\+json)$/.test(mediaType) || (orText && mediaType === "text/plain");
 }
 
-async function notJson(response: RestResponse): Promise<ProtocolError> {
+/**
+ * Make the error of a response that is not JSON.
+ *
+ * @param response the response, whose beginning is read
+ * @returns the error, which quotes the beginning
+ */
+export async function notJson(response: RestResponse): Promise<ProtocolError> {
   return brokenAnswer(notOfTheInterface(response.mediaType), await quoted(response));
 }
 
@@ -172,43 +193,4 @@ async function quoted(response: RestResponse): Promise<string> {
     return `; it begins with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
   }
   return "";
-}
-
-/**
- * Read the messages of a response that streams: JSON objects, or the pieces of a raw body (specification, 2.7 and 4.1).
- *
- * @param desc the messages' descriptor
- * @param rule the way that the method was called; it names the field that a result holds
- * @param response the response
- * @param limits the largest JSON object that is read, in bytes, and the types that an `Any` may hold
- * @returns the messages, each as soon as it is complete
- * @throws ConnectError for the node's error object; for an answer that breaks the rules, its cause is a
- *   {@link ProtocolError}
- */
-export async function* responseMessages<O extends DescMessage>(
-  desc: O,
-  rule: HttpBinding,
-  response: RestResponse,
-  { maxBytes, registry }: JsonLimits,
-): AsyncGenerator<MessageShape<O>> {
-  try {
-    if (isJson(response.mediaType)) {
-      for await (const json of jsonObjects(response.body, maxBytes)) {
-        const { result, error } = openEnvelope(json);
-        if (error !== undefined) {
-          throw errorFromObject(error, response.header);
-        }
-        yield messageFromJson(desc, inField(rule, result), registry);
-      }
-    } else if (isHttpBody(desc)) {
-      const contentType = response.header.get("content-type") ?? "";
-      for await (const data of response.body) {
-        yield httpBodyPiece(desc, contentType, data);
-      }
-    } else {
-      throw await notJson(response);
-    }
-  } catch (reason) {
-    throw connectError(reason);
-  }
 }

@@ -10,15 +10,19 @@ import { Code, ConnectError, createContextValues, type StreamRequest, type Unary
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
-import { answersRaw, type HttpBinding, httpBindings, writeFirstCall } from "../../http-rule/http-rule.js";
+import { answersRaw, type HttpBinding, httpBindings } from "../../http-rule/http-rule.js";
+import { writeFirstCall } from "../../http-rule/write-call.js";
 import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
-import { openResponse, type RestResponse, responseMessage, responseMessages } from "./response.js";
+import { openResponse, type RestResponse, responseMessage } from "./response.js";
+import { responseMessages } from "./stream.js";
 
+/** The statuses of whole answers. */
+const SUCCESSES: ReadonlySet<number | undefined> = new Set([200, 201, 202]);
 /** The content type of bytes that have none. */
 const OCTETS = "application/octet-stream";
 
@@ -26,8 +30,9 @@ const OCTETS = "application/octet-stream";
  * Make a Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
  *
  * The `google.api.http` option of a method says how it is called. The gateway answers a method that streams with JSON
- * objects `{"result": ...}` or `{"error": ...}`. It may answer one that streams `google.api.HttpBody` with the body
- * itself, whose pieces are then messages with the body's content type and no extensions.
+ * objects `{"result": ...}` or `{"error": ...}`, or as `config.streams` says. It may answer one that streams
+ * `google.api.HttpBody` with the body itself, whose pieces are then messages with the body's content type and no
+ * extensions.
  *
  * @param config where the gateway is, and how its connections are
  * @param options the largest JSON object that is read, in bytes, and the longest time to connect, in milliseconds
@@ -41,15 +46,15 @@ export function createRestTransport(
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
   const { maxJsonBytes: maxBytes, registry } = options;
-  const json = { maxBytes, registry };
+  const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
 
-  /** Send a call by the first way that fits, and throw the error of a response whose status is not 200. */
+  /** Send a call by the first way that fits, and throw the error of a response that is no success. */
   async function send(
     req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal" | "contextValues">,
     message: MessageShape<DescMessage>,
   ): Promise<{ readonly response: RestResponse; readonly rule: HttpBinding }> {
     const { call, rule } =
-      writeFirstCall(req.method.input, httpBindings(req.method), message, registry) ?? noBinding(req.method);
+      writeFirstCall(req.method.input, bindings(req.method), message, registry) ?? noBinding(req.method);
     const { verb, target, raw } = call;
     const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const { header, signal } = req;
@@ -61,7 +66,7 @@ export function createRestTransport(
     }
     const response = await client.send({ verb, target: `${prefix}${target}`, header, body, signal });
     const opened = openResponse(response, arrivalOf(req.contextValues));
-    if (response.statusCode !== 200) {
+    if (!SUCCESSES.has(response.statusCode)) {
       throw await errorFromResponse(response.statusCode ?? 0, opened);
     }
     return { response: opened, rule };
@@ -148,7 +153,16 @@ export function createRestTransport(
 }
 
 function mainBinding(method: DescMethod): HttpBinding {
-  return httpBindings(method)[0] ?? noBinding(method);
+  return bindings(method)[0] ?? noBinding(method);
+}
+
+function bindings(method: DescMethod): readonly HttpBinding[] {
+  try {
+    return httpBindings(method);
+  } catch (cause) {
+    const summary = `the HTTP rule of ${methodName(method)} cannot be followed: ${cause instanceof Error ? cause.message : cause}`;
+    throw connectError(new RequestError(summary, { advice: "Call it over gRPC, or correct the definitions.", cause }));
+  }
 }
 
 function noBinding(method: DescMethod): never {

@@ -210,17 +210,22 @@ async function standstill({ sessions: [session] }: TestServer, figure: () => num
 
 describe("ending early", () => {
   /** A server whose streams never end, and what became of the first one. */
-  async function endless(): Promise<TestServer & { readonly closed: Promise<number> }> {
+  async function endless(): Promise<TestServer & { readonly called: Promise<void>; readonly closed: Promise<number> }> {
+    let call = () => {};
+    const called = new Promise<void>((resolve) => {
+      call = resolve;
+    });
     let close = (_: number) => {};
     const closed = new Promise<number>((resolve) => {
       close = resolve;
     });
     const server = await serveStreams((stream) => {
+      call();
       stream.on("close", () => close(stream.rstCode));
       stream.respond({ ":status": 200, "content-type": "application/grpc" });
       stream.write(envelope(toBinary(BytesValueSchema, create(BytesValueSchema, { value: Uint8Array.of(1) }))));
     });
-    return closing({ ...server, closed });
+    return closing({ ...server, called, closed });
   }
   const CANCEL = 8;
 
@@ -237,7 +242,7 @@ describe("ending early", () => {
     const server = await endless();
     const controller = new AbortController();
     const call = transportTo(server).unary(say, controller.signal, undefined, undefined, { value: "hello" });
-    setTimeout(() => controller.abort(), 20);
+    void server.called.then(() => controller.abort());
 
     await expect(call).rejects.toMatchObject({ code: Code.Canceled });
     await expect(server.closed).resolves.toBe(CANCEL);

@@ -14,13 +14,14 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, file_google_protobuf_any, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
-import type { Transport } from "@connectrpc/connect";
+import { type ConnectRouter, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.js";
 import { file_google_api_httpbody } from "../../../gen/google/api/httpbody_pb.js";
 import { readConfig } from "../../../src/config/schema.js";
+import { createGateway } from "../../../src/devnode/gateway.js";
 import { ProtocolError, RequestError } from "../../../src/errors/index.js";
 import { createTransport } from "../../../src/transport/index.js";
 
@@ -222,4 +223,47 @@ describe("a JSON number for an integer of 64 bits", () => {
       { size: "9007199254740991", counts: ["18446744073709551615"], ratio: 1e300, id: "9007199254740993 " },
     ]);
   });
+});
+
+it("is read back by the gateway of the local node, bytes as they are", async () => {
+  const method = (name: string): DescMethodUnary => {
+    const found = service.methods.find((each) => each.name === name);
+    if (found === undefined || !isUnary(found)) {
+      throw new Error(`there is no unary method ${name}`);
+    }
+    return found;
+  };
+  const echo = (router: ConnectRouter) => {
+    router.rpc(method("upload"), (item) => item);
+    router.rpc(method("readFile"), () => fromJson(method("readFile").output, { file }));
+    router.rpc(method("send"), (body) => ({ inner: { file: body } }));
+  };
+  const data = Buffer.from([0x7b, 0xff, 0x00, 0x0a]).toString("base64");
+  const file = { contentType: "image/x-raw; a=b", data };
+  const listener = createGateway(createRouterTransport(echo), [service]);
+  const node = createServer(listener);
+  await new Promise<void>((resolve) => node.listen(0, "127.0.0.1", resolve));
+  const { port } = node.address() as AddressInfo;
+  const own = createTransport(readConfig({ rest: { url: `http://127.0.0.1:${port}` } }));
+  const answerTo = async (name: string, request: JsonValue) => {
+    const desc = method(name);
+    const { message } = await own.unary(desc, undefined, undefined, undefined, fromJson(desc.input, request));
+    return toJson(desc.output, message);
+  };
+  try {
+    expect(await answerTo("upload", { id: "7", name: "n", file })).toEqual({ id: "7", name: "n", file });
+    expect(await answerTo("upload", { id: "7" })).toEqual({ id: "7" });
+    expect(await answerTo("upload", { id: "7", file: { contentType: "a/b" } })).toEqual({
+      id: "7",
+      file: { contentType: "a/b" },
+    });
+    expect(await answerTo("send", file)).toEqual({ inner: { file } });
+    expect(await answerTo("readFile", {})).toEqual({ file });
+    // JSON is bytes of a type like any other there.
+    const json = { contentType: "application/json", data: Buffer.from('{"data":1}').toString("base64") };
+    expect(await answerTo("send", json)).toEqual({ inner: { file: json } });
+  } finally {
+    await own.close();
+    node.close();
+  }
 });

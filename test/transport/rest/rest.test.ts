@@ -36,10 +36,14 @@ afterAll(() => server.close());
 
 function connect({ path = "", maxJsonBytes = 1024, interceptors = [] as Interceptor[] } = {}) {
   const url = `${server.url}${path}`;
-  const { timeouts } = readConfig({ rest: { url } });
-  const bare = createRestTransport({ url, allowInsecureHeaders: false }, { maxJsonBytes, ...timeouts });
+  const { rest = raise(), timeouts } = readConfig({ transport: "rest", rest: { url } });
+  const bare = createRestTransport(rest, { maxJsonBytes, ...timeouts });
   transport = limited(bare, { url, timeouts, interceptors });
   return { transport, client: createClient(TradingDataService, transport) };
+}
+
+function raise(): never {
+  throw new Error("the configuration has no REST");
 }
 
 /** The segments that a server's answer lists. */
@@ -347,8 +351,28 @@ describe("failing responses over REST", () => {
   it("are read no further than they can be an error object", async () => {
     const pieces = [head("500 Oops", CHUNKED), ...Array.from({ length: 18 }, () => chunk("x".repeat(64 * 1024)))];
     const error = await failure(segments({ pieces, ending: "keep" }));
-    expect(error.rawMessage).toBe(`HTTP 500: "${"x".repeat(200)}"`);
+    const large = "HTTP 500, with more than 1048576 bytes about it, too many to be read";
+    expect(error.rawMessage).toBe(`${large}: "${"x".repeat(200)}"`);
     await server.requests[0]?.closed;
+  });
+
+  it("keep their code where the error object is too large to be read, and say so", async () => {
+    const message = "x".repeat(1024 * 1024);
+    const too = /^HTTP 404, with more than 1048576 bytes about it, too many to be read: "/;
+    for (const [body, code] of [
+      [{ code: Code.NotFound, message, details: [] }, Code.NotFound],
+      [{ error: { code: Code.NotFound, message } }, Code.NotFound],
+      [{ code: 99, message }, Code.Unknown],
+      [{ message, code: Code.NotFound }, Code.Unimplemented], // That of the status alone.
+    ] as const) {
+      const error = await failure(segments(whole("404 Not Found", JSON.stringify(body), JSON_TYPE)));
+      expect(error.code).toBe(code);
+      expect(error.rawMessage).toMatch(too);
+      expect(error.rawMessage.length).toBeLessThan(400);
+    }
+    const filled = JSON.stringify({ code: Code.Aborted, message: "", details: [] }).padEnd(1024 * 1024, " ");
+    const error = await failure(segments(whole("404 Not Found", filled, JSON_TYPE)));
+    expect(error).toMatchObject({ code: Code.Aborted, rawMessage: "" });
   });
 });
 

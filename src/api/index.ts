@@ -1,0 +1,12 @@
+// The network's whole interface: its services, and every type by its package, as some names are in several packages.
+// The generated code is loaded by who imports this entry, and by nobody else.
+
+export * as datanodeApiV2 from "../../gen/datanode/api/v2/trading_data_pb.js";
+export { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+export { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+export { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+export * as vegaEventsV1 from "../../gen/vega/events/v1/events_pb.js";
+export * as vega from "./vega.js";
+export * as vegaApiV1 from "./vega-api-v1.js";
+export * as vegaCommandsV1 from "./vega-commands-v1.js";
+export * as vegaDataV1 from "./vega-data-v1.js";

@@ -1,0 +1,6 @@
+// The package vega.commands.v1.
+export * from "../../gen/vega/commands/v1/commands_pb.js";
+export * from "../../gen/vega/commands/v1/data_pb.js";
+export * from "../../gen/vega/commands/v1/signature_pb.js";
+export * from "../../gen/vega/commands/v1/transaction_pb.js";
+export * from "../../gen/vega/commands/v1/validator_commands_pb.js";
