@@ -1,8 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { pipeline } from "node:stream/promises";
-import { createGzip } from "node:zlib";
 import {
-  create,
   type DescMessage,
   type DescMethod,
   type DescMethodServerStreaming,
@@ -17,16 +14,15 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { TradewireError } from "../errors/index.js";
-import { answersRaw, type HttpBinding, type HttpCall, httpBindings, responsePart } from "../http-rule/http-rule.js";
+import { answersRaw, type HttpBinding, httpBindings, responsePart } from "../http-rule/http-rule.js";
 import { matchPath } from "../http-rule/path-template.js";
 import { readCall } from "../http-rule/read-call.js";
 import { httpStatusFromCode } from "../http-rule/status.js";
 import { anyToObject, knownTypes } from "../json/any.js";
 import { errorObject } from "../json/error-object.js";
 import { isJsonObject } from "../json/values.js";
+import { readBody, send } from "./gateway-body.js";
 
-/** The largest request body that is read, in bytes. */
-const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const NDJSON = "application/x-ndjson";
 /** Below this path, JSON leaves defaults out and has enums as numbers. */
 const TERSE_PATH = "/api/v2/stream/";
@@ -168,34 +164,6 @@ async function stream(
   await send(request, response, 200, header, ndjson ? NDJSON : rawType, body());
 }
 
-/** Send a response, as fast as the client takes it. */
-async function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  status: number,
-  header: Headers,
-  contentType: string,
-  body: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
-): Promise<void> {
-  const disposition = header.get("content-disposition");
-  if (disposition !== null) {
-    response.setHeader("content-disposition", disposition);
-  }
-  response.setHeader("content-type", contentType);
-  response.setHeader("vary", "accept-encoding");
-  response.statusCode = status;
-  if (acceptsGzip(String(request.headers["accept-encoding"] ?? ""))) {
-    response.setHeader("content-encoding", "gzip");
-    await pipeline(body, createGzip(), response);
-  } else {
-    await pipeline(body, response);
-  }
-}
-
-function acceptsGzip(acceptEncoding: string): boolean {
-  return acceptEncoding.split(",").some((coding) => /^\s*gzip\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i.test(coding));
-}
-
 async function sendError(
   request: IncomingMessage,
   response: ServerResponse,
@@ -222,35 +190,4 @@ function messageJson(desc: DescMessage, message: MessageShape<DescMessage>, ters
     return { contentType, data: base64, extensions: extensions.map((any) => ({ ...anyToObject(any) })) };
   }
   return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: !terse, enumAsInteger: terse });
-}
-
-/** Read the body. Whether it is JSON depends on the method, so it is parsed when it is asked for. */
-async function readBody(request: IncomingMessage): Promise<Pick<HttpCall, "body" | "raw">> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of request) {
-    pieces.push(piece);
-    size += piece.length;
-    if (size > MAX_BODY_BYTES) {
-      throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
-    }
-  }
-  const bytes = Buffer.concat(pieces);
-  const contentType = request.headers["content-type"];
-  return {
-    ...((size > 0 || contentType !== undefined) && {
-      raw: create(HttpBodySchema, { contentType: contentType ?? "", data: bytes }),
-    }),
-    get body() {
-      return bytes.length === 0 ? undefined : parseBody(bytes);
-    },
-  };
-}
-
-function parseBody(bytes: Buffer): JsonValue {
-  try {
-    return JSON.parse(bytes.toString());
-  } catch {
-    throw new ConnectError("the body is not valid JSON", Code.InvalidArgument);
-  }
 }
