@@ -61,7 +61,11 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
   }
   return new Promise((resolve, reject) => {
     const abort = () => reject(new CanceledError({ cause: signal.reason }));
-    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) {
+      abort(); // The source did it while it was asked.
+    } else {
+      signal.addEventListener("abort", abort, { once: true });
+    }
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

@@ -63,6 +63,17 @@ describe("what can be aborted", () => {
     expect(getEventListeners(controller.signal, "abort")).toEqual([]);
   });
 
+  it("leaves a source that aborts the signal itself, and then is silent", async () => {
+    const controller = new AbortController();
+    const { counts, source } = counted(() => {
+      controller.abort("enough");
+      return never();
+    });
+    await expect(abortable(source, controller.signal).next()).rejects.toMatchObject({ cause: "enough" });
+    expect(counts).toEqual({ asked: 1, closed: 1 });
+    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+  });
+
   it("leaves no listener behind", async () => {
     const { signal } = new AbortController();
     const values = abortable(given([1, 2]), signal);
