@@ -88,8 +88,9 @@ function parse(name: string, extension: string): ExportName | undefined {
   if (!name.endsWith(extension) || unsafe.test(name) || new TextEncoder().encode(name).length > maxBytes) {
     return undefined;
   }
-  const [, chainId, table, version, from, to] = pattern.exec(name.slice(0, -extension.length)) ?? [];
-  if (chainId === undefined || table === undefined || !isTableName(table) || from === undefined || to === undefined) {
+  const [, chainId = "", table = "", version, from = "", to = ""] =
+    pattern.exec(name.slice(0, -extension.length)) ?? [];
+  if (!isTableName(table)) {
     return undefined;
   }
   const schemaVersion = version === undefined ? undefined : BigInt(version);
@@ -98,7 +99,7 @@ function parse(name: string, extension: string): ExportName | undefined {
   if (fromBlock > maxInt64 || toBlock > maxInt64 || (schemaVersion ?? 0n) > maxInt64) {
     return undefined;
   }
-  return { chainId, table, ...(schemaVersion === undefined ? {} : { schemaVersion }), fromBlock, toBlock };
+  return { chainId, table, schemaVersion, fromBlock, toBlock };
 }
 
 /** The table and blocks of an export, both ends inclusive. */
@@ -135,16 +136,8 @@ export function chainOf(header: Headers, exported: ExportedRange): string | unde
 }
 
 function fitting(header: Headers, { table, fromBlock, toBlock }: ExportedRange) {
-  const given = givenName(header.get("content-disposition"));
-  const name = given === undefined ? undefined : parseArchiveName(given);
+  const { filename: given = "" } = parseContentDisposition(header.get("content-disposition") ?? "").parameters;
+  const name = parseArchiveName(given);
   const fits = name?.table === table && name.fromBlock === fromBlock && name.toBlock === toBlock;
-  return given !== undefined && name !== undefined && fits && !unwise.test(given) ? { given, name } : undefined;
-}
-
-function givenName(header: string | null): string | undefined {
-  try {
-    return header === null ? undefined : parseContentDisposition(header).parameters["filename"];
-  } catch {
-    return undefined; // Not a content-disposition at all.
-  }
+  return fits && !unwise.test(given) ? { given, name } : undefined;
 }

@@ -93,7 +93,7 @@ export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveT
   } finally {
     // Failures of the cleaning up must not hide the first one.
     await file.close().catch(() => undefined);
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await rm(temporary).catch(() => undefined);
   }
 }
 
@@ -129,7 +129,7 @@ function startWriting(file: FileHandle, folder: string) {
   let written: Promise<unknown> = Promise.resolve();
   const flush = async () => {
     await written;
-    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
+    written = onFile(folder, writeFully(file, gathered, gatheredSize));
     written.catch(() => undefined); // It is awaited before the next write.
     gathered = [];
     gatheredSize = 0;
@@ -167,12 +167,8 @@ async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number):
 async function nameNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
-  } catch (reason) {
-    const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
-    if (code === "EEXIST") {
-      throw exists(path);
-    }
-    // Some file systems have no links, so there the check and the renaming are two steps.
+  } catch {
+    // The name is taken, or the file system has no links. There the check and the renaming are two steps.
     if (await isThere(path)) {
       throw exists(path);
     }
