@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
@@ -95,6 +95,21 @@ describe("openArchive", () => {
           { a: "2", gone: null, new: null },
         ]);
       }
+    });
+
+    it("with the columns of all files from a temporary file, which is removed with the last row", async () => {
+      const bytes = rawZip([{ name: "a.csv", content: `a\n1\n${noise(1000).toString("hex")}\n` }]);
+      /** The temporary folders in which this archive stands. */
+      const folders = () =>
+        readdirSync(tmpdir()).filter((name) => {
+          const path = join(tmpdir(), name, "archive.zip");
+          return name.startsWith("tradewire-") && existsSync(path) && readFileSync(path).equals(bytes);
+        });
+      const rows = openArchive(streamOf(bytes)).rows({ columns: "union" })[Symbol.asyncIterator]();
+      expect((await rows.next()).value).toEqual({ a: "1" });
+      expect(folders()).toHaveLength(1);
+      await rows.return?.();
+      expect(folders()).toEqual([]);
     });
 
     it("into memory", async () => {

@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { sweepTemporary, temporaryName } from "../../src/archive/temporary.js";
@@ -43,6 +44,13 @@ describe("the name of a temporary file", () => {
     expect(stat.split(") ").at(-1)?.split(" ")[19]).toBe(began);
   });
 
+  it("says on which machine, since which boot and among which process ids, as it did in earlier versions", async () => {
+    const machine = await readFile("/etc/machine-id", "utf8").catch(() => "");
+    const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
+    const all = [hostname(), machine, boot, readlinkSync("/proc/self/ns/pid")].join("\0");
+    expect((await parts()).owner).toBe(createHash("sha256").update(all).digest("hex").slice(0, 16));
+  });
+
   it("is another one each time, by the same process of the same machine", async () => {
     const [a, b] = [await parts(), await parts()];
     expect({ ...a, random: "" }).toEqual({ ...b, random: "" });
@@ -67,6 +75,20 @@ describe("the sweep of temporary files", () => {
     const began = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
     const names = [await temporaryName(), `.tradewire-${owner}-1-${began}-${random}.part`].sort();
     expect(await left(...names)).toEqual(names);
+  });
+
+  it("keeps those of processes that must not be asked, or of which nothing can be read", async () => {
+    const { owner, random } = await parts();
+    const names = [await temporaryName(), `.tradewire-${owner}-${ended()}-1-${random}.part`].sort();
+    const { kill } = process;
+    process.kill = () => {
+      throw Object.assign(new Error("kill EPERM"), { code: "EPERM" });
+    };
+    try {
+      expect(await left(...names)).toEqual(names);
+    } finally {
+      process.kill = kill;
+    }
   });
 
   it("keeps those of others, and all other files", async () => {

@@ -37,6 +37,11 @@ describe("an archive that is written", () => {
     expect(archive.readUInt16LE(archive.length - 2)).toBe(0);
   });
 
+  it("may have no file", async () => {
+    const archive = await written([]);
+    expect([archive.length, archive.readUInt32LE(0)]).toEqual([22, 0x06054b50]);
+  });
+
   it("is the same for the same files, at any time", async () => {
     const files = [file("a.csv", "a\n1\n"), file("b.csv", "b\n")];
     const archive = await written(files);
