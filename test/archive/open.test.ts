@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,7 +99,7 @@ describe("openArchive", () => {
     });
 
     it("with the columns of all files from a temporary file, which is removed with the last row", async () => {
-      const bytes = rawZip([{ name: "a.csv", content: `a\n1\n${noise(1000).toString("hex")}\n` }]);
+      const bytes = rawZip([{ name: "a.csv", content: `a\n1\n${randomUUID()}\n` }]);
       /** The temporary folders in which this archive stands. */
       const folders = () =>
         readdirSync(tmpdir()).filter((name) => {
