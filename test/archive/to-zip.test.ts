@@ -40,6 +40,12 @@ describe("an archive in memory", () => {
     await expect(zip(packed)).rejects.toThrow("more than 200 times its size");
   });
 
+  it("has 512 MiB at most, unless told otherwise", async () => {
+    const piece = Buffer.alloc(64 * 1024 * 1024);
+    const zipping = zipInMemory(given([...Array(8).fill(piece), Buffer.alloc(1)]), {});
+    await expect(zipping).rejects.toThrow("the archive is larger than 536870912 bytes, the limit for memory");
+  });
+
   it("is not read on beyond the limit", async () => {
     let taken = 0;
     async function* endless() {

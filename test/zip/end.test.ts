@@ -188,6 +188,15 @@ describe("the end of an archive with ZIP64's records", () => {
     expect(ends(wideRecords({ size: 30, start: 70, recordSize: 44, extension: 10 }))).not.toBeUndefined();
   });
 
+  it("is found behind an extension of 15 KiB, however it is cut", () => {
+    const extension = 15 * KIB;
+    const records = wideRecords({ size: 30, start: 70, recordSize: 44 + extension, extension });
+    const archive = Buffer.concat([before, records, endRecord({ size: 1, start: 2 })]);
+    for (const pieces of [cutEvery(archive, 1000), cutAt(archive, [archive.length - 30])]) {
+      expect(said(pieces)).toBeUndefined();
+    }
+  });
+
   it("is found where the archive is nothing but records", () => {
     expect(said([wideRecords({}), endRecord({ size: 1, start: 1 })])).toBeUndefined();
   });
