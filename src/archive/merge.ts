@@ -60,7 +60,7 @@ export async function mergeArchives(
   for (const path of sources) {
     parts.push(...(await partsOf(path, reading)));
   }
-  parts.sort((a, b) => (a.name.fromBlock < b.name.fromBlock ? -1 : a.name.fromBlock > b.name.fromBlock ? 1 : 0));
+  parts.sort((a, b) => (a.name.fromBlock < b.name.fromBlock ? -1 : 1));
   checkAdjacent(parts);
   const groups = groupsOf(parts);
   const crossing = groups.length > 1;
@@ -96,9 +96,6 @@ function checkAdjacent(parts: readonly Part[]): void {
   }
   for (const [index, { fileName, name }] of parts.entries()) {
     const before = parts[index - 1];
-    if (name.fromBlock > name.toBlock) {
-      throw cannot(`the range of ${nameText(fileName)} is reversed`, "Export it again.");
-    }
     if (before === undefined) {
       continue;
     }
@@ -192,9 +189,7 @@ async function* checkedRows(
     for (const bytes of read.splice(0)) {
       const { taken, whole } = inHeader ? header.add(bytes, MAX_HEADER_BYTES) : { taken: 0, whole: true };
       inHeader = !whole;
-      if (taken < bytes.length) {
-        yield bytes.subarray(taken);
-      }
+      yield bytes.subarray(taken);
     }
   }
   for await (const { columns } of decodeCsv(reading(), { name: part.fileName, maxRowBytes })) {

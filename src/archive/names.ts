@@ -88,8 +88,9 @@ function parse(name: string, extension: string): ExportName | undefined {
   if (!name.endsWith(extension) || unsafe.test(name) || new TextEncoder().encode(name).length > maxBytes) {
     return undefined;
   }
-  const [, chainId, table, version, from, to] = pattern.exec(name.slice(0, -extension.length)) ?? [];
-  if (chainId === undefined || table === undefined || !isTableName(table) || from === undefined || to === undefined) {
+  const [, chainId = "", table = "", version, from = "", to = ""] =
+    pattern.exec(name.slice(0, -extension.length)) ?? [];
+  if (!isTableName(table)) {
     return undefined;
   }
   const schemaVersion = version === undefined ? undefined : BigInt(version);
@@ -98,7 +99,7 @@ function parse(name: string, extension: string): ExportName | undefined {
   if (fromBlock > maxInt64 || toBlock > maxInt64 || (schemaVersion ?? 0n) > maxInt64) {
     return undefined;
   }
-  return { chainId, table, ...(schemaVersion === undefined ? {} : { schemaVersion }), fromBlock, toBlock };
+  return { chainId, table, schemaVersion, fromBlock, toBlock };
 }
 
 /** The table and blocks of an export, both ends inclusive. */

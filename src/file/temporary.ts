@@ -24,13 +24,10 @@ export async function temporaryName(): Promise<string> {
  */
 export async function sweepTemporary(folder: string): Promise<void> {
   const owner = await ownerOf();
-  if (owner === undefined) {
-    return;
-  }
   for (const name of await readdir(folder).catch(() => [])) {
     const [, of, pid, began] = /^\.tradewire-([0-9a-f]{16})-(\d+)-(\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
     if (of === owner && pid !== undefined && (await isDead(Number(pid), began))) {
-      await rm(join(folder, name), { force: true }).catch(() => undefined); // It may be another user's.
+      await rm(join(folder, name)).catch(() => undefined); // It may be another user's.
     }
   }
 }

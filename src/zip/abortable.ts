@@ -1,5 +1,10 @@
 import { CanceledError } from "../errors/index.js";
 
+/** The values of a source, which can be left at any time. */
+export interface Abortable<T> extends AsyncIterableIterator<T, undefined> {
+  return(): Promise<IteratorReturnResult<undefined>>;
+}
+
 /**
  * Read a source until a signal is aborted. Neither reading nor closing then waits for the source, which may be silent.
  *
@@ -7,10 +12,7 @@ import { CanceledError } from "../errors/index.js";
  * @param signal ends the reading
  * @returns the same values; where the signal is aborted, they fail with a {@link CanceledError}
  */
-export function abortable<T>(
-  source: AsyncIterable<T>,
-  signal: AbortSignal | undefined,
-): AsyncIterableIterator<T, undefined> {
+export function abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | undefined): Abortable<T> {
   const iterator = source[Symbol.asyncIterator]();
   let waiting = 0;
 
@@ -59,7 +61,11 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
   }
   return new Promise((resolve, reject) => {
     const abort = () => reject(new CanceledError({ cause: signal.reason }));
-    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) {
+      abort(); // The source did it while it was asked.
+    } else {
+      signal.addEventListener("abort", abort, { once: true });
+    }
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
 }

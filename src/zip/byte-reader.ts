@@ -122,7 +122,7 @@ export function createByteReader(
       }
       done = true;
       onClose?.();
-      await iterator.return?.();
+      await iterator.return();
     },
   };
 }

@@ -90,9 +90,7 @@ async function* takeStored(reader: ByteReader, size: number): AsyncGenerator<Buf
       throw truncated(reader.position);
     }
     const piece = bytes.subarray(0, left);
-    if (piece.length < bytes.length) {
-      reader.putBack(bytes.subarray(piece.length));
-    }
+    reader.putBack(bytes.subarray(piece.length));
     left -= piece.length;
     yield piece;
   }
@@ -148,9 +146,7 @@ function inflation(reader: ByteReader, name: string, size: number | undefined): 
       }
       await fed;
     } catch (cause) {
-      throw failure === undefined ? corrupt(`the data of ${nameText(name)} cannot be inflated`, cause) : failure.reason;
-    } finally {
-      inflate.destroy();
+      throw corrupt(`the data of ${nameText(name)} cannot be inflated`, cause);
     }
     if (failure !== undefined) {
       throw failure.reason;
@@ -174,14 +170,9 @@ async function feed(inflate: InflateRaw, reader: ByteReader, size = Number.POSIT
       throw truncated(reader.position);
     }
     const piece = bytes.subarray(0, size - given);
-    if (piece.length < bytes.length) {
-      reader.putBack(bytes.subarray(piece.length));
-    }
+    reader.putBack(bytes.subarray(piece.length));
     given += piece.length;
     await written(inflate, piece);
-    if (inflate.destroyed) {
-      return;
-    }
     const unused = given - inflate.bytesWritten;
     if (unused > 0) {
       reader.putBack(piece.subarray(piece.length - unused));

@@ -37,11 +37,10 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
     reader.take(form.size);
     return;
   }
-  const signed = view.length >= 4 && view.readUInt32LE(0) === DESCRIPTOR;
   if (view.length < LONGEST) {
     throw truncated(reader.position + view.length);
   }
-  const crc = crcAt(view, 0, signed);
+  const crc = crcAt(view, 0, view.readUInt32LE(0) === DESCRIPTOR);
   throw corrupt(
     crc === measured.crc32
       ? `the sizes of ${nameText(name)} are not those that the archive says`

@@ -79,10 +79,7 @@ export interface Bytes {
  */
 export async function readDirectory(bytes: Bytes): Promise<Directory> {
   try {
-    const zip = await fromRandomAccessReaderPromise(new Positioned(bytes), bytes.size, {
-      autoClose: false,
-      strictFileNames: true,
-    });
+    const zip = await fromRandomAccessReaderPromise(new Positioned(bytes), bytes.size, { strictFileNames: true });
     return await checkedDirectory(zip, bytes);
   } catch (reason) {
     throw reason instanceof TradewireError
@@ -118,8 +115,8 @@ class Positioned extends RandomAccessReader {
 
 async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> {
   // yauzl declares another type, but this is a position.
-  const start: unknown = zip.readEntryCursor;
-  if (typeof start !== "number" || start < 0 || start > bytes.size) {
+  const start = Number(zip.readEntryCursor);
+  if (start > bytes.size) {
     throw corrupt("its directory is said to begin where the archive does not reach");
   }
   checkListing(zip.entryCount, bytes.size - start);
@@ -133,8 +130,8 @@ async function checkedDirectory(zip: ZipFile, bytes: Bytes): Promise<Directory> 
     names.add(listed.name);
     entries.push(listed);
   }
-  const end: unknown = zip.readEntryCursor;
-  if (typeof end !== "number" || bytes.size - end > MAX_END_SIZE) {
+  const end = Number(zip.readEntryCursor);
+  if (bytes.size - end > MAX_END_SIZE) {
     throw corrupt("its directory does not end where the archive does");
   }
   checkEndRecords(await bytes.read(end, bytes.size - end), { start, end, count: entries.length });
@@ -161,10 +158,9 @@ function checkEndRecords(records: Buffer, directory: { start: number; end: numbe
   let at = 0;
   let wide: Buffer | undefined;
   if (records.length >= ZIP64_END_RECORD_SIZE && records.readUInt32LE(0) === ZIP64_END_RECORD) {
-    const size = records.readBigUInt64LE(4) + 12n;
-    at = size < BigInt(records.length) ? Number(size) + ZIP64_LOCATOR_SIZE : records.length;
     wide = records;
-    const locator = at - ZIP64_LOCATOR_SIZE;
+    const locator = Number(records.readBigUInt64LE(4)) + 12;
+    at = locator + ZIP64_LOCATOR_SIZE;
     if (
       at >= records.length ||
       records.readUInt32LE(locator) !== ZIP64_LOCATOR ||

@@ -100,14 +100,14 @@ export function createArchiveEnd(): ArchiveEnd {
         // A record may begin before this chunk, or depend on bytes before it, so both are searched joined.
         const first = chunk.subarray(0, LOOK_BACK);
         append(first);
-        search(window.subarray(0, filled), start + first.length - filled, filled - first.length - END_RECORD_SIZE + 1);
+        search(window.subarray(0, filled), start + first.length - filled, filled - first.length - END_RECORD_SIZE);
         if (end === undefined && chunk.length > LOOK_BACK) {
-          search(chunk, start, LOOK_BACK - END_RECORD_SIZE + 1);
+          search(chunk, start, LOOK_BACK - END_RECORD_SIZE);
           filled = 0;
           append(chunk.subarray(-LOOK_BACK));
         }
       }
-      if (end === undefined || position <= end) {
+      if (end === undefined) {
         return bytes;
       }
       const own = Math.max(end - start, 0);
@@ -116,7 +116,7 @@ export function createArchiveEnd(): ArchiveEnd {
       if (trailingSize > MAX_TRAILING) {
         throw followed(Buffer.concat([...pieces, rest]), `more than ${MAX_TRAILING} bytes follow`);
       }
-      pieces.push(rest.slice());
+      pieces.push(Buffer.from(rest)); // A copy: a Buffer's slice() would be none.
       return bytes.subarray(0, own);
     },
     get trailingSize() {

@@ -120,19 +120,17 @@ function readName(flags: number, rawName: Buffer, extra: Buffer): string {
 function readMeasures(name: string, record: Buffer, extra: Buffer): Measures {
   let compressedSize = record.readUInt32LE(18);
   let size = record.readUInt32LE(22);
-  if (compressedSize === UNKNOWN || size === UNKNOWN) {
-    // The ZIP64 field holds only the sizes that do not fit into 32 bits, in this order.
-    const field = parseExtraFields(extra).find(({ id }) => id === ZIP64_FIELD)?.data;
-    const wanted = Number(size === UNKNOWN) + Number(compressedSize === UNKNOWN);
-    if (field !== undefined && field.length >= 8 * wanted) {
-      let at = 0;
-      if (size === UNKNOWN) {
-        size = Number(field.readBigUInt64LE(at));
-        at += 8;
-      }
-      if (compressedSize === UNKNOWN) {
-        compressedSize = Number(field.readBigUInt64LE(at));
-      }
+  // The ZIP64 field holds only the sizes that do not fit into 32 bits, in this order.
+  const field = parseExtraFields(extra).find(({ id }) => id === ZIP64_FIELD)?.data;
+  const wanted = Number(size === UNKNOWN) + Number(compressedSize === UNKNOWN);
+  if (field !== undefined && field.length >= 8 * wanted) {
+    let at = 0;
+    if (size === UNKNOWN) {
+      size = Number(field.readBigUInt64LE(at));
+      at += 8;
+    }
+    if (compressedSize === UNKNOWN) {
+      compressedSize = Number(field.readBigUInt64LE(at));
     }
   }
   if (!Number.isSafeInteger(size) || !Number.isSafeInteger(compressedSize)) {

@@ -33,9 +33,9 @@ async function failure(values: AsyncIterable<unknown>): Promise<TradewireError |
 }
 
 /** The headers of folders, as good as without end. */
-async function* folders(): AsyncGenerator<Uint8Array> {
+async function* folders(longName = ""): AsyncGenerator<Uint8Array> {
   for (let number = 0; number < 20_000; number += 1) {
-    const one = rawZip([{ name: `${number}/`, content: "", stored: true }]);
+    const one = rawZip([{ name: `${longName}${number}/`, content: "", stored: true, flags: 0x800 }]);
     yield one.subarray(0, one.indexOf("PK\x01\x02"));
   }
 }
@@ -45,6 +45,12 @@ describe("an archive that is made to fill memory", () => {
     const { error } = await archiveOutcome(folders());
     expect(error?.code).toBe(Code.ResourceExhausted);
     expect(error?.summary).toBe("the archive is too large: it holds more than 10000 files and folders, the limit");
+  });
+
+  it("with long names without end is refused", async () => {
+    const { error } = await archiveOutcome(folders("€".repeat(4000)));
+    expect(error?.code).toBe(Code.ResourceExhausted);
+    expect(error?.summary).toBe("the archive is too large: its directory has more than 33554432 bytes, the limit");
   });
 
   it("with more files than an export has is refused from a file too, and what is allowed is read in time", async () => {

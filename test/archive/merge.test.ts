@@ -7,7 +7,6 @@ import { mergeArchives } from "../../src/archive/merge.js";
 import { openArchive } from "../../src/archive/open.js";
 import { ProtocolError, RequestError } from "../../src/errors/index.js";
 import { archiveOutcome } from "../support/archive-outcome.js";
-import { zipOf } from "../support/archives.js";
 import { rawZip } from "../support/raw-zip.js";
 
 let folder: string;
@@ -81,23 +80,50 @@ describe("mergeArchives", () => {
     });
   });
 
-  it("copies more than is held at once, and is read as the rows of its parts", async () => {
-    const text = (from: number) =>
-      `n,text\n${Array.from({ length: 50_000 }, (_, n) => `${from + n},"text, ${n}"\n`).join("")}`;
-    const paths = [join(folder, "a.zip"), join(folder, "b.zip")];
-    for (const [index, path] of paths.entries()) {
-      const name = `c-orders-${index * 100 + 1}-${index * 100 + 100}.csv`;
-      writeFileSync(path, await zipOf({ [name]: Buffer.from(text(index * 50_000)) }, { streamed: true }));
-    }
-    const { path } = await mergeArchives(paths, join(folder, "c.zip"));
-    let next = 0;
-    for await (const row of openArchive(path).rows()) {
-      if (row["n"] !== String(next)) {
-        throw new Error(`row ${next} is ${row["n"]}`);
-      }
-      next += 1;
-    }
-    expect(next).toBe(100_000);
+  it("takes files without a schema version for the version of those beside them, where the columns are equal", async () => {
+    const sources = archives(
+      { "c-trades-1-10.csv": "a\n1\n" },
+      { "c-trades-2-11-20.csv": "a\n2\n" },
+      { "c-trades-3-21-30.csv": "a,b\n3,3\n" },
+    );
+    expect(await merged(sources)).toEqual({
+      name: "c-trades-3-1-30.zip",
+      contents: { "c-trades-2-1-20.csv": "a\n1\n2\n", "c-trades-3-21-30.csv": "a,b\n3,3\n" },
+    });
+  });
+
+  it("leaves out the header row of each file but the first, however many pieces a file has", async () => {
+    const rows = (from: number) => Array.from({ length: 20_000 }, (_, n) => `${from + n},"x\ny"\n`).join("");
+    const sources = archives(
+      { "c-trades-1-10.csv": `n,text\n${rows(0)}` },
+      { "c-trades-11-20.csv": `n,"text"\n${rows(20_000)}` },
+      { "c-trades-21-30.csv": `n,text\n${rows(40_000)}` },
+    );
+    const { contents } = await merged(sources);
+    expect(contents["c-trades-1-30.csv"] === `n,text\n${rows(0)}${rows(20_000)}${rows(40_000)}`).toBe(true);
+  });
+
+  it("says what to do, and which file is wrong", async () => {
+    const overlapping = archives({ "c-trades-1-10.csv": "a\n" }, { "c-trades-10-20.csv": "a\n" });
+    await expect(mergeArchives(overlapping, join(folder, "c.zip"))).rejects.toThrow(
+      'the archives cannot be merged: "c-trades-1-10.csv" and "c-trades-10-20.csv" overlap\nLeave one of them out',
+    );
+    await expect(mergeArchives(["/dev/null"], join(folder, "c.zip"))).rejects.toThrow(
+      'the archives cannot be merged: "/dev/null" is no file\nSave it to a file first',
+    );
+    // The rows are read again when they are copied, with the limit that holds for them.
+    const rows = `a\n${"1\n".repeat(50_000)}${"2".repeat(200)}\n`;
+    const long = archives({ "c-trades-1-10.csv": rows });
+    await expect(mergeArchives(long, join(folder, "c.zip"), { maxRowBytes: 100 })).rejects.toThrow(
+      "c-trades-1-10.csv, line 50002",
+    );
+  });
+
+  it("ends where the signal is aborted", async () => {
+    const sources = archives({ "c-trades-1-10.csv": "a\n" });
+    const merging = mergeArchives(sources, join(folder, "c.zip"), { signal: AbortSignal.abort("enough") });
+    await expect(merging).rejects.toMatchObject({ cause: "enough" });
+    expect(readdirSync(folder)).toEqual(["0.zip"]);
   });
 
   it.each<[string, readonly Readonly<Record<string, string>>[], string]>([
@@ -116,6 +142,16 @@ describe("mergeArchives", () => {
     [
       "two headers of unknown versions",
       [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-11-20.csv": "a,b\n" }],
+      "not both names say their schema version",
+    ],
+    [
+      "two headers that begin alike",
+      [{ "c-trades-1-10.csv": "a,b\n" }, { "c-trades-11-20.csv": "a,c\n" }],
+      "not both names say their schema version",
+    ],
+    [
+      "another header of the first version that is known",
+      [{ "c-trades-1-10.csv": "a\n" }, { "c-trades-2-11-20.csv": "b\n" }],
       "not both names say their schema version",
     ],
     ["falling versions", [{ "c-trades-2-1-10.csv": "a\n" }, { "c-trades-1-11-20.csv": "a\n" }], "schema version of"],

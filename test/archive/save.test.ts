@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
-import { fileNameFor } from "../../src/archive/names.js";
 import { type SaveTarget, saveArchive } from "../../src/archive/save.js";
-import { FileError, ProtocolError } from "../../src/errors/index.js";
+import { FileError, NodeError, ProtocolError } from "../../src/errors/index.js";
 import { csvZip, cutEvery, noise, zipOf } from "../support/archives.js";
+import { rawZip } from "../support/raw-zip.js";
 
 const NAME = "chain-1-trades-1-3000.zip";
 
@@ -71,6 +71,98 @@ describe("saveArchive", () => {
     const saved = await save({}, uneven());
     expect((await readFile(saved.path)).equals(large)).toBe(true);
     expect(saved.sha256).toBe(createHash("sha256").update(large).digest("hex"));
+  });
+
+  it("checks the content or, where that is asked for, the structure alone", async () => {
+    const wrong = rawZip([{ name: "a.csv", content: "a\n1\n", crc: 7 }]);
+    await expect(save({}, pieces(wrong))).rejects.toThrow('the CRC-32 of "a.csv" is');
+    const saved = await save({ verify: "structure" }, pieces(wrong));
+    expect(saved).toMatchObject({ verified: "structure", entries: [{ name: "a.csv", size: 4, crc32: 7 }] });
+    await rm(saved.path);
+    await expect(save({ verify: "structure" }, pieces(archive.subarray(0, -1)))).rejects.toThrow("truncated");
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.each(["content", "structure"] as const)("is held to what was asked for (%s)", async (verify) => {
+    const exported = { table: "trades", fromBlock: 1n, toBlock: 3000n } as const;
+    await expect(save({ verify, exported: { ...exported, toBlock: 9n } })).rejects.toThrow("rows are missing");
+    await expect(save({ verify, exported: async () => ({ ...exported, fromBlock: 0n }) })).rejects.toThrow("begin at");
+    expect(await readdir(folder)).toEqual([]);
+    expect((await save({ verify, exported })).entries).toHaveLength(1);
+  });
+
+  it.each(["content", "structure"] as const)("fails with the node's error behind the bytes (%s)", async (verify) => {
+    const object = Buffer.from('{"error":{"code":13,"message":"no segment","details":[]}}');
+    for (const bytes of [Buffer.concat([archive, object]), Buffer.concat([archive.subarray(0, 20_000), object])]) {
+      await expect(save({ verify }, pieces(bytes))).rejects.toBeInstanceOf(NodeError);
+    }
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.each(["content", "structure"] as const)("ends where the signal is aborted (%s)", async (verify) => {
+    const controller = new AbortController();
+    const bytes = pieces(archive.subarray(0, 20_000), () => {
+      controller.abort("enough");
+      return new Promise(() => undefined);
+    });
+    await expect(save({ verify, signal: controller.signal }, bytes)).rejects.toMatchObject({ cause: "enough" });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("writes while bytes arrive, once a MiB has been gathered", async () => {
+    const large = await zipOf({ "a.csv": noise(3 * 1024 * 1024) }, { stored: true });
+    const sizeOf = async () => {
+      const [temporary = ""] = await readdir(folder);
+      return (await stat(join(folder, temporary))).size;
+    };
+    let before = -1;
+    let after = 0;
+    async function* source() {
+      yield large.subarray(0, 1024 * 1024 - 1);
+      before = await sizeOf();
+      yield large.subarray(1024 * 1024 - 1, 1024 * 1024);
+      for (let tries = 0; tries < 200 && after === 0; tries += 1) {
+        await new Promise(setImmediate);
+        after = await sizeOf();
+      }
+      yield large.subarray(1024 * 1024);
+    }
+    const saved = await save({}, source());
+    expect([before, after]).toEqual([0, 1024 * 1024]);
+    expect((await readFile(saved.path)).equals(large)).toBe(true);
+  });
+
+  it("leaves no file open, whether it is saved or not", async () => {
+    const open = async () => (await readdir("/proc/self/fd")).length;
+    const before = await open();
+    await save();
+    await save().catch(() => undefined);
+    await save({ target: join(folder, "x.zip") }, pieces(Buffer.alloc(10))).catch(() => undefined);
+    expect(await open()).toBe(before);
+  });
+
+  it("does not read on where the name is taken", async () => {
+    await writeFile(join(folder, NAME), "mine");
+    let given = 0;
+    async function* source() {
+      for await (const piece of pieces()) {
+        given += 1;
+        yield piece;
+      }
+    }
+    await failure(save({}, source()));
+    expect(given).toBe(1);
+  });
+
+  it("asks for the name once", async () => {
+    const names: string[] = [];
+    await save({
+      fileName: () => {
+        names.push(NAME);
+        return NAME;
+      },
+    });
+    expect(names).toEqual([NAME]);
   });
 
   it("does not ask for the name before bytes arrive", async () => {
@@ -237,43 +329,5 @@ describe("saveArchive", () => {
       expect(error.summary).toBe(`${JSON.stringify(join(folder, NAME))}: it is a folder`);
       expect(await readdir(folder)).toEqual([NAME]);
     });
-  });
-});
-
-describe("fileNameFor", () => {
-  const exported = { table: "trades", fromBlock: 1n, toBlock: 3000n } as const;
-  const own = "network-trades-1-3000.zip";
-  const named = (disposition: string) => fileNameFor(new Headers({ "content-disposition": disposition }), exported);
-
-  it.each([
-    ["attachment;filename=vega-mainnet-0011-trades-1-3000.zip", "vega-mainnet-0011-trades-1-3000.zip"],
-    ['attachment; filename="vega-trades-2-1-3000.zip"', "vega-trades-2-1-3000.zip"],
-    ["attachment; filename*=UTF-8''caf%C3%A9-trades-1-3000.zip", "café-trades-1-3000.zip"],
-    ["attachment;filename=vega-trades-000001-003000.zip", "vega-trades-000001-003000.zip"],
-  ])("takes the node's name: %s", (disposition, name) => {
-    expect(named(disposition)).toBe(name);
-  });
-
-  it.each([
-    ["a way out of the folder", 'attachment; filename="../x-trades-1-3000.zip"'],
-    ["another way out", "attachment; filename*=UTF-8''..%2Fx-trades-1-3000.zip"],
-    ["an absolute path", 'attachment; filename="/etc/x-trades-1-3000.zip"'],
-    ["a folder in it", 'attachment; filename="a/b-trades-1-3000.zip"'],
-    ["a folder of Windows in it", "attachment; filename*=UTF-8''a%5Cb-trades-1-3000.zip"],
-    ["a line feed in it", "attachment; filename*=UTF-8''a%0Ab-trades-1-3000.zip"],
-    ["an escape sequence in it", "attachment; filename*=UTF-8''a%1B%5B2Jb-trades-1-3000.zip"],
-    ["a NUL in it", "attachment; filename*=UTF-8''a%00b-trades-1-3000.zip"],
-    ["300 bytes", `attachment; filename="${"x".repeat(283)}-trades-1-3000.zip"`],
-    ["another table", "attachment;filename=vega-orders-1-3000.zip"],
-    ["another range", "attachment;filename=vega-trades-1-2000.zip"],
-    ["another extension", "attachment;filename=vega-trades-1-3000.exe"],
-    ["no name", "attachment"],
-    ["no sense", ";;;===\"'"],
-  ])("makes one of its own where the node's has %s", (_, disposition) => {
-    expect(named(disposition)).toBe(own);
-  });
-
-  it("makes one of its own where the node gives none", () => {
-    expect(fileNameFor(new Headers(), exported)).toBe(own);
   });
 });

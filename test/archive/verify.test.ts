@@ -1,150 +1,117 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import JSZip from "jszip";
-import { saveArchive } from "../../src/archive/save.js";
-import { type Client, createClient } from "../../src/client.js";
-import { ProtocolError } from "../../src/errors/index.js";
-import { streamOf } from "../support/archive-outcome.js";
-import { noise, zipOf } from "../support/archives.js";
-import { serveExport } from "../support/export-server.js";
-import { rawZip } from "../support/raw-zip.js";
+import type { Exported } from "../../src/archive/rules.js";
+import { verifyContent, verifyNames, verifyStructure } from "../../src/archive/verify.js";
+import { CanceledError } from "../../src/errors/index.js";
+import { cutEvery, noise } from "../support/archives.js";
+import { type RawEntry, rawZip } from "../support/raw-zip.js";
+import { given, taken } from "../support/taken.js";
 
-const NAME = "chain-1-trades-1-3000.csv";
-const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
-const content = Buffer.from(`id,note\n${Array.from({ length: 300 }, (_, n) => `${n},note ${n ** 3}\n`).join("")}`);
+const folderEntry: RawEntry = { name: "c/", content: "", stored: true };
+const one: RawEntry = { name: "c-trades-1-10.csv", content: "a\n1\n" };
+const two: RawEntry = { name: "c-trades-11-20.csv", content: "a\n2\n", descriptor: { signed: true, wide: false } };
+const archive = rawZip([folderEntry, one, two]);
+const exported: Exported = { table: "trades", fromBlock: 1n, toBlock: 20n };
+const entries = [
+  { name: one.name, size: 4, compressedSize: 6, crc32: expect.any(Number) },
+  { name: two.name, size: 4, compressedSize: 6, crc32: expect.any(Number) },
+];
 
 let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tradewire-verify-"));
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "tradewire-verify-"));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rmSync(folder, { recursive: true }));
 
-function flipped(bytes: Buffer, bit: number): Buffer {
-  const copy = Buffer.from(bytes);
-  copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-  return copy;
+const content = (bytes: Buffer, asked: Exported = undefined, signal?: AbortSignal) =>
+  verifyContent(given(cutEvery(bytes, 33)), { exported: asked, signal });
+
+function structure(bytes: Buffer, asked: Exported = undefined) {
+  const path = join(folder, "a.zip");
+  writeFileSync(path, bytes);
+  return verifyStructure(path, asked);
 }
 
-/** The files of an archive by name, in base64. */
-async function contentsOf(archive: Buffer): Promise<Record<string, string>> {
-  const zip = await JSZip.loadAsync(archive);
-  const all: Record<string, string> = {};
-  for (const [name, file] of Object.entries(zip.files)) {
-    all[name] = await file.async("base64");
+async function names(bytes: Buffer, asked: Exported = undefined) {
+  const { values, error } = await taken(verifyNames(given(cutEvery(bytes, 33)), asked));
+  expect(Buffer.concat(values).equals(bytes)).toBe(true);
+  if (error !== undefined) {
+    throw error;
   }
-  return all;
 }
 
-describe("an archive in which a bit was flipped on the way", () => {
-  it("is saved only where its files are what they were", async () => {
-    const archives = [
-      await zipOf({ [NAME]: content }, { streamed: true }),
-      await zipOf({ [NAME]: content.subarray(0, 1400) }, { stored: true }),
-    ];
-    for (const archive of archives) {
-      const expected = await contentsOf(archive);
-      let accepted = 0;
-      let tried = 0;
-      for (let bit = 0; bit < archive.length * 8; bit += 37) {
-        tried += 1;
-        const saving = saveArchive(streamOf(flipped(archive, bit), 700), {
-          target: folder,
-          fileName: () => "flipped.zip",
-          force: false,
-        });
-        const saved = await saving.catch((reason: unknown) => reason);
-        if (saved instanceof Error) {
-          expect(saved).toBeInstanceOf(ProtocolError);
-        } else {
-          accepted += 1;
-          expect([bit, await contentsOf(await readFile(join(folder, "flipped.zip")))]).toEqual([bit, expected]);
-          await rm(join(folder, "flipped.zip"));
-        }
-        expect(await readdir(folder)).toEqual([]);
-      }
-      // Times and attributes are covered by no checksum, and do no harm.
-      expect(accepted).toBeLessThan(tried / 10);
+const checks = { content, structure, names };
+
+describe.each(Object.entries(checks))("an archive of which the %s is checked", (_, check) => {
+  it("is accepted where it is what was asked for, or nothing was", async () => {
+    for (const asked of [undefined, exported, () => exported, async () => exported]) {
+      await check(archive, asked);
     }
   });
 
-  it("is refused by an export over REST, unless its structure alone is to be checked", async () => {
-    const archive = await zipOf({ [NAME]: content }, { streamed: true, stored: true });
-    const data = flipped(archive, (archive.indexOf("note 8\n") + 5) * 8);
-    const chunks = [{ contentType: "application/zip", data }];
-    await using server = await serveExport("raw", { chunks });
-    await using client: Client = createClient({ transport: "rest", rest: { url: server.url } });
-    const exported = client.exportNetworkHistory(request);
-    await expect(exported.saveTo(folder)).rejects.toThrow(ProtocolError);
-    expect(await readdir(folder)).toEqual([]);
-    const saved = await exported.saveTo(folder, { verify: "structure" });
-    expect(saved).toMatchObject({ verified: "structure", entries: [{ name: NAME, size: content.length }] });
-    await rm(saved.path);
+  it("is refused where it is not what was asked for", async () => {
+    for (const asked of [{ ...exported, toBlock: 30n }, async () => ({ ...exported, toBlock: 30n })]) {
+      await expect(check(archive, asked)).rejects.toThrow("rows are missing");
+    }
+    await expect(check(archive, { ...exported, fromBlock: 0n })).rejects.toThrow("was to begin at block 0");
+    await expect(check(archive, { ...exported, table: "orders" })).rejects.toThrow("orders was asked for");
+    await expect(check(rawZip([two, one]))).rejects.toThrow("begins at block 1, but");
+  });
+
+  it("is refused with a folder that has content", async () => {
+    const hiding = rawZip([{ ...folderEntry, content: "a" }, one]);
+    await expect(check(hiding)).rejects.toThrow('"c/" is a folder with content');
+  });
+
+  it("is refused with a directory that is broken", async () => {
+    await expect(check(rawZip([{ ...one, flags: 1 }]))).rejects.toThrow("is encrypted");
   });
 });
 
-const one = { name: "chain-1-trades-1-3000.csv", content: "a\n1\n" };
-const others: Readonly<Record<string, readonly [Buffer, RegExp]>> = {
-  "another chain": [rawZip([{ ...one, name: "chain-2-trades-1-3000.csv" }]), /is of the chain "chain-2", but/],
-  "another table": [rawZip([{ ...one, name: "chain-1-orders-1-3000.csv" }]), /of the table orders, but trades was/],
-  "a later beginning": [rawZip([{ ...one, name: "chain-1-trades-2-3000.csv" }]), /was to begin at block 1$/],
-  "an earlier end": [rawZip([{ ...one, name: "chain-1-trades-1-2000.csv" }]), /rows are missing$/],
-  "two chains": [
-    rawZip([
-      { ...one, name: "chain-1-trades-1-1000.csv" },
-      { ...one, name: "chain-3-trades-1001-3000.csv" },
-    ]),
-    /of another table or chain than the file before it/,
-  ],
-};
-
-describe("an archive that is not what was asked for", () => {
-  const disposition = "attachment;filename=chain-1-trades-1-3000.zip";
-
-  it.each(Object.entries(others))("is refused in every form: %s", async (_, [data, message]) => {
-    await using server = await serveExport("raw", { chunks: [{ contentType: "application/zip", data }], disposition });
-    await using client = createClient({ transport: "rest", rest: { url: server.url } });
-    const exported = client.exportNetworkHistory(request);
-    const taking = async (values: AsyncIterable<unknown>) => {
-      for await (const value of values) {
-        expect(value).toBeDefined();
-      }
-    };
-    await expect(exported.saveTo(folder)).rejects.toMatchObject({ summary: expect.stringMatching(message) });
-    const saving = exported.saveTo(folder, { verify: "structure" });
-    await expect(saving).rejects.toMatchObject({ summary: expect.stringMatching(message) });
-    for (const taken of [
-      exported.toZip(),
-      taking(exported.bytes()),
-      taking(exported.files()),
-      taking(exported.rows({ columns: "union" })),
-    ]) {
-      await expect(taken).rejects.toMatchObject({ summary: expect.stringMatching(message) });
-    }
-    expect(await readdir(folder)).toEqual([]);
+describe("the check of an archive's content", () => {
+  it("gives its files with their measures", async () => {
+    expect(await content(archive)).toEqual(entries);
+    expect(await content(rawZip([folderEntry]))).toEqual([]);
   });
 
-  it("is taken where its names say nothing", async () => {
-    const data = rawZip([{ ...one, name: "data.csv" }]);
-    await using server = await serveExport("raw", { chunks: [{ contentType: "application/zip", data }], disposition });
-    await using client = createClient({ transport: "rest", rest: { url: server.url } });
-    const exported = client.exportNetworkHistory(request);
-    await rm((await exported.saveTo(folder)).path);
-    for await (const bytes of exported.bytes()) {
-      expect(bytes).toBeDefined();
-    }
-    expect(Object.keys((await exported.toZip()).files)).toEqual(["data.csv"]);
+  it("finds another CRC-32, and a row that is cut is no matter of it", async () => {
+    await expect(content(rawZip([{ ...one, crc: 7 }]))).rejects.toThrow("the CRC-32 of");
+    expect(await content(rawZip([{ ...one, content: "a\n1" }]))).toHaveLength(1);
   });
 
-  it("is given whole, however large it is", async () => {
-    const large = await zipOf({ "a.csv": noise(3_000_000) }, { stored: true });
-    await using server = await serveExport("raw", { chunks: [{ contentType: "application/zip", data: large }] });
-    await using client = createClient({ transport: "rest", rest: { url: server.url } });
-    let size = 0;
-    for await (const bytes of client.exportNetworkHistory(request).bytes()) {
-      size += bytes.length;
-    }
-    expect(size).toBe(large.length);
+  it("sets no limit to sizes", async () => {
+    const large = rawZip([{ name: "a.csv", content: Buffer.alloc(17 * 1024 * 1024) }]);
+    expect(await content(large)).toMatchObject([{ size: 17 * 1024 * 1024 }]);
+  });
+
+  it("ends where the signal is aborted", async () => {
+    await expect(content(archive, undefined, AbortSignal.abort())).rejects.toBeInstanceOf(CanceledError);
+  });
+});
+
+describe("the check of an archive's structure", () => {
+  it("gives its files with their measures, and does not read them", async () => {
+    expect(await structure(archive)).toEqual(entries);
+    expect(await structure(rawZip([{ ...one, crc: 7 }]))).toMatchObject([{ crc32: 7 }]);
+  });
+
+  it("finds gaps", async () => {
+    await expect(structure(rawZip([one, two], { between: "x".repeat(30) }))).rejects.toThrow("but what is before it");
+  });
+});
+
+describe("the check of an archive's names", () => {
+  it("passes the errors of its source on, and reads large archives", async () => {
+    const broken = new Error("broken");
+    const { values, error } = await taken(
+      verifyNames(
+        given([archive], () => Promise.reject(broken)),
+        undefined,
+      ),
+    );
+    expect([values, error]).toEqual([[archive], broken]);
+    await names(rawZip([{ ...one, stored: true, content: noise(1_100_000) }, two]), exported);
   });
 });

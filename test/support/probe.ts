@@ -1,14 +1,21 @@
-// A service for tests of transports. It has one method for each way in which a call can stream, with well-known types.
-import { create, createFileRegistry, type DescMethod } from "@bufbuild/protobuf";
+// A service for tests of transports. It has one method for each way in which a call can stream, with well-known types,
+// and two that only read: those have an HTTP rule.
+import { create, createFileRegistry, type DescMethod, setExtension } from "@bufbuild/protobuf";
 import {
   BytesValueSchema,
   FileDescriptorProtoSchema,
   file_google_protobuf_wrappers,
+  MethodOptionsSchema,
   StringValueSchema,
 } from "@bufbuild/protobuf/wkt";
+import { http } from "../../gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 
 const TEXT = ".google.protobuf.StringValue";
 const BYTES = ".google.protobuf.BytesValue";
+
+const options = create(MethodOptionsSchema);
+setExtension(options, http, create(HttpRuleSchema, { pattern: { case: "get", value: "/probe" } }));
 
 const registry = createFileRegistry(
   create(FileDescriptorProtoSchema, {
@@ -24,6 +31,8 @@ const registry = createFileRegistry(
           { name: "Send", inputType: TEXT, outputType: BYTES, serverStreaming: true },
           { name: "Join", inputType: TEXT, outputType: TEXT, clientStreaming: true },
           { name: "Talk", inputType: TEXT, outputType: TEXT, clientStreaming: true, serverStreaming: true },
+          { name: "Read", inputType: TEXT, outputType: TEXT, options },
+          { name: "Watch", inputType: TEXT, outputType: TEXT, serverStreaming: true, options },
         ],
       },
     ],
@@ -47,3 +56,7 @@ export const send = { ...method("Send", "server_streaming"), input: StringValueS
 export const join = { ...method("Join", "client_streaming"), input: StringValueSchema, output: StringValueSchema };
 /** A stream of texts, answered by a stream of texts. */
 export const talk = { ...method("Talk", "bidi_streaming"), input: StringValueSchema, output: StringValueSchema };
+/** One text, answered by one text. The call only reads. */
+export const read = { ...method("Read", "unary"), input: StringValueSchema, output: StringValueSchema };
+/** One text, answered by a stream of texts. The call only reads. */
+export const watch = { ...method("Watch", "server_streaming"), input: StringValueSchema, output: StringValueSchema };

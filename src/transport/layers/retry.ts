@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { RetryConfig } from "../../config/schema.js";
-import { ConnectionError, NodeError, TradewireError } from "../../errors/index.js";
+import { ConnectionError, NodeError, type TradewireError } from "../../errors/index.js";
 import { callId } from "../call-id.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
@@ -25,24 +25,16 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
       try {
         return await call();
       } catch (reason) {
-        const error = ConnectError.from(reason);
-        if (attempt >= tries || req.signal.aborted || !isPassing(error)) {
+        const error = passing(reason);
+        if (attempt >= tries || req.signal.aborted || error === undefined) {
           throw reason;
         }
-        const asked = retryAfter(error);
-        if (asked !== undefined && asked >= (timeLeft(req.contextValues) ?? Number.POSITIVE_INFINITY)) {
+        const asked = retryAfter(ConnectError.from(reason));
+        if ((asked ?? 0) >= (timeLeft(req.contextValues) ?? Number.POSITIVE_INFINITY)) {
           throw reason; // The call's time would be up before: the node's own answer says more.
         }
         const delayMs = asked ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
-        if (error.cause instanceof TradewireError) {
-          onRetry?.({
-            id: callId(req.contextValues),
-            method: methodName(req.method),
-            attempt,
-            delayMs,
-            error: error.cause,
-          });
-        }
+        onRetry?.({ id: callId(req.contextValues), method: methodName(req.method), attempt, delayMs, error });
         // The check below handles an abort during the wait.
         await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
         if (req.signal.aborted) {
@@ -69,20 +61,19 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
   };
 }
 
-/** Whether the failure may pass: the node says so, or the connection failed. Our own limits hold at every try. */
-function isPassing({ cause }: ConnectError): boolean {
-  if (cause instanceof NodeError) {
-    return cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted;
-  }
-  return cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded;
+/** The failure, if it may pass: the node says so, or the connection failed. Our own limits hold at every try. */
+function passing(reason: unknown): TradewireError | undefined {
+  const { cause } = ConnectError.from(reason);
+  const mayPass =
+    cause instanceof NodeError
+      ? cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted
+      : cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded;
+  return mayPass ? cause : undefined;
 }
 
 /** The wait that `retry-after` asks for, in milliseconds; the header holds seconds or a date. */
 function retryAfter(error: ConnectError): number | undefined {
-  const value = error.metadata.get("retry-after");
-  if (value === null) {
-    return undefined;
-  }
+  const value = error.metadata.get("retry-after") ?? "";
   const delay = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   return Number.isNaN(delay) ? undefined : Math.min(Math.max(delay, 0), 2 ** 31 - 1);
 }

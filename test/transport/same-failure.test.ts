@@ -2,26 +2,26 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import type { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
-import { ErrorDetailSchema } from "../../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../../src/client.js";
-import type { ClientConfig } from "../../../src/config/schema.js";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import type { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config/schema.js";
 import {
   CanceledError,
   ConnectionError,
   type ErrorObject,
   NodeError,
   TradewireError,
-} from "../../../src/errors/index.js";
+} from "../../src/errors/index.js";
 import {
   failureTrailers,
   frame,
   type GrpcAnswer,
   type GrpcServer,
   startGrpcServer,
-} from "../../support/grpc-server.js";
-import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../../support/raw-http.js";
+} from "../support/grpc-server.js";
+import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 
 const LIST = "datanode.api.v2.TradingDataService/ListAllNetworkHistorySegments";
 const EXPORT = "datanode.api.v2.TradingDataService/ExportNetworkHistory";

@@ -3,13 +3,13 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../../src/client.js";
-import type { ClientConfig } from "../../../src/config/schema.js";
-import type { RateLimit } from "../../../src/devnode/rate-limit.js";
-import { BannedError, NodeError, type TradewireError } from "../../../src/errors/index.js";
-import type { Hooks, RetryInfo, WaitInfo } from "../../../src/transport/hooks.js";
-import { type LimitedNode, serveLimited } from "../../support/limited-node.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config/schema.js";
+import type { RateLimit } from "../../src/devnode/rate-limit.js";
+import { BannedError, NodeError, type TradewireError } from "../../src/errors/index.js";
+import type { Hooks, RetryInfo, WaitInfo } from "../../src/transport/hooks.js";
+import { type LimitedNode, serveLimited } from "../support/limited-node.js";
 
 const open: AsyncDisposable[] = [];
 afterEach(async () => {

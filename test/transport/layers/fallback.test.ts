@@ -1,0 +1,409 @@
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../../src/errors/index.js";
+import { newCallId } from "../../../src/transport/call-id.js";
+import type { FallbackInfo } from "../../../src/transport/hooks.js";
+import { type FallbackOptions, fallback, startingOver } from "../../../src/transport/layers/fallback.js";
+import { limited } from "../../../src/transport/layers/time-limits.js";
+import {
+  type Answer,
+  ask,
+  broken,
+  listen,
+  type MadeCall,
+  memoryTransport,
+  open,
+  reasonOf,
+  texts,
+  thrown,
+} from "../../support/memory-transport.js";
+import { join, say, talk } from "../../support/probe.js";
+
+/** The time of the clock that resting transports look at. */
+let now = 0;
+beforeEach(() => {
+  now = 1000;
+  jest.spyOn(performance, "now").mockImplementation(() => now);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const ofNode = (code: Code) => new NodeError({ code, message: "no", details: [] });
+const ofConnection = (connected: boolean, code = Code.Unavailable) =>
+  new ConnectionError("no connection", { code, advice: "Look.", connected });
+const ofProtocol = (code: Code) => new ProtocolError("odd", { code, advice: "Look." });
+const refused = () => thrown(ofConnection(false));
+const lost = () => thrown(ofConnection(true));
+
+type Play = (call: MadeCall, before: number) => Answer | Promise<Answer>;
+const fail =
+  (reason: unknown): Play =>
+  () => {
+    throw reason;
+  };
+const succeed: Play = () => texts("here");
+
+/** Transports `a`, `b`, `c`, … composed, and what was seen of them. */
+function composed(plays: readonly Play[], options: FallbackOptions = {}) {
+  const told: FallbackInfo[] = [];
+  const inner = plays.map(memoryTransport);
+  const members = inner.map((transport, index) => ({ name: "abc"[index] ?? "", transport }));
+  const transport = fallback(members, { hooks: { onFallback: (info) => told.push(info) }, ...options });
+  return { transport, inner, told, counts: () => inner.map(({ calls }) => calls.length) };
+}
+
+describe("a call that only reads", () => {
+  it("is made over the first transport alone where that answers", async () => {
+    const { transport, counts, told } = composed([succeed, succeed]);
+    expect(await ask(transport)).toBe("here");
+    expect(await listen(transport)).toEqual(["here"]);
+    expect(counts()).toEqual([2, 0]);
+    expect(told).toEqual([]);
+  });
+
+  it.each<[string, TradewireError]>([
+    ["cannot be reached", ofConnection(false)],
+    ["is lost", ofConnection(true)],
+    ["says nothing in its time", ofConnection(true, Code.DeadlineExceeded)],
+    ["breaks the call off", ofConnection(true, Code.Internal)],
+    ["leads to a node that is unavailable", ofNode(Code.Unavailable)],
+    ["does not offer the method", ofNode(Code.Unimplemented)],
+    ["is answered by something else", ofProtocol(Code.Internal)],
+    ["is answered by a part", ofProtocol(Code.DataLoss)],
+  ])("goes on to the next one where one %s, and that is told", async (_, error) => {
+    const { transport, counts, told, inner } = composed([fail(thrown(error)), succeed]);
+    expect(await ask(transport)).toBe("here");
+    expect(await listen(transport)).toEqual(["here"]);
+    expect(counts()).toEqual([error instanceof ConnectionError ? 1 : 2, 2]);
+    const id = newCallId(createContextValues());
+    expect(told[0]).toEqual({ id: expect.any(Number), method: "test.Probe/Read", from: "a", to: "b", error });
+    expect(told[0]?.id).toBeLessThan(id);
+    expect(inner[1]?.calls[0]).toMatchObject({ input: { value: "ask" } });
+  });
+
+  it.each<[string, TradewireError]>([
+    ["the node refuses it", ofNode(Code.InvalidArgument)],
+    ["the node breaks at it", ofNode(Code.Internal)],
+    ["the node has lost data", ofNode(Code.DataLoss)],
+    ["the node has run out of something", ofNode(Code.ResourceExhausted)],
+    ["the answer is larger than allowed", ofProtocol(Code.ResourceExhausted)],
+  ])("stays where %s", async (_, error) => {
+    const reason = thrown(error);
+    const { transport, counts, told } = composed([fail(reason), succeed]);
+    expect(await reasonOf(ask(transport))).toBe(reason);
+    expect(await reasonOf(listen(transport))).toBe(reason);
+    expect(counts()).toEqual([2, 0]);
+    expect(told).toEqual([]);
+  });
+
+  it("fails where all do, with the last failure, which names the earlier ones", async () => {
+    const { transport, counts, told } = composed([refused, lost, refused].map((make) => fail(make())));
+    expect(await reasonOf(ask(transport))).toMatchObject({
+      cause: {
+        summary: "no connection (before that over a: no connection; before that over b: no connection)",
+        transport: "c",
+        connected: false,
+      },
+    });
+    expect(counts()).toEqual([1, 1, 1]);
+    expect(told.map(({ from, to }) => [from, to])).toEqual([
+      ["a", "b"],
+      ["b", "c"],
+    ]);
+  });
+
+  it("does not go on where its caller has given up", async () => {
+    const abort = new AbortController();
+    const reason = refused();
+    const play = () => {
+      abort.abort();
+      throw reason;
+    };
+    const { transport, counts } = composed([play, succeed]);
+    expect(await reasonOf(ask(transport, { signal: abort.signal }))).toBe(reason);
+    expect(counts()).toEqual([1, 0]);
+    // Nor does the transport rest for that.
+    expect(await reasonOf(ask(transport, { signal: abort.signal }))).toBe(reason);
+    expect(counts()).toEqual([2, 0]);
+  });
+
+  it("names the transport in errors of transports that others made", async () => {
+    const { transport, told } = composed([fail(new ConnectError("gone", Code.Canceled)), succeed]);
+    await ask(transport);
+    expect(told[0]?.error).toMatchObject({ summary: "the connection was lost (a)", transport: "a", method: "test.Probe/Read" });
+  });
+});
+
+describe("a call that does more than read", () => {
+  it("goes on where there was no connection", async () => {
+    const { transport, counts } = composed([fail(refused()), succeed]);
+    expect(await ask(transport, { method: say })).toBe("here");
+    expect(counts()).toEqual([1, 1]);
+  });
+
+  it.each<[string, TradewireError]>([
+    ["the connection was lost", ofConnection(true)],
+    ["the node is unavailable", ofNode(Code.Unavailable)],
+    ["the node does not offer it", ofNode(Code.Unimplemented)],
+    ["something else has answered", ofProtocol(Code.Internal)],
+  ])("is made once where %s", async (_, error) => {
+    const reason = thrown(error);
+    const { transport, counts, told } = composed([fail(reason), succeed]);
+    expect(await reasonOf(ask(transport, { method: say }))).toBe(reason);
+    expect(counts()).toEqual([1, 0]);
+    expect(told).toEqual([]);
+  });
+
+  it("rests a transport whose connection was lost: later calls take the next one", async () => {
+    const { transport, counts } = composed([fail(lost()), succeed]);
+    await reasonOf(ask(transport, { method: say }));
+    expect(await ask(transport, { method: say })).toBe("here");
+    expect(counts()).toEqual([1, 1]);
+  });
+});
+
+describe("a transport that could not be reached", () => {
+  it("rests: nothing is sent over it until its pause is over", async () => {
+    const { transport, counts } = composed([fail(refused()), succeed], { pauseMs: 500 });
+    await ask(transport);
+    now += 499;
+    await ask(transport);
+    expect(counts()).toEqual([1, 2]);
+    now += 1;
+    await ask(transport);
+    expect(counts()).toEqual([2, 3]);
+  });
+
+  it("rests twice as long after each failure, up to the longest pause", async () => {
+    const { transport, counts } = composed([fail(refused()), succeed], { pauseMs: 100, maxPauseMs: 350 });
+    await ask(transport);
+    for (const [index, pause] of [100, 200, 350, 350].entries()) {
+      now += pause - 1;
+      await ask(transport);
+      expect(counts()[0]).toBe(index + 1);
+      now += 1;
+      await ask(transport);
+      expect(counts()[0]).toBe(index + 2);
+    }
+  });
+
+  it("rests 30 seconds by default, and 5 minutes at most", async () => {
+    const { transport, counts } = composed([fail(refused()), succeed]);
+    await ask(transport);
+    for (const [index, pause] of [30_000, 60_000, 120_000, 240_000, 300_000, 300_000].entries()) {
+      now += pause - 1;
+      await ask(transport);
+      expect(counts()[0]).toBe(index + 1);
+      now += 1;
+      await ask(transport);
+      expect(counts()[0]).toBe(index + 2);
+    }
+  });
+
+  it("begins with the first pause again after a success", async () => {
+    const first: Play = (_, before) => (before === 2 ? texts("back") : fail(refused())(_, before));
+    const { transport, counts } = composed([first, succeed], { pauseMs: 100, maxPauseMs: 1000 });
+    await ask(transport); // It rests 100 ms.
+    now += 100;
+    await ask(transport); // It rests 200 ms.
+    now += 200;
+    expect(await ask(transport)).toBe("back");
+    await ask(transport); // It rests 100 ms.
+    now += 100;
+    await ask(transport);
+    expect(counts()[0]).toBe(5);
+  });
+
+  it("has failed once where several calls fail at the same time", async () => {
+    const { transport, counts } = composed([fail(refused()), succeed], { pauseMs: 100, maxPauseMs: 1000 });
+    await Promise.all([ask(transport), ask(transport), ask(transport)]);
+    expect(counts()).toEqual([3, 3]);
+    now += 100;
+    await ask(transport);
+    expect(counts()).toEqual([4, 4]);
+  });
+
+  it("is tried nevertheless, after the others, where they fail too", async () => {
+    const first: Play = (call, before) => (before === 0 ? fail(refused())(call, before) : texts("back"));
+    const second: Play = (call, before) => (before === 0 ? texts("here") : fail(lost())(call, before));
+    const { transport, counts, told } = composed([first, second]);
+    expect(await ask(transport)).toBe("here");
+    expect(await ask(transport)).toBe("back");
+    expect(counts()).toEqual([2, 2]);
+    expect(told.map(({ from, to }) => [from, to])).toEqual([
+      ["a", "b"],
+      ["b", "a"],
+    ]);
+  });
+});
+
+it("a transport that was reached does not rest", async () => {
+  const { transport, counts } = composed([fail(thrown(ofNode(Code.Unavailable))), succeed]);
+  await ask(transport);
+  await ask(transport);
+  expect(counts()).toEqual([2, 2]);
+});
+
+describe("the time of a call", () => {
+  const timesOf = async (plays: readonly Play[], timeoutMs: number | undefined, method = undefined as typeof say | undefined) => {
+    const { transport, inner } = composed(plays);
+    await ask(transport, { ...(timeoutMs !== undefined && { timeoutMs }), ...(method && { method }) });
+    return inner.flatMap(({ calls }) => calls.map((call) => call.timeoutMs));
+  };
+
+  it("is shared: a read leaves half of what it has for the next transports, and the last has all", async () => {
+    expect(await timesOf([fail(refused()), fail(refused()), succeed], 1000)).toEqual([500, 500, 1000]);
+    expect(await timesOf([succeed], 1000)).toEqual([1000]);
+  });
+
+  it("is a whole number of milliseconds, and at least one", async () => {
+    expect(await timesOf([fail(refused()), succeed], 5)).toEqual([3, 5]);
+    expect(await timesOf([fail(refused()), succeed], 0.2)).toEqual([1, 1]);
+  });
+
+  it("is not limited where the call has no limit", async () => {
+    expect(await timesOf([fail(refused()), succeed], undefined)).toEqual([undefined, undefined]);
+    expect(await timesOf([fail(refused()), succeed], 0)).toEqual([0, 0]);
+  });
+
+  it("is whole over each transport where the call does more than read", async () => {
+    expect(await timesOf([fail(refused()), succeed], 1000, say)).toEqual([1000, 1000]);
+  });
+
+  it("is what is left of the whole call's", async () => {
+    const slow: Play = () => {
+      now += 400;
+      throw refused();
+    };
+    const { transport, inner } = composed([slow, succeed, succeed]);
+    const whole = limited(transport, { url: "http://node.example", timeouts: { callMs: 1000 }, interceptors: [] });
+    await ask(whole);
+    expect(inner.map(({ calls }) => calls.map(({ timeoutMs }) => timeoutMs))).toEqual([[500], [300], []]);
+  });
+});
+
+describe("a stream", () => {
+  it("goes on where it fails before its first message, with the same request", async () => {
+    const { transport, inner, counts } = composed([() => broken(lost()), () => texts("a", "b")]);
+    expect(await listen(transport)).toEqual(["a", "b"]);
+    expect(counts()).toEqual([1, 1]);
+    const sent: unknown[] = [];
+    for (const { calls } of inner) {
+      for await (const message of calls[0]?.input as AsyncIterable<{ value: string }>) {
+        sent.push(message.value);
+      }
+    }
+    expect(sent).toEqual(["open", "open"]);
+  });
+
+  it("fails where it breaks off after its first message", async () => {
+    const reason = lost();
+    const { transport, counts, told } = composed([() => broken(reason, "a"), succeed]);
+    expect(await reasonOf(listen(transport))).toBe(reason);
+    expect(counts()).toEqual([1, 0]);
+    expect(told).toEqual([]);
+  });
+
+  it("of requests goes to the first choice alone, and is not kept", async () => {
+    const reason = refused();
+    const { transport, counts, inner } = composed([fail(reason), succeed]);
+    async function* endless() {
+      for (;;) {
+        yield { value: "more" };
+      }
+    }
+    for (const method of [join, talk]) {
+      const header = { "x-own": "1" };
+      expect(await reasonOf(transport.stream(method, undefined, 70, header, endless()))).toBe(reason);
+    }
+    expect(counts()).toEqual([2, 0]);
+    expect(inner[0]?.calls[1]).toMatchObject({ method: talk, timeoutMs: 70 });
+    expect(inner[0]?.calls[1]?.header.get("x-own")).toBe("1");
+  });
+});
+
+it.each(["unary", "stream"] as const)("everything of a %s call reaches the transport", async (kind) => {
+  const { transport, inner } = composed([succeed]);
+  const { signal } = new AbortController();
+  const contextValues = createContextValues();
+  const id = newCallId(contextValues);
+  const options = { signal, timeoutMs: 70, header: { "x-own": "1" }, contextValues };
+  await (kind === "unary" ? ask : listen)(transport, options);
+  expect(inner[0]?.calls).toMatchObject([{ signal, timeoutMs: 70, contextValues }]);
+  expect(inner[0]?.calls[0]?.header.get("x-own")).toBe("1");
+  expect(newCallId(createContextValues())).toBe(id + 1);
+});
+
+it("without a transport, a call is unavailable", async () => {
+  const { transport } = composed([]);
+  const unavailable = { code: Code.Unavailable, rawMessage: "no transport is left for the call" };
+  expect(await reasonOf(ask(transport))).toMatchObject(unavailable);
+  expect(await reasonOf(open(transport))).toMatchObject(unavailable);
+  async function* none() {}
+  expect(await reasonOf(transport.stream(talk, undefined, undefined, undefined, none()))).toMatchObject(unavailable);
+});
+
+it("closing closes all transports that can be closed", async () => {
+  const { unary, stream } = memoryTransport(succeed);
+  const [a, b] = [memoryTransport(succeed), memoryTransport(succeed)];
+  const members = [a, { unary, stream }, b].map((transport, index) => ({ name: String(index), transport }));
+  await fallback(members).close();
+  expect([a.closed(), b.closed()]).toEqual([1, 1]);
+});
+
+it("a hook that throws changes no call", async () => {
+  const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+  const onFallback = () => {
+    throw new Error("oops");
+  };
+  const { transport } = composed([fail(refused()), succeed], { hooks: { onFallback } });
+  expect(await ask(transport)).toBe("here");
+  expect(emitWarning).toHaveBeenCalledTimes(1);
+});
+
+it("hooks are optional", async () => {
+  const breaking = () => broken(lost(), "a");
+  const plays = [fail(refused()), breaking, () => texts("a", "b")];
+  const members = plays.map((play, index) => ({ name: String(index), transport: memoryTransport(play) }));
+  expect(await startingOver((contextValues) => listen(fallback(members), { contextValues }))).toEqual(["a", "b"]);
+});
+
+describe("a stream that counts only when it is complete", () => {
+  it("is read from its start over the next transport where it breaks off, and that is told", async () => {
+    const reason = lost();
+    const { transport, counts, told } = composed([() => broken(reason, "a"), () => texts("a", "b")]);
+    expect(await startingOver((contextValues) => listen(transport, { contextValues }))).toEqual(["a", "b"]);
+    expect(counts()).toEqual([1, 1]);
+    expect(told).toEqual([
+      { id: expect.any(Number), method: "test.Probe/Watch", from: "a", to: "b", error: reason.cause },
+    ]);
+  });
+
+  it("has each transport once", async () => {
+    const reasons = [lost(), lost(), lost()];
+    const { transport, counts, told } = composed(reasons.map((reason) => () => broken(reason, "a")));
+    expect(await reasonOf(startingOver((contextValues) => listen(transport, { contextValues })))).toBe(reasons[2]);
+    expect(counts()).toEqual([1, 1, 1]);
+    expect(told).toHaveLength(2);
+  });
+
+  it("is read once where the failure is not the transport's", async () => {
+    const reason = thrown(ofNode(Code.Internal));
+    const { transport, counts, told } = composed([() => broken(reason, "a"), succeed]);
+    expect(await reasonOf(startingOver((contextValues) => listen(transport, { contextValues })))).toBe(reason);
+    expect(counts()).toEqual([1, 0]);
+    expect(told).toEqual([]);
+  });
+
+  it("is read once where its reader fails", async () => {
+    const { transport, counts } = composed([() => texts("a", "b"), succeed]);
+    const reading = startingOver(async (contextValues) => {
+      for await (const _ of (await open(transport, { contextValues })).message) {
+        throw new Error("the disk is full");
+      }
+    });
+    expect(await reasonOf(reading)).toMatchObject({ message: "the disk is full" });
+    expect(counts()).toEqual([1, 0]);
+  });
+});

@@ -1,0 +1,236 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import type { RetryConfig } from "../../../src/config/schema.js";
+import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../../src/errors/index.js";
+import { newCallId } from "../../../src/transport/call-id.js";
+import type { RetryInfo } from "../../../src/transport/hooks.js";
+import { retryInterceptor } from "../../../src/transport/layers/retry.js";
+import { limited } from "../../../src/transport/layers/time-limits.js";
+import {
+  type Answer,
+  ask,
+  broken,
+  listen,
+  type MadeCall,
+  memoryTransport,
+  reasonOf,
+  texts,
+  thrown,
+} from "../../support/memory-transport.js";
+import { say } from "../../support/probe.js";
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const ofNode = (code: Code) => new NodeError({ code, message: "not now", details: [] });
+const lost = (code = Code.Unavailable) => new ConnectionError("lost", { code, advice: "Look." });
+const busy = (retryAfter?: string) =>
+  thrown(ofNode(Code.Unavailable), retryAfter === undefined ? {} : { "retry-after": retryAfter });
+
+/** A transport that retries, and what it was seen to do. `onRetry` is called after a retry was noted. */
+function retrying(
+  answer: (call: MadeCall, before: number) => Answer,
+  { onRetry, ...config }: Partial<RetryConfig> & { onRetry?: () => void } = {},
+) {
+  const retries: RetryInfo[] = [];
+  const hooks = {
+    onRetry(retry: RetryInfo) {
+      retries.push(retry);
+      onRetry?.();
+    },
+  };
+  const inner = memoryTransport(answer);
+  const interceptors = [retryInterceptor({ tries: 3, baseMs: 0, maxMs: 0, ...config }, hooks)];
+  const transport = limited(inner, { url: "http://node.example", timeouts: { callMs: 60_000 }, interceptors });
+  return { transport, calls: inner.calls, retries };
+}
+
+const failing = (reason: unknown) => () => {
+  throw reason;
+};
+
+describe("a call that only reads", () => {
+  it.each<[string, TradewireError]>([
+    ["the node is unavailable", ofNode(Code.Unavailable)],
+    ["the node has run out of something", ofNode(Code.ResourceExhausted)],
+    ["the connection was lost", lost()],
+    ["the server reset the stream", lost(Code.Internal)],
+  ])("is tried as often as configured where %s, and its last failure passes unchanged", async (_, error) => {
+    const reasons = [thrown(error), thrown(error), thrown(error), thrown(error)];
+    const { transport, calls } = retrying((_call, before) => failing(reasons[before])(), { tries: 4 });
+    expect(await reasonOf(ask(transport))).toBe(reasons[3]);
+    expect(calls).toHaveLength(4);
+  });
+
+  it.each<[string, unknown]>([
+    ["the node refuses it", thrown(ofNode(Code.InvalidArgument))],
+    ["the node is broken", thrown(ofNode(Code.Internal))],
+    ["its time was up", thrown(lost(Code.DeadlineExceeded))],
+    ["the answer is broken", thrown(new ProtocolError("odd", { code: Code.Unavailable, advice: "Look." }))],
+    ["nobody knows the failure", new ConnectError("odd", Code.Unavailable)],
+  ])("is tried once where %s", async (_, reason) => {
+    const { transport, calls, retries } = retrying(failing(reason));
+    expect(await reasonOf(ask(transport))).toBe(reason);
+    expect(calls).toHaveLength(1);
+    expect(retries).toEqual([]);
+  });
+
+  it("is answered by the first try that succeeds", async () => {
+    const { transport, calls } = retrying((_, before) => (before === 1 ? texts("here") : failing(busy())()));
+    expect(await ask(transport)).toBe("here");
+    expect(calls).toHaveLength(2);
+  });
+
+  it("is told of at each retry", async () => {
+    const reasons = [busy(), thrown(lost())];
+    const { transport, calls, retries } = retrying((_, before) =>
+      before < 2 ? failing(reasons[before])() : texts("here"),
+    );
+    await ask(transport);
+    const [call] = calls;
+    const common = { id: call && newCallId(call.contextValues) - 1, method: "test.Probe/Read", delayMs: 0 };
+    expect(retries).toEqual([
+      { ...common, attempt: 1, error: reasons[0]?.cause },
+      { ...common, attempt: 2, error: reasons[1]?.cause },
+    ]);
+  });
+});
+
+it("hooks are optional", async () => {
+  const inner = memoryTransport((_, before) => (before === 0 ? failing(busy())() : texts("here")));
+  const interceptors = [retryInterceptor({ tries: 2, baseMs: 0, maxMs: 0 })];
+  expect(await ask(limited(inner, { url: "http://node.example", timeouts: { callMs: 60_000 }, interceptors }))).toBe(
+    "here",
+  );
+});
+
+it("a call that does more than read is never made again", async () => {
+  const { transport, calls } = retrying(failing(busy()));
+  await reasonOf(ask(transport, { method: say }));
+  expect(calls).toHaveLength(1);
+});
+
+describe("a stream", () => {
+  it("is opened again, with the same request, where it fails before its first message", async () => {
+    const { transport, calls } = retrying((_, before) => {
+      if (before === 0) {
+        throw busy();
+      }
+      return before === 1 ? broken(busy()) : texts("a", "b");
+    });
+    expect(await listen(transport)).toEqual(["a", "b"]);
+    const sent: unknown[] = [];
+    for (const { input } of calls) {
+      for await (const message of input as AsyncIterable<{ value: string }>) {
+        sent.push(message.value);
+      }
+    }
+    expect(sent).toEqual(["open", "open", "open"]);
+  });
+
+  it("is not opened again after its first message", async () => {
+    const reason = busy();
+    const { transport, calls } = retrying(() => broken(reason, "a"));
+    expect(await reasonOf(listen(transport))).toBe(reason);
+    expect(calls).toHaveLength(1);
+  });
+});
+
+describe("the wait", () => {
+  it.each([
+    [0.999999, [1, 2, 4, 5, 5]],
+    [0.5, [0.5, 1, 2, 2.5, 2.5]],
+    [0, [0, 0, 0, 0, 0]],
+  ])("is a random part (%d) of a time that doubles up to the longest", async (random, expected) => {
+    jest.spyOn(Math, "random").mockReturnValue(random);
+    const { transport, retries } = retrying(failing(busy()), { tries: 6, baseMs: 1, maxMs: 5 });
+    await reasonOf(ask(transport));
+    expect(retries.map(({ delayMs }) => Number(delayMs.toFixed(3)))).toEqual(expected);
+  });
+
+  it("comes before the next try", async () => {
+    const { transport, calls, retries } = retrying(failing(busy()), { baseMs: 1e6, maxMs: 1e6 });
+    const abort = new AbortController();
+    const failure = reasonOf(ask(transport, { signal: abort.signal }));
+    while (retries.length === 0) {
+      await new Promise(setImmediate);
+    }
+    await new Promise(setImmediate);
+    expect(calls).toHaveLength(1);
+    abort.abort();
+    await failure;
+  });
+});
+
+describe("retry-after", () => {
+  const now = Date.parse("2030-01-01T00:00:00Z");
+
+  it.each<[string, number]>([
+    ["0", 0],
+    ["7", 7000],
+    ["120", 120_000],
+    ["999999999", 2 ** 31 - 1],
+    ["Tue, 01 Jan 2030 00:00:09 GMT", 9000],
+    ["Mon, 31 Dec 2029 23:59:00 GMT", 0],
+    ["Tue, 01 Jan 2060 00:00:00 GMT", 2 ** 31 - 1],
+  ])("%s counts before the time of one's own", async (value, delayMs) => {
+    jest.spyOn(Date, "now").mockReturnValue(now);
+    const abort = new AbortController();
+    const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 40, onRetry: () => abort.abort() });
+    await reasonOf(ask(transport, { signal: abort.signal, timeoutMs: 0 }));
+    expect(retries.map((retry) => retry.delayMs)).toEqual([delayMs]);
+  });
+
+  it.each(["soon", "7s", "2 minutes", "1234567890", ""])("of no such form (%j) does not", async (value) => {
+    jest.spyOn(Date, "now").mockReturnValue(now);
+    jest.spyOn(Math, "random").mockReturnValue(0.5);
+    const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 2, maxMs: 2 });
+    await reasonOf(ask(transport));
+    expect(retries.map((retry) => retry.delayMs)).toEqual([1]);
+  });
+});
+
+describe("the time for the call", () => {
+  it.each([
+    ["5", 5000],
+    ["5", 4000],
+  ])("ends the tries where the node asks for %s s, and %d ms are left", async (asked, timeoutMs) => {
+    jest.spyOn(performance, "now").mockReturnValue(1000);
+    const reason = busy(asked);
+    const { transport, calls, retries } = retrying(failing(reason));
+    expect(await reasonOf(ask(transport, { timeoutMs }))).toBe(reason);
+    expect(calls).toHaveLength(1);
+    expect(retries).toEqual([]);
+  });
+
+  it("allows a wait within it", async () => {
+    const abort = new AbortController();
+    const { transport, retries } = retrying(failing(busy("5")), { onRetry: () => abort.abort() });
+    await reasonOf(ask(transport, { timeoutMs: 5500, signal: abort.signal }));
+    expect(retries).toHaveLength(1);
+  });
+});
+
+describe("a caller that gives up", () => {
+  it("during a try gets no other", async () => {
+    const abort = new AbortController();
+    const { transport, calls, retries } = retrying(() => {
+      abort.abort();
+      throw busy();
+    });
+    await reasonOf(ask(transport, { signal: abort.signal }));
+    await new Promise(setImmediate);
+    expect(calls).toHaveLength(1);
+    expect(retries).toEqual([]);
+  });
+
+  it("during a wait gets no other try", async () => {
+    const abort = new AbortController();
+    const { transport, calls } = retrying(failing(busy("1000")), { onRetry: () => setImmediate(() => abort.abort()) });
+    await reasonOf(ask(transport, { signal: abort.signal, timeoutMs: 0 }));
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    expect(calls).toHaveLength(1);
+  });
+});
