@@ -1,5 +1,12 @@
 // A transport in memory, for tests of the layers around a transport: the test says what each call meets.
-import { create, type DescMessage, type DescMethod, isMessage, type Message, type MessageShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  isMessage,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
 import type { TradewireError } from "../../src/errors/index.js";

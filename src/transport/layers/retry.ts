@@ -62,11 +62,10 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
 /** The failure, if it may pass: the node says so, or the connection failed. Our own limits hold at every try. */
 function passing(reason: unknown): TradewireError | undefined {
   const { cause } = ConnectError.from(reason);
-  const mayPass =
-    cause instanceof NodeError
-      ? cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted
-      : cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded;
-  return mayPass ? cause : undefined;
+  if (cause instanceof NodeError) {
+    return cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted ? cause : undefined;
+  }
+  return cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded ? cause : undefined;
 }
 
 /** The wait that `retry-after` asks for, in milliseconds; the header holds seconds or a date. */

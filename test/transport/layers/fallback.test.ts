@@ -131,7 +131,11 @@ describe("a call that only reads", () => {
   it("names the transport in errors of transports that others made", async () => {
     const { transport, told } = composed([fail(new ConnectError("gone", Code.Canceled)), succeed]);
     await ask(transport);
-    expect(told[0]?.error).toMatchObject({ summary: "the connection was lost (a)", transport: "a", method: "test.Probe/Read" });
+    expect(told[0]?.error).toMatchObject({
+      summary: "the connection was lost (a)",
+      transport: "a",
+      method: "test.Probe/Read",
+    });
   });
 });
 
@@ -246,7 +250,11 @@ it("a transport that was reached does not rest", async () => {
 });
 
 describe("the time of a call", () => {
-  const timesOf = async (plays: readonly Play[], timeoutMs: number | undefined, method = undefined as typeof say | undefined) => {
+  const timesOf = async (
+    plays: readonly Play[],
+    timeoutMs: number | undefined,
+    method = undefined as typeof say | undefined,
+  ) => {
     const { transport, inner } = composed(plays);
     await ask(transport, { ...(timeoutMs !== undefined && { timeoutMs }), ...(method && { method }) });
     return inner.flatMap(({ calls }) => calls.map((call) => call.timeoutMs));

@@ -49,7 +49,8 @@ describe("the allowance in an answer", () => {
 });
 
 describe("a refusal", () => {
-  const refused = (code: Code, remaining: string) => isRefusal(new ConnectError("no", code, headers("20", remaining, "1")));
+  const refused = (code: Code, remaining: string) =>
+    isRefusal(new ConnectError("no", code, headers("20", remaining, "1")));
 
   it("is one of calls too many where nothing is left", () => {
     expect(refused(Code.ResourceExhausted, "0")).toBe(true);

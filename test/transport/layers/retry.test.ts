@@ -177,7 +177,11 @@ describe("retry-after", () => {
   ])("%s counts before the time of one's own", async (value, delayMs) => {
     jest.spyOn(Date, "now").mockReturnValue(now);
     const abort = new AbortController();
-    const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 40, onRetry: () => abort.abort() });
+    const { transport, retries } = retrying(failing(busy(value)), {
+      tries: 2,
+      baseMs: 40,
+      onRetry: () => abort.abort(),
+    });
     await reasonOf(ask(transport, { signal: abort.signal, timeoutMs: 0 }));
     expect(retries.map((retry) => retry.delayMs)).toEqual([delayMs]);
   });
