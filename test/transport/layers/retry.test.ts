@@ -14,6 +14,7 @@ import {
   type MadeCall,
   memoryTransport,
   reasonOf,
+  requested,
   texts,
   thrown,
 } from "../../support/memory-transport.js";
@@ -120,13 +121,7 @@ describe("a stream", () => {
       return before === 1 ? broken(busy()) : texts("a", "b");
     });
     expect(await listen(transport)).toEqual(["a", "b"]);
-    const sent: unknown[] = [];
-    for (const { input } of calls) {
-      for await (const message of input as AsyncIterable<{ value: string }>) {
-        sent.push(message.value);
-      }
-    }
-    expect(sent).toEqual(["open", "open", "open"]);
+    expect(await Promise.all(calls.map(requested))).toEqual([["open"], ["open"], ["open"]]);
   });
 
   it("is not opened again after its first message", async () => {
