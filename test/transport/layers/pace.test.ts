@@ -105,6 +105,22 @@ describe("a pace of one's own", () => {
     ]);
   });
 
+  it("is not the reason of a wait that is as long as the node's", async () => {
+    const { ask, answer, waits } = paceOf(10);
+    await ask();
+    await answer(limit(10, 0));
+    await ask();
+    expect(waits).toEqual([{ method: "test.Probe/Read", waitMs: 100, reason: "the node's rate limit" }]);
+  });
+
+  it("needs no hooks", async () => {
+    const pace = createPace(10);
+    await pace.turn(read, undefined);
+    const second = pace.turn(read, undefined);
+    await pass(100);
+    expect(await second).toEqual(expect.any(Function));
+  });
+
   it.each([
     [100, "limits.callsPerSecond", 100],
     [10, "limits.callsPerSecond", 100],
@@ -175,6 +191,14 @@ describe("the node's limit", () => {
     await answer(limit(20, 0)); // The eight that are not answered may take more than there is.
     await pass(50);
     expect(sent).toHaveLength(8);
+  });
+
+  it("is known with the first answer: more may be left than a second adds", async () => {
+    const { ask, answer, sent } = paceOf();
+    await ask();
+    await answer(limit(10, 30));
+    await ask(40);
+    expect(sent).toHaveLength(30);
   });
 
   it("counts the calls that are under way as taken", async () => {

@@ -51,6 +51,7 @@ const failing = (reason: unknown) => () => {
 };
 const limit = { "ratelimit-limit": "10", "ratelimit-remaining": "3", "ratelimit-reset": "1" };
 const left = async (transport: Transport, make: typeof ask | typeof listen, timeoutMs?: number) => {
+  await jest.advanceTimersByTimeAsync(5000);
   await make(transport);
   const call = make(transport, timeoutMs === undefined ? {} : { timeoutMs });
   await jest.advanceTimersByTimeAsync(100);
@@ -116,6 +117,23 @@ describe.each(kinds)("a call that nodes count (%s)", (_, make) => {
     const broken = pacedTransport(failing(other));
     expect(await reasonOf(make(broken.transport))).toBe(other);
     expect(broken.told).toEqual([expect.any(ConnectError)]);
+  });
+
+  it("fails for its own reason where the transport is closed meanwhile", async () => {
+    let fail = (_: unknown) => {};
+    const { transport, inner } = pacedTransport(
+      () =>
+        new Promise((_, reject) => {
+          fail = reject;
+        }),
+    );
+    const failure = reasonOf(make(transport));
+    await jest.advanceTimersByTimeAsync(0);
+    expect(inner.calls).toHaveLength(1);
+    await transport.close();
+    const reason = new ConnectError("gone", Code.Unavailable);
+    fail(reason);
+    expect(await failure).toBe(reason);
   });
 
   it("fails with the ban where the node bans this address", async () => {
