@@ -46,6 +46,11 @@ describe.each(kinds)("a call (%s)", (_, make, method) => {
     expect(await failure).toBe(reason);
   });
 
+  it("is its transport's to end where its signal was aborted before", async () => {
+    const transport = closing(memoryTransport(() => texts("here")), "grpc");
+    expect([await make(transport, { signal: AbortSignal.abort() })].flat()).toEqual(["here"]);
+  });
+
   it("ends at once when the client is closed, even where its transport does not end it", async () => {
     const inner = memoryTransport(never);
     const transport = closing(inner, "grpc");
@@ -122,6 +127,15 @@ describe("a stream that is being read", () => {
     await (await open(transport)).message[Symbol.asyncIterator]().next();
     await transport.close();
     expect(inner.calls[0]?.signal?.aborted).toBe(true);
+  });
+
+  it("that was read to its end stays so when the client is closed", async () => {
+    const transport = closing(memoryTransport(() => texts("a")), "grpc");
+    const iterator = (await open(transport)).message[Symbol.asyncIterator]();
+    await iterator.next();
+    await iterator.next();
+    await transport.close();
+    expect(await iterator.next()).toMatchObject({ done: true });
   });
 
   it("may come from a source that cannot be stopped", async () => {
