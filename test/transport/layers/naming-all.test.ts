@@ -116,6 +116,12 @@ describe("the last failure", () => {
     });
   });
 
+  it("names earlier ones without parentheses, wherever those are", () => {
+    const earlier = new ProtocolError(`a (${URL}) b (c)`, { advice: "Look." });
+    const { cause } = named(new ProtocolError("odd", { advice: "Look." }), [earlier]);
+    expect(cause).toMatchObject({ summary: `odd (before that over grpc: a ${URL} b c)` });
+  });
+
   it("may have a text of several lines, and parentheses that hold no URL", () => {
     const { cause } = named(new ProtocolError("one (1)\ntwo (2)", { advice: "Look." }));
     expect(cause).toMatchObject({ summary: `one (1)\ntwo (2) (${BEFORE})` });
