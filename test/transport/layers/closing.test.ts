@@ -47,7 +47,10 @@ describe.each(kinds)("a call (%s)", (_, make, method) => {
   });
 
   it("is its transport's to end where its signal was aborted before", async () => {
-    const transport = closing(memoryTransport(() => texts("here")), "grpc");
+    const transport = closing(
+      memoryTransport(() => texts("here")),
+      "grpc",
+    );
     expect([await make(transport, { signal: AbortSignal.abort() })].flat()).toEqual(["here"]);
   });
 
@@ -130,7 +133,10 @@ describe("a stream that is being read", () => {
   });
 
   it("that was read to its end stays so when the client is closed", async () => {
-    const transport = closing(memoryTransport(() => texts("a")), "grpc");
+    const transport = closing(
+      memoryTransport(() => texts("a")),
+      "grpc",
+    );
     const iterator = (await open(transport)).message[Symbol.asyncIterator]();
     await iterator.next();
     await iterator.next();

@@ -137,6 +137,7 @@ describe.each(kinds)("headers (%s)", (_, make, _method) => {
     const { error, cause } = await failureOf(make(transport, { header: { Host: "other.example" } }));
     expect(cause).toBeInstanceOf(RequestError);
     expect(cause.summary).toBe("the header host of the call is one that only the connection sets");
+    expect(cause.advice).toBe("Leave it out; nothing was sent.");
     expect(error.code).toBe(Code.InvalidArgument);
     expect(inner.calls).toEqual([]);
   });
@@ -148,6 +149,7 @@ describe.each(kinds)("headers (%s)", (_, make, _method) => {
     const { cause } = await failureOf(make(transport, { header }));
     expect(cause).toBeInstanceOf(RequestError);
     expect(cause.summary).toBe("the header authorization of the call would go over plain HTTP to node.example");
+    expect(cause.advice).toBe("Use https, or set allowInsecureHeaders; nothing was sent.");
     expect(inner.calls).toEqual([]);
     await make(transport); // It has no headers.
 
