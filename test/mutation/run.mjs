@@ -7,7 +7,7 @@
 //
 // The survivors are printed as they are found; the table of scores comes last.
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
 /** The folders of src/, and the tests of files without a test of their own. */
@@ -19,14 +19,15 @@ const FOLDERS = {
 };
 
 /**
- * The tests that must kill a file's mutants, and how long they may take: those of the file, which are quick. Others pass
- * there too, but would take minutes a mutant.
+ * The tests that must kill a file's mutants, and how long they may take: those of the file, or else of its folder, which
+ * are quick. Others pass there too, but would take minutes a mutant.
  */
 function testsOf(file, folder) {
   const own = file.replace(/^src\/(.*)\.ts(:.*)?$/, "$1");
-  return existsSync(`test/${own}.test.ts`)
-    ? { tests: own, testMs: 4000, moreMs: 6000 }
-    : { tests: FOLDERS[folder], testMs: 15_000, moreMs: 20_000 };
+  const tests = [own, dirname(own)].find((name) => existsSync(`test/${name}.test.ts`));
+  return tests === undefined
+    ? { tests: FOLDERS[folder], testMs: 15_000, moreMs: 20_000 }
+    : { tests, testMs: 4000, moreMs: 6000 };
 }
 
 /** Score one file, or lines of it. */

@@ -1,4 +1,4 @@
-import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
+import { fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import { decode as decodeLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/decode.js";
@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { InputDataSchema, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/order_pb.js";
 import { CommandError, RequestError } from "../../src/errors/index.js";
-import { type CommandInit, encodeInputData } from "../../src/transaction/input-data.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
 import { openTransaction, proofProblem } from "../../src/transaction/verify.js";
@@ -154,35 +154,5 @@ describe("a transaction", () => {
     const sign = async (message: Uint8Array) => other.sign(message);
     await expect(createTransaction(command, { signer: { publicKey, sign }, block })).rejects.toThrow("is not one of");
     await expect(createTransaction(command, { signer: { publicKey: "x", sign }, block })).rejects.toThrow(RequestError);
-  });
-});
-
-describe("raw input data", () => {
-  const unknown = Uint8Array.of(0xaa, 0x7d, 3, 1, 2, 3); // Field 2005, which this library does not know.
-
-  test("of a command without a type gets a nonce and a height, and keeps its fields", () => {
-    const bytes = encodeInputData({ inputData: unknown }, { blockHeight: 5n, nonce: 6n });
-    expect(Buffer.from(bytes).toString("hex")).toBe("08061005aa7d03010203");
-    const withNonce = Buffer.concat([Uint8Array.of(0x08, 9), unknown]);
-    expect(encodeInputData({ inputData: withNonce }, { blockHeight: 5n }).subarray(0, 4)).toEqual(
-      Uint8Array.of(8, 9, 16, 5),
-    );
-  });
-
-  test("that is complete is signed as it is, in whatever order its fields are", () => {
-    const complete = Buffer.concat([unknown, Uint8Array.of(0x10, 5, 0x08, 6)]);
-    expect(encodeInputData({ inputData: complete }, { blockHeight: 5n })).toBe(complete);
-    expect(() => encodeInputData({ inputData: complete }, { blockHeight: 6n })).toThrow("inputData.blockHeight is 5");
-  });
-
-  test("is checked where its command is known, and refused where it holds none", () => {
-    const known = toBinary(
-      InputDataSchema,
-      create(InputDataSchema, { command: { case: "joinTeam", value: { id: "x" } } }),
-    );
-    expect(() => encodeInputData({ inputData: known }, { blockHeight: 5n })).toThrow('joinTeam.id is "x"');
-    const options = { blockHeight: 5n };
-    expect(() => encodeInputData({ inputData: new Uint8Array() }, options)).toThrow("holds no command");
-    expect(() => encodeInputData({ inputData: text("test-1\0") }, options)).toThrow("is no serialized InputData");
   });
 });
