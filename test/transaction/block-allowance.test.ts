@@ -229,7 +229,10 @@ describe("what the node has counted", () => {
     const { take } = allowanceAt(last, () => ({ pow: { blockStates: [], bannedUntil: "2030-01-01" } }));
     const reason = await reasonOf(take());
     expect(reason).toBeInstanceOf(RequestError);
-    expect(reason).toMatchObject({ summary: `the key ${publicKey} is banned until 2030-01-01 for bad proofs of work` });
+    expect(reason).toMatchObject({
+      summary: `the key ${publicKey} is banned until 2030-01-01 for bad proofs of work`,
+      advice: "Wait until then, or send with another key; nothing was sent.",
+    });
     const free = allowanceAt(last, () => ({ pow: { blockStates: [], bannedUntil: "" } }));
     expect(await free.difficulties(1)).toEqual([10]);
   });
@@ -274,6 +277,7 @@ describe("the wait for the next block", () => {
     expect(await failure).toMatchObject({
       name: "RequestError",
       summary: "block 9 has served its transactions, and no next one came in a minute",
+      advice: "Check that the network makes blocks; nothing was sent.",
     });
     expect(signals).toHaveLength(3);
   });

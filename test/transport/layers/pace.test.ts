@@ -268,6 +268,18 @@ describe("a refusal", () => {
     expect(sent).toHaveLength(2);
   });
 
+  it("holds, whatever calls that were sent before are answered", async () => {
+    const { ask, answer, sent } = paceOf();
+    await ask(3);
+    await answer(refusal(3));
+    await answer(new Headers());
+    await answer(new ConnectError("no", Code.NotFound, { "grpc-status": "5" }));
+    await ask();
+    expect(sent).toEqual([]);
+    await pass(3000);
+    expect(sent).toHaveLength(1);
+  });
+
   it("of another kind stops nothing", async () => {
     const { ask, answer, sent, waits } = paceOf();
     await ask();
