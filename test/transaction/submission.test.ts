@@ -128,6 +128,7 @@ describe("a submission that fails", () => {
   it.each<[string, TradewireError]>([
     ["the connection was lost", connection(true)],
     ["the answer is broken", new ProtocolError("odd", { advice: "Look." })],
+    ["the answer is too large", new ProtocolError("large", { code: Code.ResourceExhausted, advice: "Look." })],
     ["the caller gives up", new CanceledError()],
     ...unsure.map((code): [string, TradewireError] => [`the node answers ${Code[code]}`, node(code)]),
   ])("may have been taken where %s", async (_, cause) => {
