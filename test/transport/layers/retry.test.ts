@@ -181,13 +181,16 @@ describe("retry-after", () => {
     expect(retries.map((retry) => retry.delayMs)).toEqual([delayMs]);
   });
 
-  it.each(["soon", "7s", "2 minutes", "1234567890", "1.5", "-5", "2029", ""])("of no such form (%j) does not", async (value) => {
-    jest.spyOn(Date, "now").mockReturnValue(now);
-    jest.spyOn(Math, "random").mockReturnValue(0.5);
-    const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 2, maxMs: 2 });
-    await reasonOf(ask(transport));
-    expect(retries.map((retry) => retry.delayMs)).toEqual([1]);
-  });
+  it.each(["soon", "7s", "2 minutes", "1234567890", "1.5", "-5", "2029-12-31", ""])(
+    "of no such form (%j) does not",
+    async (value) => {
+      jest.spyOn(Date, "now").mockReturnValue(now);
+      jest.spyOn(Math, "random").mockReturnValue(0.5);
+      const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 2, maxMs: 2 });
+      await reasonOf(ask(transport));
+      expect(retries.map((retry) => retry.delayMs)).toEqual([1]);
+    },
+  );
 });
 
 describe("the time for the call", () => {
