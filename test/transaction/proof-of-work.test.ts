@@ -130,11 +130,11 @@ describe("an aborted signal", () => {
 
 describe("arguments that cannot be right", () => {
   const refused: [object, string][] = [
-    [{ difficulty: -1 }, "the difficulty of the proof of work is -1\n"],
+    [{ difficulty: -1 }, "the difficulty of the proof of work is -1\nGive the number of zero bits"],
     [{ difficulty: 257 }, "the difficulty of the proof of work is 257\n"],
     [{ difficulty: 1.5 }, "the difficulty of the proof of work is 1.5\n"],
     [{ difficulty: Number.NaN }, "the difficulty of the proof of work is NaN\n"],
-    [{ blockHash: "" }, "blockHash is empty\n"],
+    [{ blockHash: "" }, "blockHash is empty\nThe proof of work is made for"],
     [{ tid: "" }, "tid is empty\n"],
     [{ tid: undefined }, "tid is no text: undefined\n"],
     [
@@ -151,8 +151,11 @@ describe("arguments that cannot be right", () => {
     await expect(solve(given)).rejects.toThrow(message);
   });
 
-  test.each([-1n, 2n ** 64n])("neither takes %d for a nonce", async (nonce) => {
-    expect(() => verify({ ...task, difficulty: 1, nonce })).toThrow(`nonce is ${nonce}, which is no nonce\n`);
+  test.each<[unknown]>([[-1n], [2n ** 64n], [5], ["5"]])("neither takes %p for a nonce", async (wrong) => {
+    const nonce = wrong as bigint;
+    expect(() => verify({ ...task, difficulty: 1, nonce })).toThrow(
+      `nonce is ${nonce}, which is no nonce\nGive a bigint from 0 to 2^64 - 1.`,
+    );
     await expect(solve({ ...task, difficulty: 1, startNonce: nonce })).rejects.toThrow(
       `startNonce is ${nonce}, which is no nonce\n`,
     );
@@ -160,7 +163,11 @@ describe("arguments that cannot be right", () => {
 
   test.each([0, -1, 1.5, 257])("solve takes no %d threads", async (threads) => {
     await expect(solve({ ...task, difficulty: 1, threads })).rejects.toThrow(
-      `threads is ${threads}, which is no number of threads\n`,
+      `threads is ${threads}, which is no number of threads\nGive a whole number from 1 to 256`,
     );
+  });
+
+  test.each([1, 256])("solve takes %d threads", async (threads) => {
+    expect((await solve({ ...task, difficulty: 0, threads })).nonce).toBe(0n);
   });
 });
