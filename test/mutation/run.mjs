@@ -38,6 +38,7 @@ async function mutate(file, folder) {
     // What an error says is held by tests where it matters; a text that differs is not a rule that is broken.
     mutator: { excludedMutations: ["StringLiteral"] },
     testRunner: "jest",
+    disableTypeChecks: false, // The tests are run without a check of types.
     testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
     jest: {
       configFile: "jest.config.mjs",
