@@ -19,14 +19,14 @@ const FOLDERS = {
 };
 
 /**
- * The tests that must kill a file's mutants, and how long they may take: those of the file, or else of its folder, which
+ * The tests that must kill a file's mutants, and how long they may take: those of the file and of its folder, which
  * are quick. Others pass there too, but would take minutes a mutant.
  */
 function testsOf(file, folder) {
   const own = file.replace(/^src\/(.*)\.ts(:.*)?$/, "$1");
-  const tests = [own, dirname(own)].find((name) => existsSync(`test/${name}.test.ts`));
-  return tests === undefined
-    ? { tests: FOLDERS[folder], testMs: 15_000, moreMs: 20_000 }
+  const tests = [own, dirname(own)].filter((name) => existsSync(`test/${name}.test.ts`));
+  return tests.length === 0
+    ? { tests: [FOLDERS[folder]], testMs: 15_000, moreMs: 20_000 }
     : { tests, testMs: 4000, moreMs: 6000 };
 }
 
@@ -42,7 +42,7 @@ async function mutate(file, folder) {
     testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
     jest: {
       configFile: "jest.config.mjs",
-      config: { testMatch: [`<rootDir>/test/${tests}.test.ts`], testTimeout: testMs },
+      config: { testMatch: tests.map((name) => `<rootDir>/test/${name}.test.ts`), testTimeout: testMs },
       enableFindRelatedTests: false,
     },
     coverageAnalysis: "perTest",
