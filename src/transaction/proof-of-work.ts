@@ -144,7 +144,7 @@ const UNITS = [
 function inWords(seconds: number): string {
   const [unit, length] = UNITS.find(([, each]) => seconds >= 2 * each) ?? ["seconds", 1];
   const count = Math.max(2, Math.ceil(seconds / length));
-  return unit === "years" && count > 1_000_000 ? "over a million years" : `about ${count} ${unit}`;
+  return count > 1_000_000 ? "over a million years" : `about ${count} ${unit}`; // No other unit comes to so many.
 }
 
 /** The message up to its last 8 bytes, the nonce. */

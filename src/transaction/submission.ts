@@ -103,12 +103,5 @@ function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireE
     publicKey: from.case === "pubKey" ? from.value : "",
     signature: signature?.value ?? "",
   };
-  const error = new OutcomeUnknownError(identity, cause);
-  if (cause.transport !== undefined) {
-    error.transport = cause.transport;
-  }
-  if (cause.method !== undefined) {
-    error.method = cause.method;
-  }
-  return error;
+  return Object.assign(new OutcomeUnknownError(identity, cause), { transport: cause.transport, method: cause.method });
 }

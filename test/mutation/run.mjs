@@ -7,7 +7,7 @@
 //
 // The survivors are printed as they are found; the table of scores comes last.
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
 /** The folders of src/, and the tests of files without a test of their own. */
@@ -19,14 +19,15 @@ const FOLDERS = {
 };
 
 /**
- * The tests that must kill a file's mutants, and how long they may take: those of the file, which are quick. Others pass
- * there too, but would take minutes a mutant.
+ * The tests that must kill a file's mutants, and how long they may take: those of the file and of its folder, which
+ * are quick. Others pass there too, but would take minutes a mutant.
  */
 function testsOf(file, folder) {
   const own = file.replace(/^src\/(.*)\.ts(:.*)?$/, "$1");
-  return existsSync(`test/${own}.test.ts`)
-    ? { tests: own, testMs: 4000, moreMs: 6000 }
-    : { tests: FOLDERS[folder], testMs: 15_000, moreMs: 20_000 };
+  const tests = [own, dirname(own)].filter((name) => existsSync(`test/${name}.test.ts`));
+  return tests.length === 0
+    ? { tests: [FOLDERS[folder]], testMs: 15_000, moreMs: 20_000 }
+    : { tests, testMs: 4000, moreMs: 6000 };
 }
 
 /** Score one file, or lines of it. */
@@ -37,10 +38,11 @@ async function mutate(file, folder) {
     // What an error says is held by tests where it matters; a text that differs is not a rule that is broken.
     mutator: { excludedMutations: ["StringLiteral"] },
     testRunner: "jest",
+    disableTypeChecks: false, // The tests are run without a check of types.
     testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
     jest: {
       configFile: "jest.config.mjs",
-      config: { testMatch: [`<rootDir>/test/${tests}.test.ts`], testTimeout: testMs },
+      config: { testMatch: tests.map((name) => `<rootDir>/test/${name}.test.ts`), testTimeout: testMs },
       enableFindRelatedTests: false,
     },
     coverageAnalysis: "perTest",

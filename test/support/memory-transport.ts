@@ -1,5 +1,12 @@
 // A transport in memory, for tests of the layers around a transport: the test says what each call meets.
-import { create, type DescMessage, type DescMethod, isMessage, type Message, type MessageShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  isMessage,
+  type Message,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
 import type { TradewireError } from "../../src/errors/index.js";
@@ -12,8 +19,10 @@ export interface MadeCall {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
   readonly header: Headers;
-  /** The request, or the stream of requests. */
-  readonly input: unknown;
+  /** The request. */
+  readonly input?: unknown;
+  /** The stream of requests. */
+  readonly requests?: AsyncIterable<unknown>;
   readonly contextValues: ContextValues;
 }
 
@@ -57,9 +66,9 @@ export function memoryTransport(answer: (call: MadeCall, before: number) => Answ
       }
       throw new Error("the answer has no message");
     },
-    async stream(method, signal, timeoutMs, init, input, contextValues = createContextValues()) {
+    async stream(method, signal, timeoutMs, init, requests, contextValues = createContextValues()) {
       const header = new Headers(init);
-      const { messages, ...rest } = await answered({ method, signal, timeoutMs, header, input, contextValues });
+      const { messages, ...rest } = await answered({ method, signal, timeoutMs, header, requests, contextValues });
       return { ...rest, method, stream: true, message: messagesOf(method.output, messages) };
     },
     async close() {
@@ -132,6 +141,15 @@ export async function listen(transport: Transport, options: Omit<CallOptions, "m
     heard.push(value);
   }
   return heard;
+}
+
+/** Read the texts of the requests that a call's stream was opened with. */
+export async function requested({ requests }: MadeCall): Promise<string[]> {
+  const values: string[] = [];
+  for await (const message of requests ?? []) {
+    values.push(isMessage(message, StringValueSchema) ? message.value : String(message));
+  }
+  return values;
 }
 
 /** The reason for which a promise fails. */

@@ -1,11 +1,16 @@
 import { execFile } from "node:child_process";
-import { chmod, chown, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect, promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { FileError } from "../../src/errors/index.js";
 import { createKeyFile, signerFromKeyFile } from "../../src/transaction/key-file.js";
+import { signerFromSeed } from "../../src/transaction/signer.js";
 import { seed, sender } from "../support/transactions.js";
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+const text = (value: string) => new TextEncoder().encode(value);
 
 let folder: string;
 beforeAll(async () => {
@@ -68,4 +73,71 @@ describe("a key file", () => {
       expect(inspect(error, { depth: 10, showHidden: true }).toLowerCase()).not.toContain(seed.slice(8, 40));
     },
   );
+});
+
+describe("the key in a file", () => {
+  test("is made for its owner alone, and signs", async () => {
+    const path = join(folder, "made");
+    const { publicKey: made } = await createKeyFile(path);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    const seed = (await readFile(path, "latin1")).trim();
+    expect(seed).toMatch(/^[0-9a-f]{64}$/);
+    const signer = await signerFromKeyFile(path);
+    expect(signer.publicKey).toBe(made);
+    expect(hex(await signer.sign(text("x")))).toBe(hex(signerFromSeed(seed).sign(text("x"))));
+    expect(inspect(signer, { showHidden: true })).not.toContain(seed);
+  });
+
+  test("does not take the place of a file", async () => {
+    const path = join(folder, "mine");
+    await writeFile(path, "mine");
+    await expect(createKeyFile(path)).rejects.toThrow("it exists already");
+    expect(await readFile(path, "utf8")).toBe("mine");
+  });
+
+  test.each([0o640, 0o604, 0o620, 0o601, 0o644])("is refused with mode %o", async (mode) => {
+    const path = join(folder, `mode-${mode}`);
+    await writeFile(path, "ab".repeat(32));
+    await chmod(path, mode);
+    const error = await signerFromKeyFile(path).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(FileError);
+    expect(String(error)).toMatch(/others than its owner may use the key file \(mode 6\d\d\)\n.*chmod 600/);
+  });
+
+  test.each([
+    ["", true],
+    ["\n", true],
+    ["\r\n", true],
+    ["\n\n", false],
+    ["0", false],
+    ["\nmore of it", false],
+  ])("may end in %j: %j", async (end, good) => {
+    const path = join(folder, `end-${Buffer.from(end).toString("hex")}`);
+    await writeFile(path, "AB".repeat(32) + end, { mode: 0o600 });
+    const made = signerFromKeyFile(path).then(({ publicKey: key }) => key);
+    if (good) {
+      expect(await made).toBe(signerFromSeed("ab".repeat(32)).publicKey);
+    } else {
+      const error = await made.catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(FileError);
+      expect(inspect(error)).not.toMatch(/abab/i);
+    }
+  });
+
+  test("of less than a seed, or of none, is refused", async () => {
+    for (const content of ["", "ab".repeat(31), "zz".repeat(32)]) {
+      const path = join(folder, `bad-${content.length}`);
+      await writeFile(path, content, { mode: 0o600 });
+      await expect(signerFromKeyFile(path)).rejects.toThrow("it is no key file");
+    }
+    await expect(signerFromKeyFile(join(folder, "missing"))).rejects.toThrow("it does not exist");
+  });
+
+  test("that changed signs nothing", async () => {
+    const path = join(folder, "changed");
+    await writeFile(path, "ab".repeat(32), { mode: 0o600 });
+    const signer = await signerFromKeyFile(path);
+    await writeFile(path, "cd".repeat(32));
+    await expect(signer.sign(text("x"))).rejects.toThrow("holds another key than before");
+  });
 });

@@ -1,4 +1,4 @@
-import { create, type DescField, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
+import { type DescField, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import { decode as decodeLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/decode.js";
@@ -9,7 +9,7 @@ import { InputDataSchema, TransactionSchema, TxVersion } from "../../gen/vega/co
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { CommandError, RequestError } from "../../src/errors/index.js";
 import { isSpecified } from "../../src/transaction/check/index.js";
-import { type CommandInit, encodeInputData } from "../../src/transaction/input-data.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
 import { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
@@ -159,35 +159,5 @@ describe("a transaction", () => {
     const sign = async (message: Uint8Array) => other.sign(message);
     await expect(createTransaction(command, { signer: { publicKey, sign }, block })).rejects.toThrow("is not one of");
     await expect(createTransaction(command, { signer: { publicKey: "x", sign }, block })).rejects.toThrow(RequestError);
-  });
-});
-
-describe("raw input data", () => {
-  const unknown = Uint8Array.of(0xc2, 0xb8, 2, 3, 1, 2, 3); // Field 5000, which this library does not know.
-
-  test("of a command without a type gets a nonce and a height, and keeps its fields", () => {
-    const bytes = encodeInputData({ inputData: unknown }, { blockHeight: 5n, nonce: 6n });
-    expect(Buffer.from(bytes).toString("hex")).toBe("08061005c2b80203010203");
-    const withNonce = Buffer.concat([Uint8Array.of(0x08, 9), unknown]);
-    expect(encodeInputData({ inputData: withNonce }, { blockHeight: 5n }).subarray(0, 4)).toEqual(
-      Uint8Array.of(8, 9, 16, 5),
-    );
-  });
-
-  test("that is complete is signed as it is, in whatever order its fields are", () => {
-    const complete = Buffer.concat([unknown, Uint8Array.of(0x10, 5, 0x08, 6)]);
-    expect(encodeInputData({ inputData: complete }, { blockHeight: 5n })).toBe(complete);
-    expect(() => encodeInputData({ inputData: complete }, { blockHeight: 6n })).toThrow("inputData.blockHeight is 5");
-  });
-
-  test("is checked where its command is known, and refused where it holds none", () => {
-    const known = toBinary(
-      InputDataSchema,
-      create(InputDataSchema, { command: { case: "joinTeam", value: { id: "x" } } }),
-    );
-    expect(() => encodeInputData({ inputData: known }, { blockHeight: 5n })).toThrow('joinTeam.id is "x"');
-    const options = { blockHeight: 5n };
-    expect(() => encodeInputData({ inputData: new Uint8Array() }, options)).toThrow("holds no command");
-    expect(() => encodeInputData({ inputData: text("test-1\0") }, options)).toThrow("is no serialized InputData");
   });
 });

@@ -7,20 +7,8 @@ import type { StatusSchema } from "../../gen/google/rpc/status_pb.js";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import type { ClientConfig } from "../../src/config/schema.js";
-import {
-  CanceledError,
-  ConnectionError,
-  type ErrorObject,
-  NodeError,
-  TradewireError,
-} from "../../src/errors/index.js";
-import {
-  failureTrailers,
-  frame,
-  type GrpcAnswer,
-  type GrpcServer,
-  startGrpcServer,
-} from "../support/grpc-server.js";
+import { CanceledError, ConnectionError, type ErrorObject, NodeError, TradewireError } from "../../src/errors/index.js";
+import { failureTrailers, frame, type GrpcAnswer, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 
 const LIST = "datanode.api.v2.TradingDataService/ListAllNetworkHistorySegments";

@@ -37,7 +37,7 @@ export function createBucket(rate: number, capacity = rate): Bucket {
   return {
     waitMs() {
       fill();
-      return calls >= 1 ? 0 : Math.ceil(((1 - calls) / perSecond) * 1000);
+      return Math.ceil((Math.max(1 - calls, 0) / perSecond) * 1000);
     },
     msFor: (count) => (count / perSecond) * 1000,
     take() {

@@ -171,7 +171,7 @@ function resetCode({ rawMessage }: ConnectError): number | undefined {
 
 /** Find the fault of an answer by the message: Connect and grpc-js give it no code of its own. */
 function brokenBy(message: string): BrokenAnswer | undefined {
-  const contentType = /^unsupported content type (.*)$/.exec(message)?.[1];
+  const contentType = /^unsupported content type (.*)/.exec(message)?.[1];
   if (contentType !== undefined) {
     return notOfTheInterface(contentType === "(none)" || contentType === "null" ? "" : contentType);
   }

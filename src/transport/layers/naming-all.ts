@@ -27,10 +27,13 @@ export function namingAll(reason: unknown, error: TradewireError, earlier: reado
   return whole;
 }
 
+/** The URL in parentheses that ends the summary of an error. */
+const URL_BEHIND = / \((https?:[^()]*)\)$/;
+
 function named(error: TradewireError, others: string): TradewireError | undefined {
   const { code, advice, details, cause } = error;
-  const [, what, where] = /^(.*?)(?: \((https?:[^()]*)\))?$/s.exec(error.summary) ?? [];
-  const summary = `${what} (${where === undefined ? "" : `${where}; `}${others})`;
+  const url = URL_BEHIND.exec(error.summary);
+  const summary = `${error.summary.slice(0, url?.index)} (${url === null ? "" : `${url[1]}; `}${others})`;
   if (error instanceof ConnectionError) {
     return new ConnectionError(summary, { code, advice, details, cause, connected: error.connected });
   }
@@ -44,5 +47,5 @@ function named(error: TradewireError, others: string): TradewireError | undefine
 }
 
 function described({ name, error }: FailedMember): string {
-  return `before that over ${name}: ${error.summary.replace(/ \((https?:[^()]*)\)$/, ", $1").replace(/[()]/g, "")}`;
+  return `before that over ${name}: ${error.summary.replace(URL_BEHIND, ", $1").replace(/[()]/g, "")}`;
 }

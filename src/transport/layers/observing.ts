@@ -19,10 +19,7 @@ export function observing(hooks: Hooks): Hooks {
       }
     };
     try {
-      const result = hook();
-      if (typeof result === "object" && result !== null) {
-        Promise.resolve(result).catch(warn); // The hook is asynchronous.
-      }
+      Promise.resolve(hook()).catch(warn); // The hook may be asynchronous.
     } catch (reason) {
       warn(reason);
     }

@@ -4,7 +4,7 @@ import { BannedError } from "../../errors/index.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { type Bucket, createBucket } from "./bucket.js";
-import { banMs, isRefusal, readAllowance } from "./rate-headers.js";
+import { banMs, readAllowance, refusalMs } from "./rate-headers.js";
 
 /** The pace of a client's calls, over all its transports. */
 export interface Pace {
@@ -123,7 +123,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
           reject(reason);
         },
       };
-      signal?.addEventListener("abort", leave, { once: true });
+      signal?.addEventListener("abort", leave);
       waiting.push(entry);
       sendNext();
     });
@@ -161,12 +161,13 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
         if (!isError || headers.has("grpc-status")) {
           heardAt = performance.now();
         }
-        const banned = isError ? banMs(answer) : undefined;
+        const [banned, refused] = isError ? [banMs(answer), refusalMs(answer)] : [];
         if (banned !== undefined) {
-          ban = { end: performance.now() + banned, until: new Date(Date.now() + banned) };
-          stopAll(() => bannedError(ban?.until ?? new Date(), answer));
-        } else if (isError && isRefusal(answer)) {
-          heldUntil = performance.now() + (readAllowance(headers)?.resetMs ?? 0);
+          const until = new Date(Date.now() + banned);
+          ban = { end: performance.now() + banned, until };
+          stopAll(() => bannedError(until, answer));
+        } else if (refused !== undefined) {
+          heldUntil = performance.now() + refused;
         }
         sendNext();
       };

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { endUnsent } from "./failure.js";
 import type { Pace } from "./pace.js";
-import { banMs, isRefusal } from "./rate-headers.js";
+import { banMs, refusalMs } from "./rate-headers.js";
 
 /**
  * Make a transport whose calls keep a pace.
@@ -42,7 +42,7 @@ export function paced(
         pace.checkOpen(); // Throws.
       }
       // Over HTTP the status alone tells, and it stands for another code.
-      const isOther = isRefusal(error) && error.code !== Code.ResourceExhausted;
+      const isOther = refusalMs(error) !== undefined && error.code !== Code.ResourceExhausted;
       throw isOther ? new ConnectError(error.rawMessage, Code.ResourceExhausted, error.metadata) : reason;
     }
   }

@@ -36,14 +36,15 @@ export function readAllowance(headers: Headers): Allowance | undefined {
 const REFUSED: readonly Code[] = [Code.ResourceExhausted, Code.Unavailable];
 
 /**
- * Whether an error is a node's refusal of one call too many. There are other reasons for its code, such as a stream too
- * many.
+ * Read how long a node refuses calls of which there was one too many. There are other reasons for its code, such as a
+ * stream too many.
  *
  * @param error the error of the call
- * @returns true where the node names its limit, and that nothing of it is left
+ * @returns the time in milliseconds; undefined where the node does not name its limit, or something of it is left
  */
-export function isRefusal({ code, metadata }: ConnectError): boolean {
-  return REFUSED.includes(code) && readAllowance(metadata)?.remaining === 0;
+export function refusalMs({ code, metadata }: ConnectError): number | undefined {
+  const allowance = REFUSED.includes(code) ? readAllowance(metadata) : undefined;
+  return allowance?.remaining === 0 ? allowance.resetMs : undefined;
 }
 
 /**

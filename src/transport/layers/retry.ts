@@ -64,16 +64,17 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
 /** The failure, if it may pass: the node says so, or the connection failed. Our own limits hold at every try. */
 function passing(reason: unknown): TradewireError | undefined {
   const { cause } = ConnectError.from(reason);
-  const mayPass =
-    cause instanceof NodeError
-      ? cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted
-      : cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded;
-  return mayPass ? cause : undefined;
+  if (cause instanceof NodeError) {
+    return cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted ? cause : undefined;
+  }
+  return cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded ? cause : undefined;
 }
 
 /** The wait that `retry-after` asks for, in milliseconds; the header holds seconds or a date. */
 function retryAfter(error: ConnectError): number | undefined {
   const value = error.metadata.get("retry-after") ?? "";
-  const delay = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
+  // HTTP's dates end in GMT. Alone, Date.parse would take "1.5" for a day of 2001.
+  const date = Date.parse(value.endsWith(" GMT") ? value : "");
+  const delay = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : date - Date.now();
   return Number.isNaN(delay) ? undefined : Math.min(Math.max(delay, 0), 2 ** 31 - 1);
 }

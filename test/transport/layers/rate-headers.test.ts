@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { banMs, isRefusal, readAllowance } from "../../../src/transport/layers/rate-headers.js";
+import { banMs, readAllowance, refusalMs } from "../../../src/transport/layers/rate-headers.js";
 
 const headers = (limit?: string, remaining?: string, reset?: string) =>
   new Headers(
@@ -49,17 +49,18 @@ describe("the allowance in an answer", () => {
 });
 
 describe("a refusal", () => {
-  const refused = (code: Code, remaining: string) => isRefusal(new ConnectError("no", code, headers("20", remaining, "1")));
+  const refused = (code: Code, remaining: string) =>
+    refusalMs(new ConnectError("no", code, headers("20", remaining, "3")));
 
-  it("is one of calls too many where nothing is left", () => {
-    expect(refused(Code.ResourceExhausted, "0")).toBe(true);
-    expect(refused(Code.Unavailable, "0")).toBe(true);
+  it("of one call too many lasts until the reset, where nothing is left", () => {
+    expect(refused(Code.ResourceExhausted, "0")).toBe(3000);
+    expect(refused(Code.Unavailable, "0")).toBe(3000);
   });
 
   it("is another where something is left, by another code, or without a limit", () => {
-    expect(refused(Code.ResourceExhausted, "1")).toBe(false);
-    expect(refused(Code.PermissionDenied, "0")).toBe(false);
-    expect(isRefusal(new ConnectError("no", Code.ResourceExhausted))).toBe(false);
+    expect(refused(Code.ResourceExhausted, "1")).toBeUndefined();
+    expect(refused(Code.PermissionDenied, "0")).toBeUndefined();
+    expect(refusalMs(new ConnectError("no", Code.ResourceExhausted))).toBeUndefined();
   });
 });
 

@@ -1,66 +1,145 @@
-import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { ClosableTransport } from "../../../src/transport/closable.js";
-import { withOurErrors } from "../../../src/transport/layers/our-errors.js";
-import { limited } from "../../../src/transport/layers/time-limits.js";
+import {
+  Code,
+  createContextValues,
+  type Interceptor,
+  type StreamRequest,
+  type UnaryRequest,
+} from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { limited, timeLeft } from "../../../src/transport/layers/time-limits.js";
+import { ask, listen, type MadeCall, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
 
-const { exportNetworkHistory, listAllNetworkHistorySegments } = TradingDataService.method;
-const url = "http://127.0.0.1:3007";
+let now = 0;
+beforeEach(() => {
+  now = 5000;
+  jest.spyOn(performance, "now").mockImplementation(() => now);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
-/** A transport whose calls fail after a time in which no timer runs, streams after their header. */
-function failingAfter(busyMs: number, message: string): ClosableTransport {
-  const fail = (): never => {
-    for (const begin = performance.now(); performance.now() - begin < busyMs; ) {
-      // The clock alone ends this.
-    }
-    throw new ConnectError(message, Code.Canceled);
-  };
-  const failing: ClosableTransport = {
-    unary: async () => fail(),
-    async stream(method) {
-      const message = createAsyncIterable([create(method.output)]);
-      const values = { header: new Headers(), trailer: new Headers(), service: method.parent };
-      return { ...values, stream: true, method, message: mapped(message, fail) };
-    },
-    close: async () => undefined,
-  };
-  return limited(withOurErrors(failing, { name: "grpc", url }), {
-    url,
-    timeouts: { callMs: 60_000 },
-    interceptors: [],
+const kinds = [
+  ["unary", ask],
+  ["stream", listen],
+] as const;
+
+/** A transport with a limit of a second, within which interceptors take `tookMs` before each call. */
+function limitedTransport({
+  tookMs = 0,
+  url = "http://node.example:3007",
+  isSilent = false,
+  play = (_: MadeCall) => {},
+} = {}) {
+  const inner = memoryTransport((call) => {
+    play(call);
+    const { signal } = call;
+    return isSilent
+      ? new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)))
+      : texts("here");
   });
+  const requests: (UnaryRequest | StreamRequest)[] = [];
+  const taking: Interceptor = (next) => (req) => {
+    requests.push(req);
+    now += tookMs;
+    return next(req);
+  };
+  const transport = limited(inner, { url, timeouts: { callMs: 1000 }, interceptors: [taking] });
+  return { transport, inner, requests };
 }
 
-async function* mapped<T>(messages: AsyncIterable<T>, map: (message: T) => T): AsyncGenerator<T> {
-  for await (const message of messages) {
-    yield map(message);
-  }
-}
-
-type Call = (transport: ClosableTransport, limitMs: number) => Promise<unknown>;
-
-const calls: readonly [kind: string, call: Call][] = [
-  ["a call", (transport, limitMs) => transport.unary(listAllNetworkHistorySegments, undefined, limitMs, undefined, {})],
-  [
-    "a stream",
-    async (transport, limitMs) => {
-      const input = createAsyncIterable([{}]);
-      const { message } = await transport.stream(exportNetworkHistory, undefined, limitMs, undefined, input);
-      return message[Symbol.asyncIterator]().next();
-    },
-  ],
-];
-
-describe.each(calls)("%s that the server resets", (_, call) => {
+describe.each(kinds)("the time of a call (%s)", (_, make) => {
   it.each([
-    [10, 5, 8, Code.DeadlineExceeded, "the time for the call was up"],
-    [0, 60_000, 8, Code.Canceled, `the call was broken off (HTTP/2 error code 8) (${url})`],
-    [10, 5, 2, Code.Internal, `the call was broken off (HTTP/2 error code 2) (${url})`],
-  ])("after %i of %i ms, with HTTP/2's code %i, fails with %i", async (busyMs, limitMs, reset, code, summary) => {
-    const transport = failingAfter(busyMs, `Received RST_STREAM with code ${reset}`);
-    await expect(call(transport, limitMs)).rejects.toMatchObject({ code, cause: { code, summary } });
+    ["the call's own", 4000, 300, 3700],
+    ["a whole number of milliseconds", 4000, 0.5, 4000],
+    ["at least a millisecond", 4000, 3999.5, 1],
+    ["at least a millisecond, when it is over", 4000, 9000, 1],
+  ])("is %s; the transport gets the rest", async (_, timeoutMs, tookMs, expected) => {
+    let left: number | undefined;
+    const { transport, inner } = limitedTransport({
+      tookMs,
+      play: ({ contextValues }) => {
+        left = timeLeft(contextValues);
+      },
+    });
+    await make(transport, { timeoutMs });
+    expect(inner.calls.map((call) => call.timeoutMs)).toEqual([expected]);
+    expect(left).toBe(timeoutMs - tookMs);
   });
+
+  it.each([0, -1])("has no limit where it is %d", async (timeoutMs) => {
+    const contextValues = createContextValues();
+    const { transport, inner } = limitedTransport({ tookMs: 5000 });
+    await make(transport, { timeoutMs: 1000, contextValues }); // Its limit does not outlive it.
+    await make(transport, { timeoutMs, contextValues });
+    expect(inner.calls[1]?.timeoutMs).toBeUndefined();
+    expect(timeLeft(contextValues)).toBeUndefined();
+  });
+
+  it("ends the call when it is up", async () => {
+    const { transport } = limitedTransport({ isSilent: true });
+    expect(await reasonOf(make(transport, { timeoutMs: 4 }))).toMatchObject({ code: Code.DeadlineExceeded });
+  });
+});
+
+it("a call that does not stream has the configuration's time where it has none of its own", async () => {
+  const { transport, inner } = limitedTransport({ tookMs: 300 });
+  await ask(transport);
+  await listen(transport);
+  expect(inner.calls.map(({ timeoutMs }) => timeoutMs)).toEqual([700, undefined]);
+});
+
+describe.each(kinds)("interceptors (%s)", (kind, make) => {
+  it("see the call, and its address under the URL", async () => {
+    for (const url of ["https://node.example/api", "https://node.example/api/"]) {
+      const { transport, requests } = limitedTransport({ url });
+      const contextValues = createContextValues();
+      await make(transport, { header: { "x-own": "1" }, contextValues });
+      const [request] = requests;
+      const name = kind === "unary" ? "Read" : "Watch";
+      expect(request).toMatchObject({
+        url: `https://node.example/api/test.Probe/${name}`,
+        requestMethod: "POST",
+        stream: kind === "stream",
+        method: { name },
+        service: { typeName: "test.Probe" },
+      });
+      expect(request?.contextValues).toBe(contextValues);
+      expect(request?.header.get("x-own")).toBe("1");
+    }
+  });
+
+  it("may change what is sent", async () => {
+    const inner = memoryTransport(() => texts("here"));
+    const changing: Interceptor = (next) => (req) => {
+      req.header.set("x-added", "2");
+      return next(req);
+    };
+    const transport = limited(inner, { url: "http://a.example", timeouts: { callMs: 1000 }, interceptors: [changing] });
+    await make(transport);
+    expect(inner.calls[0]?.header.get("x-added")).toBe("2");
+    expect(inner.calls[0]?.method.name).toBe(kind === "unary" ? "Read" : "Watch");
+  });
+});
+
+it.each(kinds)("the caller's signal ends a call (%s)", async (_, make) => {
+  const abort = new AbortController();
+  const { transport, inner } = limitedTransport({ isSilent: true });
+  const failure = reasonOf(make(transport, { signal: abort.signal }));
+  while (inner.calls.length === 0) {
+    await new Promise(setImmediate);
+  }
+  const reason = new Error("enough");
+  abort.abort(reason);
+  expect(inner.calls[0]?.signal?.reason).toBe(reason);
+  expect(await failure).toMatchObject({ code: Code.Canceled });
+});
+
+it("a call of no limited transport has no limit", () => {
+  expect(timeLeft(createContextValues())).toBeUndefined();
+});
+
+it("closing closes the transport", async () => {
+  const { transport, inner } = limitedTransport();
+  await transport.close();
+  expect(inner.closed()).toBe(1);
 });

@@ -1,0 +1,284 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { GetSpamStatisticsResponseSchema, LastBlockHeightResponseSchema } from "../../gen/vega/api/v1/core_pb.js";
+import { CanceledError, NodeError, RequestError } from "../../src/errors/index.js";
+import { createBlockAllowance, type Share } from "../../src/transaction/block-allowance.js";
+
+const publicKey = "5e".repeat(32);
+const last = {
+  height: 7n,
+  hash: "07".repeat(32),
+  chainId: "test-1",
+  spamPowHashFunction: "sha3_24_rounds",
+  spamPowDifficulty: 10,
+  spamPowNumberOfTxPerBlock: 2,
+  spamPowIncreasingDifficulty: true,
+};
+const next = { ...last, height: 8n, hash: "08".repeat(32) };
+
+let now = 0;
+beforeEach(() => {
+  now = 1000;
+  jest.spyOn(performance, "now").mockImplementation(() => now);
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+type Block = MessageInitShape<typeof LastBlockHeightResponseSchema>;
+type Statistics = NonNullable<MessageInitShape<typeof GetSpamStatisticsResponseSchema>["statistics"]>;
+
+/** An allowance at a node whose last block is `node.block`, and which answers questions for statistics as given. */
+function allowanceAt(block: Block = last, statistics: () => Statistics | undefined | Promise<Statistics> = () => ({})) {
+  const node = { block };
+  const asked: string[] = [];
+  const signals: unknown[] = [];
+  const allowance = createBlockAllowance({
+    async lastBlockHeight(_, options) {
+      signals.push(options?.signal);
+      return create(LastBlockHeightResponseSchema, node.block);
+    },
+    async getSpamStatistics({ partyId = "" }) {
+      asked.push(partyId);
+      const given = await statistics();
+      return create(GetSpamStatisticsResponseSchema, given === undefined ? {} : { statistics: given });
+    },
+  });
+  const { signal: forever } = new AbortController();
+  const take = (options: Partial<Parameters<typeof allowance.take>[0]> = {}): Promise<Share> =>
+    allowance.take({ publicKey, chainId: undefined, maxDifficulty: 28, signal: forever, ...options });
+  /** The difficulties of transactions one after the other. */
+  const difficulties = async (count: number, options: Parameters<typeof take>[0] = {}) => {
+    const taken: number[] = [];
+    while (taken.length < count) {
+      taken.push((await take(options)).block.difficulty);
+    }
+    return taken;
+  };
+  return { node, asked, signals, take, difficulties };
+}
+
+const reasonOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => {
+      throw new Error("it did not fail");
+    },
+    (reason: unknown) => reason,
+  );
+const ofNode = (code: Code) => new NodeError({ code, message: "no", details: [] });
+const seen = (transactionsSeen: bigint, more: object = {}) => ({
+  pow: { blockStates: [{ blockHash: last.hash, transactionsSeen, ...more }] },
+});
+
+/** Whether a call waits for the next block: it goes on once there is one. */
+async function waits(node: { block: Block }, take: Promise<Share>): Promise<boolean> {
+  let isOver = false;
+  const share = take.finally(() => {
+    isOver = true;
+  });
+  await new Promise(setImmediate);
+  const before = isOver;
+  node.block = next;
+  expect((await share).block.height).toBe(before ? 7n : 8n);
+  return !before;
+}
+
+describe("a transaction", () => {
+  it("is tied to the last block, and told what its proof of work needs", async () => {
+    const { take, signals } = allowanceAt();
+    const { signal } = new AbortController();
+    const { block } = await take({ signal });
+    expect(block).toEqual({
+      chainId: "test-1",
+      height: 7n,
+      hash: "07".repeat(32),
+      difficulty: 10,
+      hashFunction: "sha3_24_rounds",
+    });
+    expect(signals).toEqual([signal]);
+  });
+
+  it("is refused on another chain than the one that was named", async () => {
+    const { take, asked } = allowanceAt();
+    expect(await reasonOf(take({ chainId: "test-2" }))).toMatchObject({
+      summary: expect.stringContaining("the node is on chain"),
+    });
+    expect(asked).toEqual([]);
+    expect((await take({ chainId: "test-1" })).block.chainId).toBe("test-1");
+  });
+
+  it("is refused where the block asks for more work than allowed", async () => {
+    const { take, asked } = allowanceAt();
+    expect(await reasonOf(take({ maxDifficulty: 9 }))).toBeInstanceOf(RequestError);
+    expect(asked).toEqual([]);
+    expect((await take({ maxDifficulty: 10 })).block.difficulty).toBe(10);
+  });
+});
+
+describe("the allowance of a block", () => {
+  it("asks for one more zero bit with each further batch, and for three at most", async () => {
+    const { node, take, difficulties } = allowanceAt();
+    expect(await difficulties(8)).toEqual([10, 10, 11, 11, 12, 12, 13, 13]);
+    expect(await waits(node, take())).toBe(true);
+  });
+
+  it("is one batch where the network takes no further ones", async () => {
+    const { node, take, difficulties } = allowanceAt({ ...last, spamPowIncreasingDifficulty: false });
+    expect(await difficulties(2)).toEqual([10, 10]);
+    expect(await waits(node, take())).toBe(true);
+  });
+
+  it("is not used up where the network does not limit it", async () => {
+    const { difficulties } = allowanceAt({ ...last, spamPowNumberOfTxPerBlock: 0 });
+    expect(await difficulties(9)).toEqual(Array.from({ length: 9 }, () => 10));
+  });
+
+  it("ends where a further batch would need more work than allowed", async () => {
+    const { node, take, difficulties } = allowanceAt();
+    expect(await difficulties(4, { maxDifficulty: 11 })).toEqual([10, 10, 11, 11]);
+    expect(await waits(node, take({ maxDifficulty: 11 }))).toBe(true);
+  });
+
+  it("is each key's own, and each block's", async () => {
+    const { node, difficulties, asked } = allowanceAt();
+    expect(await difficulties(3)).toEqual([10, 10, 11]);
+    expect(await difficulties(3, { publicKey: "ab" })).toEqual([10, 10, 11]);
+    node.block = next;
+    expect(await difficulties(3)).toEqual([10, 10, 11]);
+    node.block = last;
+    expect(await difficulties(1)).toEqual([11]);
+    expect(asked).toEqual([publicKey, "ab", publicKey]);
+  });
+
+  it("has a part more that was given back, once", async () => {
+    const { take, difficulties } = allowanceAt();
+    await take();
+    const share = await take();
+    share.giveBack();
+    share.giveBack();
+    share.giveBack();
+    expect(await difficulties(2)).toEqual([10, 11]);
+  });
+});
+
+describe("what the node has counted", () => {
+  it("is counted too: other programs may send with the key", async () => {
+    const { difficulties } = allowanceAt(last, () => seen(3n));
+    expect(await difficulties(2)).toEqual([11, 12]);
+  });
+
+  it("of another block does not count", async () => {
+    const { node, difficulties } = allowanceAt(last, () => seen(3n));
+    node.block = next;
+    expect(await difficulties(3)).toEqual([10, 10, 11]);
+  });
+
+  it("is the least difficulty too", async () => {
+    const { difficulties } = allowanceAt(last, () => seen(0n, { expectedDifficulty: 11n }));
+    expect(await difficulties(5)).toEqual([11, 11, 11, 11, 12]);
+  });
+
+  it("is refused where the next block would ask for as much", async () => {
+    const { take } = allowanceAt(last, () => seen(0n, { expectedDifficulty: 12n }));
+    expect(await reasonOf(take({ maxDifficulty: 11 }))).toMatchObject({
+      summary: expect.stringContaining("has difficulty 12, above 11"),
+    });
+  });
+
+  it("is nothing where the node has no statistics", async () => {
+    expect(await allowanceAt(last, () => undefined).difficulties(3)).toEqual([10, 10, 11]);
+    for (const code of [Code.Unimplemented, Code.NotFound]) {
+      const { difficulties, asked } = allowanceAt(last, () => Promise.reject(ofNode(code)));
+      expect(await difficulties(3)).toEqual([10, 10, 11]);
+      expect(asked).toHaveLength(1);
+    }
+  });
+
+  it("is asked again where the question failed", async () => {
+    for (const failure of [ofNode(Code.Unavailable), new RequestError("no", { advice: "Look." })]) {
+      const answers = [Promise.reject(failure), Promise.resolve({})];
+      const { take, asked } = allowanceAt(last, () => answers.shift() ?? {});
+      expect(await reasonOf(take())).toBe(failure);
+      expect((await take()).block.difficulty).toBe(10);
+      expect(asked).toHaveLength(2);
+    }
+  });
+
+  it("is asked once by all who wait for it, and nobody's giving up ends it", async () => {
+    let answer = (_: Statistics) => {};
+    const { take, asked } = allowanceAt(
+      last,
+      () =>
+        new Promise<Statistics>((resolve) => {
+          answer = resolve;
+        }),
+    );
+    const abort = new AbortController();
+    const first = reasonOf(take({ signal: abort.signal }));
+    const second = take();
+    await new Promise(setImmediate);
+    abort.abort();
+    expect(await first).toBeInstanceOf(CanceledError);
+    answer(seen(2n));
+    expect((await second).block.difficulty).toBe(11);
+    expect(asked).toHaveLength(1);
+  });
+
+  it("is a ban, until which nothing is sent", async () => {
+    const { take } = allowanceAt(last, () => ({ pow: { blockStates: [], bannedUntil: "2030-01-01" } }));
+    const reason = await reasonOf(take());
+    expect(reason).toBeInstanceOf(RequestError);
+    expect(reason).toMatchObject({
+      summary: `the key ${publicKey} is banned until 2030-01-01 for bad proofs of work`,
+      advice: "Wait until then, or send with another key; nothing was sent.",
+    });
+    const free = allowanceAt(last, () => ({ pow: { blockStates: [], bannedUntil: "" } }));
+    expect(await free.difficulties(1)).toEqual([10]);
+  });
+
+  it("is kept for the last 16 blocks", async () => {
+    const { node, take, asked } = allowanceAt();
+    const blocks = Array.from({ length: 17 }, (_, index) => ({ ...last, hash: `hash ${index}` }));
+    for (node.block of blocks) {
+      await take();
+    }
+    expect(asked).toHaveLength(17);
+    node.block = blocks[1] ?? last;
+    await take();
+    expect(asked).toHaveLength(17);
+    node.block = blocks[0] ?? last;
+    await take();
+    expect(asked).toHaveLength(18);
+  });
+});
+
+describe("the wait for the next block", () => {
+  it("ends with the signal", async () => {
+    const { take } = allowanceAt(last, () => seen(100n));
+    const abort = new AbortController();
+    const failure = reasonOf(take({ signal: abort.signal }));
+    await new Promise(setImmediate);
+    const reason = new Error("enough");
+    abort.abort(reason);
+    expect(await failure).toMatchObject({ name: "CanceledError", cause: { cause: reason } });
+  });
+
+  it("ends after a minute", async () => {
+    const { node, take, signals } = allowanceAt(last, () => seen(100n));
+    const failure = reasonOf(take());
+    await new Promise(setImmediate);
+    now += 60_000;
+    while (signals.length < 2) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    node.block = { ...last, height: 9n };
+    now += 1;
+    expect(await failure).toMatchObject({
+      name: "RequestError",
+      summary: "block 9 has served its transactions, and no next one came in a minute",
+      advice: "Check that the network makes blocks; nothing was sent.",
+    });
+    expect(signals).toHaveLength(3);
+  });
+});

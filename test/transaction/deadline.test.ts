@@ -1,0 +1,133 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { CanceledError, ConnectionError, OutcomeUnknownError, RequestError } from "../../src/errors/index.js";
+import { within } from "../../src/transaction/deadline.js";
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const reasonOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => {
+      throw new Error("it did not fail");
+    },
+    (reason: unknown) => reason,
+  );
+/** Something that ends with `failure` when its signal is aborted, and not before. */
+const endless = (failure: (signal: AbortSignal) => unknown) => (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    const end = () => reject(failure(signal));
+    signal.addEventListener("abort", end);
+    if (signal.aborted) {
+      end();
+    }
+  });
+const canceled = endless(({ reason }) => new CanceledError({ cause: reason }));
+
+describe("what is done within a time", () => {
+  it("has its result, and leaves no timer and no listener", async () => {
+    const { signal } = new AbortController();
+    const removed = jest.spyOn(signal, "removeEventListener");
+    expect(await within(50, signal, async () => "done")).toBe("done");
+    expect(jest.getTimerCount()).toBe(0);
+    expect(removed).toHaveBeenCalledWith("abort", expect.any(Function));
+  });
+
+  it("fails with its own failure before the time is up", async () => {
+    const reason = new CanceledError();
+    expect(await reasonOf(within(50, undefined, () => Promise.reject(reason)))).toBe(reason);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("ends when the time is up, and was not sent", async () => {
+    const failure = reasonOf(within(50, undefined, canceled));
+    let isOver = false;
+    void failure.then(() => {
+      isOver = true;
+    });
+    await jest.advanceTimersByTimeAsync(49);
+    expect(isOver).toBe(false);
+    await jest.advanceTimersByTimeAsync(1);
+    const error = await failure;
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      summary: "the time was up, 50 ms, before the transaction was sent",
+      code: Code.DeadlineExceeded,
+      connected: false,
+      cause: { name: "CanceledError", cause: { name: "TimeoutError" } },
+    });
+  });
+
+  it("ends with a call's own time for it", async () => {
+    const late = new ConnectionError("late", { code: Code.DeadlineExceeded, advice: "Look." });
+    const failure = reasonOf(
+      within(
+        50,
+        undefined,
+        endless(() => late),
+      ),
+    );
+    await jest.advanceTimersByTimeAsync(50);
+    expect(await failure).toMatchObject({ connected: false, cause: late });
+    expect(await reasonOf(within(50, undefined, () => Promise.reject(late)))).toBe(late);
+  });
+
+  it.each([
+    ["an unknown outcome", new OutcomeUnknownError({ tid: "t", publicKey: "k", signature: "s" }, new CanceledError())],
+    ["a lost connection", new ConnectionError("lost", { code: Code.Unavailable, advice: "Look." })],
+    ["any other", new Error("other")],
+  ])("keeps %s that comes when the time is up", async (_, error) => {
+    const failure = reasonOf(
+      within(
+        50,
+        undefined,
+        endless(() => error),
+      ),
+    );
+    await jest.advanceTimersByTimeAsync(50);
+    expect(await failure).toBe(error);
+  });
+
+  it("ends with the caller's signal, before or during it", async () => {
+    const reason = new Error("enough");
+    const abort = new AbortController();
+    const failure = reasonOf(within(50, abort.signal, canceled));
+    abort.abort(reason);
+    expect(await failure).toMatchObject({ name: "CanceledError", cause: reason });
+    expect(await reasonOf(within(50, AbortSignal.abort(reason), canceled))).toMatchObject({
+      name: "CanceledError",
+      cause: reason,
+    });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("is not ended by a signal that was not aborted", async () => {
+    const { signal } = new AbortController();
+    const aborted = await within(50, signal, async (given) => given.aborted);
+    expect(aborted).toBe(false);
+  });
+});
+
+describe("the time", () => {
+  it.each([0, -1, 1.5, 2 ** 31, Number.NaN])("is no %d milliseconds", async (wrong) => {
+    let isBegun = false;
+    const act = async () => {
+      isBegun = true;
+    };
+    const error = await reasonOf(within(wrong, undefined, act));
+    expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({
+      summary: `timeoutMs is ${wrong}`,
+      advice: "Give whole milliseconds, 1 to 2147483647.",
+    });
+    expect(isBegun).toBe(false);
+  });
+
+  it.each([1, 2 ** 31 - 1])("may be %d milliseconds", async (right) => {
+    expect(await within(right, undefined, async () => "done")).toBe("done");
+  });
+});

@@ -1,0 +1,125 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { CommandError, RequestError } from "../../src/errors/index.js";
+import { type CommandInit, encodeInputData, hasUnknownCommand, readCommand } from "../../src/transaction/input-data.js";
+import { stopOrder } from "../support/transactions.js";
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+const text = (value: string) => new TextEncoder().encode(value);
+const LARGEST = 2n ** 64n - 1n;
+const join: CommandInit = { case: "joinTeam", value: { id: "ab".repeat(32) } };
+
+describe("a command", () => {
+  test("is put into input data with the height, and with the nonce", () => {
+    const bytes = encodeInputData(join, { blockHeight: LARGEST, nonce: LARGEST });
+    expect(fromBinary(InputDataSchema, bytes)).toMatchObject({
+      blockHeight: LARGEST,
+      nonce: LARGEST,
+      command: join,
+    });
+  });
+
+  test("has a random nonce, which is not 0", () => {
+    const random = [0n, 0n, 7n];
+    jest.spyOn(crypto, "getRandomValues").mockImplementation((array) => {
+      if (array instanceof BigUint64Array) {
+        array[0] = random.shift() ?? 1n;
+      }
+      return array;
+    });
+    expect(fromBinary(InputDataSchema, encodeInputData(join, { blockHeight: 5n }))).toMatchObject({ nonce: 7n });
+    expect(random).toEqual([]);
+  });
+
+  test("that is wrong is refused, with all its problems", () => {
+    expect(() => readCommand(stopOrder("0"))).toThrow(CommandError);
+    expect(readCommand(stopOrder())).toMatchObject({ blockHeight: 0n, nonce: 0n });
+  });
+
+  test.each([0n, -1n, 2n ** 64n])("is not tied to height %d, and has no such nonce", (wrong) => {
+    const advice = "Give a bigint from 1 to 2^64 - 1.";
+    expect(() => encodeInputData(join, { blockHeight: wrong })).toThrow(`blockHeight is ${wrong}\n${advice}`);
+    expect(() => encodeInputData(join, { blockHeight: 5n, nonce: wrong })).toThrow(`nonce is ${wrong}\n${advice}`);
+  });
+
+  test("is tied to a height that is a bigint", () => {
+    const blockHeight: unknown = 5;
+    expect(() => encodeInputData(join, { blockHeight: blockHeight as bigint })).toThrow("blockHeight is 5\n");
+  });
+
+  test.each([1n, LARGEST])("may have height and nonce %d", (right) => {
+    const bytes = encodeInputData(join, { blockHeight: right, nonce: right });
+    expect(fromBinary(InputDataSchema, bytes)).toMatchObject({ blockHeight: right, nonce: right });
+  });
+});
+
+describe("raw input data", () => {
+  const unknown = Uint8Array.of(0xaa, 0x7d, 3, 1, 2, 3); // Field 2005, which this library does not know.
+
+  test("of a command without a type gets a nonce and a height, and keeps its fields", () => {
+    const bytes = encodeInputData({ inputData: unknown }, { blockHeight: 5n, nonce: 6n });
+    expect(Buffer.from(bytes).toString("hex")).toBe("08061005aa7d03010203");
+    const withNonce = Buffer.concat([Uint8Array.of(0x08, 9), unknown]);
+    expect(encodeInputData({ inputData: withNonce }, { blockHeight: 5n }).subarray(0, 4)).toEqual(
+      Uint8Array.of(8, 9, 16, 5),
+    );
+  });
+
+  test("that is complete is signed as it is, in whatever order its fields are", () => {
+    const complete = Buffer.concat([unknown, Uint8Array.of(0x10, 5, 0x08, 6)]);
+    expect(encodeInputData({ inputData: complete }, { blockHeight: 5n })).toBe(complete);
+    expect(() => encodeInputData({ inputData: complete }, { blockHeight: 6n })).toThrow("inputData.blockHeight is 5");
+  });
+
+  test("is checked where its command is known, and refused where it holds none", () => {
+    const known = toBinary(
+      InputDataSchema,
+      create(InputDataSchema, { command: { case: "joinTeam", value: { id: "x" } } }),
+    );
+    expect(() => encodeInputData({ inputData: known }, { blockHeight: 5n })).toThrow('joinTeam.id is "x"');
+    const options = { blockHeight: 5n };
+    expect(() => encodeInputData({ inputData: new Uint8Array() }, options)).toThrow("holds no command");
+    expect(() => encodeInputData({ inputData: text("test-1\0") }, options)).toThrow("is no serialized InputData");
+  });
+
+  test("agrees with the options, or is refused", () => {
+    const withNonce = Buffer.concat([Uint8Array.of(0x08, 9), unknown]);
+    expect(encodeInputData({ inputData: withNonce }, { blockHeight: 5n, nonce: 9n }).subarray(0, 4)).toEqual(
+      Uint8Array.of(8, 9, 16, 5),
+    );
+    expect(() => encodeInputData({ inputData: withNonce }, { blockHeight: 5n, nonce: 8n })).toThrow(
+      "inputData.nonce is 9, but the nonce given is 8\nGive the nonce in one place.",
+    );
+    const withHeight = Buffer.concat([Uint8Array.of(0x10, 5), unknown]);
+    expect(encodeInputData({ inputData: withHeight }, { blockHeight: 5n, nonce: 6n }).subarray(0, 4)).toEqual(
+      Uint8Array.of(8, 6, 16, 5),
+    );
+    expect(() => encodeInputData({ inputData: withHeight }, { blockHeight: 6n })).toThrow(
+      "but the proof of work is for 6\nLeave the height out of the raw input data, to have it put in.",
+    );
+    const both = Buffer.concat([Uint8Array.of(0x08, 9, 0x10, 5), unknown]);
+    expect(encodeInputData({ inputData: both }, { blockHeight: 5n, nonce: 9n })).toBe(both);
+    expect(() => encodeInputData({ inputData: both }, { blockHeight: 5n, nonce: 0n })).toThrow(
+      "but the nonce given is 0",
+    );
+  });
+
+  test("holds a command that is not known where a field above 1000 is", () => {
+    const field = (...tag: number[]) => fromBinary(InputDataSchema, Uint8Array.of(...tag, 1, 0));
+    expect(hasUnknownCommand(field(0xaa, 0x7d))).toBe(true); // Field 2005.
+    expect(hasUnknownCommand(field(0xc2, 0x3e))).toBe(false); // Field 1000.
+    expect(hasUnknownCommand(create(InputDataSchema))).toBe(false);
+    expect(readCommand({ inputData: unknown })).toMatchObject({ command: { case: undefined } });
+  });
+
+  test("that cannot be used says what to give", () => {
+    const given = (inputData: Uint8Array) => () => readCommand({ inputData });
+    expect(given(new Uint8Array())).toThrow(RequestError);
+    expect(given(new Uint8Array())).toThrow("the input data holds no command\nGive one command.");
+    expect(given(text("test-1\0"))).toThrow("is no serialized InputData\nGive the Protobuf message's binary form");
+  });
+});

@@ -1,0 +1,54 @@
+import { inspect } from "node:util";
+import { describe, expect, test } from "@jest/globals";
+import { generateMnemonic } from "@scure/bip39";
+import { wordlist } from "@scure/bip39/wordlists/english.js";
+import { HARDENED, VegaWallet } from "@vegaprotocol/crypto";
+import fc from "fast-check";
+import { RequestError } from "../../src/errors/index.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { chainIdPrefixOf, verifySignature } from "../../src/transaction/signature.js";
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
+const text = (value: string) => new TextEncoder().encode(value);
+
+const words =
+  "swing ceiling chaos green put insane ripple desk match tip melt usual shrug turkey renew icon parade veteran lens govern path rough page render";
+const publicKey = "b5fd9d3c4ad553cb3196303b6e6df7f484cf7f5331a572a45031239fd71ad8a0";
+const signature =
+  "d1c497702086b54f98821e6cbbd9b3f3390d9531b10a23dabf155f9b5a7f371b8e49210d21ef3a399700c6d407ec50edcf4cc3cefe1657213e479d32bbaa520f";
+
+describe("a signer from a mnemonic", () => {
+  test("has the key and makes the signature of the network's own software", async () => {
+    const signer = await signerFromMnemonic(words, { index: 1 });
+    const message = Buffer.concat([chainIdPrefixOf("mainnet-v1"), text("hello world")]);
+    expect(signer.publicKey).toBe(publicKey);
+    expect(hex(signer.sign(message))).toBe(signature);
+    expect(verifySignature(message, signature, publicKey)).toBe(true);
+    expect(verifySignature(text("hello world"), signature, publicKey)).toBe(false);
+  });
+
+  test("has the keys that the network's own client library has", async () => {
+    const strength = fc.constantFrom(128, 160, 192, 224, 256);
+    await fc.assert(
+      fc.asyncProperty(strength, fc.integer({ min: 0, max: 2 ** 31 - 1 }), async (bits, index) => {
+        const mnemonic = generateMnemonic(wordlist, bits);
+        const wallet = await VegaWallet.fromMnemonic(mnemonic);
+        const pair = await wallet.keyPair(HARDENED + index);
+        expect((await signerFromMnemonic(mnemonic, { index })).publicKey).toBe(String(pair.publicKey));
+      }),
+      { numRuns: 8 },
+    );
+  });
+
+  test.each([
+    ["a wrong checksum", words.replace("render", "swing"), {}],
+    ["an unknown word", words.replace("render", "tradewire"), {}],
+    ["a negative index", words, { index: -1 }],
+    ["an index that is not whole", words, { index: 0.5 }],
+    ["an index too large", words, { index: 2 ** 31 }],
+  ])("refuses %s, without a word of it in the error", async (_, mnemonic, options) => {
+    const error: unknown = await signerFromMnemonic(mnemonic, options).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(RequestError);
+    expect(inspect(error)).not.toMatch(/swing|parade|veteran/);
+  });
+});

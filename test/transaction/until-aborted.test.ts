@@ -1,0 +1,50 @@
+import { describe, expect, it, jest } from "@jest/globals";
+import { CanceledError } from "../../src/errors/index.js";
+import { untilAborted } from "../../src/transaction/until-aborted.js";
+
+const never = () => new Promise<never>(() => undefined);
+const reasonOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => {
+      throw new Error("it did not fail");
+    },
+    (reason: unknown) => reason,
+  );
+
+describe("the wait for a promise", () => {
+  it("has its value or its failure, with a signal and without", async () => {
+    const reason = new Error("no");
+    for (const signal of [undefined, new AbortController().signal]) {
+      expect(await untilAborted(Promise.resolve(7), signal)).toBe(7);
+      expect(await untilAborted(8, signal)).toBe(8);
+      expect(await reasonOf(untilAborted(Promise.reject(reason), signal))).toBe(reason);
+    }
+  });
+
+  it("ends with the signal", async () => {
+    const abort = new AbortController();
+    const failure = reasonOf(untilAborted(never(), abort.signal));
+    const cause = new Error("enough");
+    abort.abort(cause);
+    const reason = await failure;
+    expect(reason).toBeInstanceOf(CanceledError);
+    expect(reason).toMatchObject({ cause });
+  });
+
+  it("does not begin with a signal that was aborted, whatever the promise has", async () => {
+    const cause = new Error("enough");
+    for (const promise of [never(), Promise.resolve(7)]) {
+      expect(await reasonOf(untilAborted(promise, AbortSignal.abort(cause)))).toMatchObject({
+        name: "CanceledError",
+        cause,
+      });
+    }
+  });
+
+  it("no longer listens to the signal when it is over", async () => {
+    const abort = new AbortController();
+    const removed = jest.spyOn(abort.signal, "removeEventListener");
+    await untilAborted(Promise.resolve(7), abort.signal);
+    expect(removed).toHaveBeenCalledWith("abort", expect.any(Function));
+  });
+});

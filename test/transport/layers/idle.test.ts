@@ -1,0 +1,198 @@
+import { Code, createContextValues } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { ConnectionError } from "../../../src/errors/index.js";
+import { arrivalOf } from "../../../src/transport/arrival.js";
+import { idleLimited } from "../../../src/transport/layers/idle.js";
+import { ask, listen, memoryTransport, open, reasonOf, text, texts } from "../../support/memory-transport.js";
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const IDLE_MS = 1000;
+const silence = {
+  code: Code.DeadlineExceeded,
+  cause: { name: "ConnectionError", summary: "nothing came for 1000 ms", code: Code.DeadlineExceeded, connected: true },
+};
+
+/** Let pass some time, and what is to happen then. */
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+
+/**
+ * A stream that the test feeds. Its transport ends it, with the signal's reason, when its signal is aborted; `before`
+ * is waited for before its headers come.
+ */
+function fed(before?: Promise<void>) {
+  let give = (_: string | undefined) => {};
+  const inner = memoryTransport(async ({ signal }) => {
+    const ended = new Promise<never>((_, reject) => {
+      signal?.addEventListener("abort", () => reject(signal.reason));
+    });
+    ended.catch(() => undefined);
+    async function* messages() {
+      for (;;) {
+        const given = new Promise<string | undefined>((resolve) => {
+          give = resolve;
+        });
+        const value = await Promise.race([given, ended]);
+        if (value === undefined) {
+          return;
+        }
+        yield text(value);
+      }
+    }
+    await Promise.race([before, ended]);
+    return { messages: messages() };
+  });
+  const signal = () => inner.calls[0]?.signal;
+  return { transport: idleLimited(inner, IDLE_MS), inner, signal, give: (value?: string) => give(value) };
+}
+
+describe("a stream in which nothing comes", () => {
+  it("ends when its headers stay out", async () => {
+    const { transport, signal } = fed(new Promise(() => {}));
+    const failure = reasonOf(open(transport));
+    await pass(IDLE_MS - 1);
+    expect(signal()?.aborted).toBe(false);
+    await pass(1);
+    expect(signal()?.aborted).toBe(true);
+    const reason = await failure;
+    expect(reason).toMatchObject(silence);
+    expect(reason).toHaveProperty("cause", expect.any(ConnectionError));
+  });
+
+  it("ends when its next message stays out, counted from when the reader began to wait", async () => {
+    const { transport, signal, give } = fed();
+    const iterator = (await open(transport)).message[Symbol.asyncIterator]();
+    await pass(600);
+    const first = iterator.next();
+    await pass(900);
+    give("a");
+    expect(await first).toMatchObject({ value: { value: "a" } });
+    const failure = reasonOf(iterator.next());
+    await pass(IDLE_MS - 1);
+    expect(signal()?.aborted).toBe(false);
+    await pass(1);
+    expect(await failure).toMatchObject(silence);
+  });
+
+  it("is not ended for a reader that takes its time", async () => {
+    const { transport, signal, give } = fed();
+    const iterator = (await open(transport)).message[Symbol.asyncIterator]();
+    await pass(5 * IDLE_MS);
+    const first = iterator.next();
+    give("a");
+    await first;
+    await pass(5 * IDLE_MS);
+    expect(signal()?.aborted).toBe(false);
+    const second = iterator.next();
+    await pass(IDLE_MS - 1);
+    give("b");
+    expect(await second).toMatchObject({ value: { value: "b" } });
+  });
+
+  it("has all its time again with every byte", async () => {
+    const contextValues = createContextValues();
+    const { transport, signal } = fed();
+    const iterator = (await open(transport, { contextValues })).message[Symbol.asyncIterator]();
+    const failure = reasonOf(iterator.next());
+    for (let bytes = 0; bytes < 5; bytes += 1) {
+      await pass(IDLE_MS - 1);
+      arrivalOf(contextValues)();
+    }
+    await pass(IDLE_MS - 1);
+    expect(signal()?.aborted).toBe(false);
+    await pass(1);
+    expect(await failure).toMatchObject(silence);
+  });
+});
+
+describe("a stream that is over", () => {
+  it("lets its transport go, at its end", async () => {
+    const inner = memoryTransport(() => texts("a", "b"));
+    expect(await listen(idleLimited(inner, IDLE_MS))).toEqual(["a", "b"]);
+    expect(inner.calls[0]?.signal?.aborted).toBe(true);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("lets its transport go, where it fails", async () => {
+    const reason = new Error("gone");
+    const inner = memoryTransport(() => {
+      throw reason;
+    });
+    expect(await reasonOf(open(idleLimited(inner, IDLE_MS)))).toBe(reason);
+    expect(inner.calls[0]?.signal?.aborted).toBe(true);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("lets its transport go, where it breaks off", async () => {
+    const reason = new Error("gone");
+    async function* messages() {
+      yield text("a");
+      throw reason;
+    }
+    const inner = memoryTransport(() => ({ messages: messages() }));
+    expect(await reasonOf(listen(idleLimited(inner, IDLE_MS)))).toBe(reason);
+    expect(inner.calls[0]?.signal?.aborted).toBe(true);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("lets its transport go, where the reader stops", async () => {
+    const { transport, signal, give } = fed();
+    const iterator = (await open(transport)).message[Symbol.asyncIterator]();
+    const first = iterator.next();
+    give("a");
+    await first;
+    expect(await iterator.return?.("end")).toEqual({ done: true, value: "end" });
+    expect(signal()?.aborted).toBe(true);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it("ends with the caller's signal", async () => {
+    const abort = new AbortController();
+    const { transport } = fed();
+    const reading = reasonOf(listen(transport, { signal: abort.signal }));
+    await pass(1);
+    const reason = new Error("enough");
+    abort.abort(reason);
+    expect(await reading).toBe(reason);
+  });
+});
+
+it("the clock does not keep the process alive", async () => {
+  const timers: NodeJS.Timeout[] = [];
+  const { setTimeout: set } = globalThis;
+  const spied = (...args: Parameters<typeof set>) => {
+    const timer = set(...args);
+    timers.push(timer);
+    return timer;
+  };
+  jest.spyOn(globalThis, "setTimeout").mockImplementation(Object.assign(spied, set));
+  const { transport } = fed();
+  const iterator = (await open(transport)).message[Symbol.asyncIterator]();
+  await pass(500);
+  const next = iterator.next();
+  await pass(900); // The first timer has found that the reader has waited for half of the time.
+  jest.mocked(globalThis.setTimeout).mockRestore();
+  expect(timers.map((timer) => timer.hasRef())).toEqual([false, false]);
+  await iterator.return?.();
+  await reasonOf(next);
+});
+
+it("other calls pass as they are", async () => {
+  const inner = memoryTransport(() => texts("here"));
+  const { signal } = new AbortController();
+  expect(await ask(idleLimited(inner, IDLE_MS), { signal, timeoutMs: 70 })).toBe("here");
+  expect(inner.calls).toMatchObject([{ timeoutMs: 70 }]);
+  expect(inner.calls[0]?.signal).toBe(signal);
+  expect(jest.getTimerCount()).toBe(0);
+});
+
+it("closing closes the transport", async () => {
+  const inner = memoryTransport(() => texts());
+  await idleLimited(inner, IDLE_MS).close();
+  expect(inner.closed()).toBe(1);
+});

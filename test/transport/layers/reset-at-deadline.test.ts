@@ -1,0 +1,66 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { describe, expect, it } from "@jest/globals";
+import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { ClosableTransport } from "../../../src/transport/closable.js";
+import { withOurErrors } from "../../../src/transport/layers/our-errors.js";
+import { limited } from "../../../src/transport/layers/time-limits.js";
+
+const { exportNetworkHistory, listAllNetworkHistorySegments } = TradingDataService.method;
+const url = "http://127.0.0.1:3007";
+
+/** A transport whose calls fail after a time in which no timer runs, streams after their header. */
+function failingAfter(busyMs: number, message: string): ClosableTransport {
+  const fail = (): never => {
+    for (const begin = performance.now(); performance.now() - begin < busyMs; ) {
+      // The clock alone ends this.
+    }
+    throw new ConnectError(message, Code.Canceled);
+  };
+  const failing: ClosableTransport = {
+    unary: async () => fail(),
+    async stream(method) {
+      const message = createAsyncIterable([create(method.output)]);
+      const values = { header: new Headers(), trailer: new Headers(), service: method.parent };
+      return { ...values, stream: true, method, message: mapped(message, fail) };
+    },
+    close: async () => undefined,
+  };
+  return limited(withOurErrors(failing, { name: "grpc", url }), {
+    url,
+    timeouts: { callMs: 60_000 },
+    interceptors: [],
+  });
+}
+
+async function* mapped<T>(messages: AsyncIterable<T>, map: (message: T) => T): AsyncGenerator<T> {
+  for await (const message of messages) {
+    yield map(message);
+  }
+}
+
+type Call = (transport: ClosableTransport, limitMs: number) => Promise<unknown>;
+
+const calls: readonly [kind: string, call: Call][] = [
+  ["a call", (transport, limitMs) => transport.unary(listAllNetworkHistorySegments, undefined, limitMs, undefined, {})],
+  [
+    "a stream",
+    async (transport, limitMs) => {
+      const input = createAsyncIterable([{}]);
+      const { message } = await transport.stream(exportNetworkHistory, undefined, limitMs, undefined, input);
+      return message[Symbol.asyncIterator]().next();
+    },
+  ],
+];
+
+describe.each(calls)("%s that the server resets", (_, call) => {
+  it.each([
+    [10, 5, 8, Code.DeadlineExceeded, "the time for the call was up"],
+    [0, 60_000, 8, Code.Canceled, `the call was broken off (HTTP/2 error code 8) (${url})`],
+    [10, 5, 2, Code.Internal, `the call was broken off (HTTP/2 error code 2) (${url})`],
+  ])("after %i of %i ms, with HTTP/2's code %i, fails with %i", async (busyMs, limitMs, reset, code, summary) => {
+    const transport = failingAfter(busyMs, `Received RST_STREAM with code ${reset}`);
+    await expect(call(transport, limitMs)).rejects.toMatchObject({ code, cause: { code, summary } });
+  });
+});
