@@ -93,7 +93,10 @@ describe.each(kinds)("a call that nodes count (%s)", (_, make) => {
     const abort = new AbortController();
     const failure = reasonOf(make(transport, { signal: abort.signal }));
     abort.abort(reason);
-    expect(await failure).toBe(reason);
+    expect(await failure).toMatchObject({
+      code: Code.Canceled,
+      cause: { name: "CanceledError", mayHaveLeft: false, cause: reason },
+    });
     expect(inner.calls).toHaveLength(1);
   });
 

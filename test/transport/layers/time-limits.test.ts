@@ -1,5 +1,6 @@
 import {
   Code,
+  createContextKey,
   createContextValues,
   type Interceptor,
   type StreamRequest,
@@ -9,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals
 import { limited, timeLeft } from "../../../src/transport/layers/time-limits.js";
 import { ask, listen, type MadeCall, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
 
+const colour = createContextKey("");
 let now = 0;
 beforeEach(() => {
   now = 5000;
@@ -92,7 +94,7 @@ describe.each(kinds)("interceptors (%s)", (kind, make) => {
   it("see the call, and its address under the URL", async () => {
     for (const url of ["https://node.example/api", "https://node.example/api/"]) {
       const { transport, requests } = limitedTransport({ url });
-      const contextValues = createContextValues();
+      const contextValues = createContextValues().set(colour, "blue");
       await make(transport, { header: { "x-own": "1" }, contextValues });
       const [request] = requests;
       const name = kind === "unary" ? "Read" : "Watch";
@@ -103,7 +105,7 @@ describe.each(kinds)("interceptors (%s)", (kind, make) => {
         method: { name },
         service: { typeName: "test.Probe" },
       });
-      expect(request?.contextValues).toBe(contextValues);
+      expect(request?.contextValues.get(colour)).toBe("blue");
       expect(request?.header.get("x-own")).toBe("1");
     }
   });
