@@ -77,6 +77,17 @@ describe("describe", () => {
     expect(await fields("vega.StopOrder")).toContainEqual(["expires_at", "int64", "optional"]);
   });
 
+  it("takes the method that nodes offer where another gives way, and says so", async () => {
+    const { code, out, err } = await run(["describe", "ListMarkets"]);
+    expect([code, out.split("\n")[0]?.replace(/ +/, " ")]).toEqual([
+      0,
+      "method datanode.api.v2.TradingDataService/ListMarkets",
+    ]);
+    expect(err).toBe(
+      "datanode.api.v2.TradingDataService/ListMarkets is taken; vega.api.v1.CoreStateService/ListMarkets must be named in full.\n",
+    );
+  });
+
   it("shows enums and services", async () => {
     expect((await run(["describe", "vega.Side"])).out).toBe(
       "enum vega.Side\n\nnumber  name\n     0  SIDE_UNSPECIFIED\n     1  SIDE_BUY\n     2  SIDE_SELL\n",

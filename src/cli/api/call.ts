@@ -22,7 +22,7 @@ import { clientConfig } from "../client-options.js";
 import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
 import { answerJson } from "./answer-json.js";
 import type { CallOptions } from "./call-options.js";
-import { loadDefinitions, methodsOf } from "./definitions.js";
+import { loadDefinitions, methodsOf, yields } from "./definitions.js";
 import { findName } from "./find-name.js";
 import { checkEnd, checkOutput, writeBody } from "./http-body.js";
 import { readRequest } from "./read-request.js";
@@ -43,8 +43,8 @@ export async function runCall(
   context: CommandContext,
 ): Promise<void> {
   const definitions = await loadDefinitions(options.proto, context.signal);
-  const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item }));
-  const method = callable(findName(name, methods, "method"));
+  const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
+  const method = callable(findName(name, methods, "method", (sentence) => context.err.write(`${sentence}\n`)));
   checkOutput(method, options);
   const registry = createRegistry(definitions.registry, knownTypes);
   const request = await readRequest(method.input, { argument, settings: options.set, registry }, context);

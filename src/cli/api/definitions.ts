@@ -36,6 +36,16 @@ export function methodsOf({ services }: Definitions): DescMethod[] {
   return services.flatMap(({ methods }) => methods);
 }
 
+/**
+ * Tell whether a method gives way to another of its name: those of the node's core, which few nodes offer, do.
+ *
+ * @param method the method
+ * @returns whether it does
+ */
+export function yields({ parent }: DescMethod): boolean {
+  return parent.typeName === "vega.api.v1.CoreStateService";
+}
+
 async function networkDefinitions(): Promise<Definitions> {
   const [{ TradingDataService }, { CoreService }, { CoreStateService }] = await Promise.all([
     import("../../../gen/datanode/api/v2/trading_data_pb.js"),

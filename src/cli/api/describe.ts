@@ -12,7 +12,7 @@ import { httpBindings } from "../../http-rule/http-rule.js";
 import { methodName } from "../../transport/method-name.js";
 import { table } from "../output.js";
 import { commentOf } from "./comment.js";
-import { type Definitions, methodsOf } from "./definitions.js";
+import { type Definitions, methodsOf, yields } from "./definitions.js";
 import type { Named } from "./find-name.js";
 
 /** What can be described. */
@@ -28,7 +28,7 @@ export function describables(definitions: Definitions): Named<Describable>[] {
   const types = [...definitions.registry].filter((desc) => desc.kind !== "extension");
   return [
     ...types.map((item) => ({ name: item.typeName, item })),
-    ...methodsOf(definitions).map((item) => ({ name: methodName(item), item })),
+    ...methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) })),
   ];
 }
 

@@ -6,6 +6,8 @@ export interface Named<T> {
   /** The full name, such as `datanode.api.v2.TradingDataService/ListMarkets`. */
   readonly name: string;
   readonly item: T;
+  /** Whether it gives way to the only other one whose name ends alike. */
+  readonly yields?: boolean;
 }
 
 /** The most names that an error lists. */
@@ -18,10 +20,16 @@ const MAX_LISTED = 20;
  * @param text the name as the user gave it; a slash is as good as a dot
  * @param candidates what can be found
  * @param kind what it is, for errors, such as `method`
+ * @param tell is told, in a sentence, which was taken where others gave way
  * @returns the candidate
  * @throws {@link RequestError} if there is none, naming the nearest, or several, naming all
  */
-export function findName<T>(text: string, candidates: readonly Named<T>[], kind: string): T {
+export function findName<T>(
+  text: string,
+  candidates: readonly Named<T>[],
+  kind: string,
+  tell: (sentence: string) => void,
+): T {
   const wanted = dotted(text.replace(/^[./]/, ""));
   const lower = wanted.toLowerCase();
   const ways = [
@@ -32,8 +40,11 @@ export function findName<T>(text: string, candidates: readonly Named<T>[], kind:
   ];
   for (const fits of ways) {
     const found = candidates.filter(({ name }) => fits(dotted(name)));
-    const [only] = found;
-    if (only !== undefined && found.length === 1) {
+    const [only, ...others] = found.toSorted((a, b) => Number(a.yields === true) - Number(b.yields === true));
+    if (only !== undefined && others.every((other) => other.yields === true && only.yields !== true)) {
+      if (others.length > 0) {
+        tell(`${only.name} is taken; ${listed(others)} must be named in full.`);
+      }
       return only.item;
     }
     if (found.length > 1) {

@@ -67,7 +67,8 @@ export function addDescribe(program: Command, context: CommandContext): void {
       const { describables, describedObject, describedText } = await import("../api/describe.js");
       const { findName } = await import("../api/find-name.js");
       const definitions = await loadDefinitions(options.proto, context.signal);
-      const found = findName(name, describables(definitions), "method, service, message or enum");
+      const tell = (sentence: string) => context.err.write(`${sentence}\n`);
+      const found = findName(name, describables(definitions), "method, service, message or enum", tell);
       await writeOut(
         context,
         options.json === true ? json(describedObject(found)) : printableLines(describedText(found)),
