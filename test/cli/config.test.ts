@@ -44,6 +44,8 @@ describe("tradewire config", () => {
       ["grpc.headers", "authorization: ***, x-b: ***", "environment variable TRADEWIRE_GRPC_HEADERS"],
       ["grpc.allowInsecureHeaders", "false", "default"],
       ["rest.url", "https://rest.example", "file.json"],
+      ["rest.streams", "envelopes", "default"],
+      ["rest.jsonAsText", "false", "default"],
       ["rest.tls.caFile", join(directory, "ca.pem"), "--ca-file"],
       ["rest.allowInsecureHeaders", "false", "default"],
       ["timeouts.connectMs", "10000", "default"],
