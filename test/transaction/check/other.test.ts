@@ -97,7 +97,7 @@ describe("a command that is not about orders", () => {
     ["updateReferralSet", { id: "" }, "id is required"],
     ["applyReferralCode", { id: "" }, "id is required"],
     ["joinTeam", { id: "Reds" }, 'id is "Reds", not 64 hex digits'],
-    ["submitAmm", { commitmentAmount: "0" }, "commitmentAmount is 0"],
+    ["submitAmm", { proposedFee: "" }, "proposedFee is required"],
     ["amendAmm", { slippageTolerance: "2" }, 'slippageTolerance is "2", not a decimal number above 0 and at most 1'],
     ["cancelAmm", { marketId: "" }, "marketId is required"],
     ["cancelAmm", { method: 0 }, "method is required"],
