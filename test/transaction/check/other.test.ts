@@ -144,7 +144,6 @@ describe.each<["createReferralSet" | "updateReferralSet"]>([["createReferralSet"
     it("is required where the set is a team", () => {
       expect(problems(name, { isTeam: true, team })).toEqual([]);
       expect(problems(name, { isTeam: true })).toEqual([`${name}.team is required`]);
-      expect(problems(name, { isTeam: false })).toEqual([]);
     });
 
     it.each([
