@@ -1,6 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
@@ -20,7 +19,12 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     if (closed !== undefined) {
       throw closedError("the client is closed; nothing was sent", false, name, method);
     }
-    const abort = createLinkedAbortController(signal);
+    const abort = new AbortController();
+    const abortToo = () => abort.abort(signal?.reason);
+    if (signal?.aborted === true) {
+      abortToo();
+    }
+    signal?.addEventListener("abort", abortToo);
     let rejectWaiting = (_: unknown) => {};
     const end = () => {
       const reason = closedError("the client was closed during the call", true, name, method);
@@ -30,6 +34,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     };
     const done = () => {
       underWay.delete(end);
+      signal?.removeEventListener("abort", abortToo); // A signal may outlive thousands of calls.
     };
     underWay.add(end);
     return {

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError } from "../../../src/errors/index.js";
@@ -33,6 +34,16 @@ describe.each(kinds)("a call (%s)", (_, make, method) => {
     const reason = new ConnectError("no", Code.NotFound);
     const inner = memoryTransport(() => Promise.reject(reason));
     expect(await reasonOf(make(closing(inner, "grpc")))).toBe(reason);
+  });
+
+  it("leaves nothing at its signal, which may outlive it", async () => {
+    const { signal } = new AbortController();
+    const transport = closing(
+      memoryTransport(() => texts("here")),
+      "grpc",
+    );
+    await make(transport, { signal });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("ends with its signal", async () => {
