@@ -168,12 +168,8 @@ async function writeFully(file: FileHandle, pieces: Uint8Array[], size: number):
 async function nameNew(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
-  } catch (reason) {
-    const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
-    if (code === "EEXIST") {
-      throw exists(path);
-    }
-    // Some file systems have no links, so there the check and the renaming are two steps.
+  } catch {
+    // The name is taken, or the file system has no links. There the check and the renaming are two steps.
     if (await isThere(path)) {
       throw exists(path);
     }
