@@ -77,7 +77,7 @@ export function* otherProblems(command: Command): Generator<Problem> {
       break;
     case "createReferralSet": {
       const { isTeam, team } = command.value;
-      if (isTeam || team !== undefined) {
+      if (isTeam) {
         yield* fieldProblems(command.value, { team: present }, at);
       }
       if (team !== undefined) {
