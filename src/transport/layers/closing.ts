@@ -40,6 +40,11 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     return {
       signal: abort.signal,
       done,
+      /** Ends a call whose answer nobody reads on. */
+      drop() {
+        done();
+        abort.abort(new ConnectError("the rest of the answer is not read", Code.Canceled));
+      },
       /** The promise's outcome, or the failure of a client that is closed before. */
       whileOpen: <T>(promise: Promise<T>) =>
         new Promise<T>((resolve, reject) => {
@@ -81,7 +86,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
                 return result;
               }, failed),
             async return(value?: unknown) {
-              call.done();
+              call.drop();
               await iterator.return?.(value);
               return { done: true as const, value };
             },

@@ -115,7 +115,7 @@ describe("a stream that is being read", () => {
     }
   });
 
-  it("that its reader stops stops its source, and is over", async () => {
+  it("that its reader stops stops its source and its call, and is over", async () => {
     let stopped = 0;
     async function* messages() {
       try {
@@ -131,8 +131,12 @@ describe("a stream that is being read", () => {
     await iterator.next();
     expect(await iterator.return?.("end")).toEqual({ done: true, value: "end" });
     expect(stopped).toBe(1);
+    const signal = inner.calls[0]?.signal;
+    expect(signal?.aborted).toBe(true);
+    expect(signal?.reason).toMatchObject({ code: Code.Canceled, rawMessage: "the rest of the answer is not read" });
+    const { reason } = signal as AbortSignal;
     await transport.close();
-    expect(inner.calls[0]?.signal?.aborted).toBe(false);
+    expect(signal?.reason).toBe(reason);
   });
 
   it("is not over before its end", async () => {
