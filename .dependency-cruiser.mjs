@@ -2,7 +2,7 @@
 const rooms = {
   api: [],
   errors: [],
-  config: ["errors"],
+  config: ["errors", "schema"],
   json: ["errors"],
   schema: ["errors"],
   "http-rule": ["errors", "json"],

@@ -2,7 +2,7 @@ import { isChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
-import { NEWEST_VERSION } from "../schema/index.js";
+import { NEWEST_SCHEMA_VERSION } from "../schema/table-schema.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import type { Genesis } from "./history/history.js";
 import type { TransactionFailure } from "./local-network.js";
@@ -97,7 +97,7 @@ export function checkOptions(options: DevnodeOptions) {
   requireWhole("blockMs", blockMs, 0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.");
   requireWhole("activity", activity, 0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`);
   for (const version of schemaVersions) {
-    requireWhole("schemaVersions", version, 1, NEWEST_VERSION, `Give versions from 1 to ${NEWEST_VERSION}.`);
+    requireWhole("schemaVersions", version, 1, NEWEST_SCHEMA_VERSION, `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}.`);
   }
   if (schemaVersions.length === 0) {
     throw new RequestError("schemaVersions is empty", { advice: "Give at least one version." });
