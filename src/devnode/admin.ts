@@ -9,23 +9,33 @@ import { readBody } from "./gateway-body.js";
 /** The path below which the gateway takes commands. */
 const PATH = "/admin/";
 
-type Command = (controls: Controls, given: JsonObject) => Promise<object> | object;
+type Command = (controls: Controls, given: JsonObject) => Promise<object> | object | undefined;
 
+/** What each command does. One that returns nothing is answered with an empty object. */
 const commands: Readonly<Record<string, Command>> = {
   "make-block": async (controls) => ({ height: String(await controls.makeBlock()) }),
-  "set-time": (controls, { time }) => done(controls.setTime(text(time, "time"))),
+  "set-time": (controls, { time }) => {
+    controls.setTime(text(time, "time"));
+    return undefined;
+  },
   snapshot: (controls) => ({ id: controls.snapshot() }),
-  revert: (controls, { id }) => done(controls.revert(text(id, "id"))),
-  reset: (controls) => done(controls.reset()),
-  "fail-next": (controls, { method, with: what, times, afterBytes }) =>
-    done(
-      controls.failNext({
-        method: text(method, "method"),
-        with: typeof what === "number" ? what : text(what, "with"),
-        times: number(times, "times"),
-        afterBytes: number(afterBytes, "afterBytes"),
-      }),
-    ),
+  revert: (controls, { id }) => {
+    controls.revert(text(id, "id"));
+    return undefined;
+  },
+  reset: (controls) => {
+    controls.reset();
+    return undefined;
+  },
+  "fail-next": (controls, { method, with: what, times, afterBytes }) => {
+    controls.failNext({
+      method: text(method, "method"),
+      with: typeof what === "number" ? what : text(what, "with"),
+      times: number(times, "times"),
+      afterBytes: number(afterBytes, "afterBytes"),
+    });
+    return undefined;
+  },
 };
 
 /**
@@ -64,7 +74,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, contro
     if (!isJsonObject(body)) {
       throw new RequestError("the body is no JSON object", { advice: "POST an object, {} where nothing is needed." });
     }
-    reply(response, 200, await command(controls, body));
+    reply(response, 200, (await command(controls, body)) ?? {});
   } catch (reason) {
     const isTheirs = reason instanceof RequestError || reason instanceof ConnectError;
     reply(response, isTheirs ? 400 : 500, { message: reason instanceof Error ? reason.message : String(reason) });
@@ -73,10 +83,6 @@ async function answer(request: IncomingMessage, response: ServerResponse, contro
 
 function reply(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
-}
-
-function done(_: void): object {
-  return {};
 }
 
 function text(value: unknown, name: string): string {

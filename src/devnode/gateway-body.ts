@@ -61,7 +61,7 @@ export async function send(
   response: ServerResponse,
   status: number,
   header: Headers,
-  contentType: string,
+  contentType: string | readonly string[],
   body: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
 ): Promise<void> {
   const disposition = header.get("content-disposition");

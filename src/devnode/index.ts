@@ -6,7 +6,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+import { CanceledError, ConnectionError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { withAdmin } from "./admin.js";
 import { type Controls, createControls } from "./controls.js";
@@ -113,7 +113,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     });
     grpc.on("request", failures.breakable(adapter));
     const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
-    const gateway = createGateway(router, services);
+    const gateway = createGateway(router, services, checked.profile);
     const open = checked.admin ? withAdmin(gateway, controls) : gateway;
     rest.on("request", failures.breakable(limiter?.limited(open) ?? open));
     const clock = blockMs === 0 ? undefined : setInterval(() => void controls.makeBlock(), blockMs);

@@ -116,7 +116,10 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     happenings = [];
     current = { block, txHash: block.hash };
     state.begin(block);
-    emit({ case: "beginBlock", value: create(BeginBlockSchema, { height: block.height, timestamp: block.time, hash: block.hash }) });
+    emit({
+      case: "beginBlock",
+      value: create(BeginBlockSchema, { height: block.height, timestamp: block.time, hash: block.hash }),
+    });
     engine.beginBlock(block);
     for (const transaction of transactions) {
       current = { block, txHash: transaction.txHash.toLowerCase() };
@@ -194,6 +197,8 @@ function lastBlocks(
   pastBlocks: number,
 ): [Block, ...Block[]] {
   const count = Math.min(Number(lastHeight), pastBlocks + 1);
-  const [first, ...others] = Array.from({ length: count }, (_, index) => blockAt(lastHeight - BigInt(count - 1 - index)));
+  const [first, ...others] = Array.from({ length: count }, (_, index) =>
+    blockAt(lastHeight - BigInt(count - 1 - index)),
+  );
   return [first ?? blockAt(lastHeight), ...others];
 }

@@ -97,7 +97,13 @@ export function checkOptions(options: DevnodeOptions) {
   requireWhole("blockMs", blockMs, 0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.");
   requireWhole("activity", activity, 0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`);
   for (const version of schemaVersions) {
-    requireWhole("schemaVersions", version, 1, NEWEST_SCHEMA_VERSION, `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}.`);
+    requireWhole(
+      "schemaVersions",
+      version,
+      1,
+      NEWEST_SCHEMA_VERSION,
+      `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}.`,
+    );
   }
   if (schemaVersions.length === 0) {
     throw new RequestError("schemaVersions is empty", { advice: "Give at least one version." });
