@@ -1,5 +1,5 @@
 import { AccountType, TransferType } from "../../../gen/vega/vega_pb.js";
-import { balanceOf, beginTransfers, generalAccount, networkAccount } from "./ledger.js";
+import { beginTransfers, generalAccount, networkAccount } from "./ledger.js";
 import { settleGain, tellPosition } from "./positions.js";
 import type { MarketState, Work } from "./state.js";
 
@@ -27,12 +27,12 @@ export function markToMarket(work: Work, market: MarketState): void {
       won += amount;
     }
   }
-  const there = balanceOf(work.state, settlement);
+  const there = transfers.balance(settlement);
   for (const { partyId, amount } of winners) {
     const share = there >= won ? amount : (amount * there) / won;
     transfers.move(settlement, generalAccount(partyId, asset), share, TransferType.MTM_WIN);
   }
-  transfers.tell();
+  transfers.finish();
   for (const partyId of [...market.holdings.keys()]) {
     tellPosition(work, market, partyId);
   }
