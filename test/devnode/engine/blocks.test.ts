@@ -6,6 +6,7 @@ import {
   MarketDataSchema,
   Order_Status,
   OrderSchema,
+  PeggedOrderSchema,
   PeggedReference,
 } from "../../../gen/vega/vega_pb.js";
 import {
@@ -117,11 +118,16 @@ test("the engine goes on from orders that rest, in their order", () => {
       status: Order_Status.ACTIVE,
       version: 2n,
     });
-  const exchange = openExchange(marketOf(), { orders: [resting("0b", bob, 4n), resting("0a", ann, 9n)] });
-  expect(bookOf(exchange).buy).toEqual(["100: 13 (2)"]);
+  const peggedOrder = create(PeggedOrderSchema, { reference: PeggedReference.BEST_BID, offset: "5" });
+  const exchange = openExchange(marketOf(), {
+    orders: [resting("0b", bob, 4n), resting("0a", ann, 9n), { ...resting("0c", ann, 9n), price: "90", peggedOrder }],
+  });
+  expect(exchange.endBlock()).toEqual([]);
+  expect(bookOf(exchange).buy).toEqual(["100: 13 (2)", "90: 9 (1)"]);
   const { events } = exchange.order(cat, limit(SELL, 5, 100));
   expect(tradesOf(events)).toEqual(["4@100 b<c", "1@100 a<c"]);
   expect(orderOf(exchange, "0a".repeat(32))).toMatchObject({ remaining: 8n, version: 2n });
+  expect(orderOf(exchange, "0c".repeat(32))).toBeUndefined(); // Its reference has not moved.
   expect(exchange.engine.depth(marketId).sequenceNumber).toBe(0n);
 });
 

@@ -137,7 +137,39 @@ test("a pair has two identifiers, and one half stops the other", () => {
   expect(stopOf(exchange, ids[1])).toMatchObject({ status: STOPPED, orderId: "" });
 });
 
+test("where both halves are reached at once, the first one triggers and stops the other", () => {
+  const exchange = withPosition();
+  const { ids } = exchange.stop(ann, { fallsBelow: at(150), risesAbove: at(50) });
+  const told = valuesOf(exchange.endBlock(), "stopOrder").map(({ stopOrder }) => [stopOrder?.id, stopOrder?.status]);
+  expect(told).toEqual([
+    [ids[0], TRIGGERED],
+    [ids[1], STOPPED],
+  ]);
+});
+
 describe("a trailing stop order", () => {
+  test("begins from the last price", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at("0.1") });
+    trade(exchange, 95);
+    trade(exchange, 90);
+    exchange.endBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
+  });
+
+  test("begins from the first trade where there was none", () => {
+    const exchange = openExchange();
+    const rise = exchange.stop(ann, { risesAbove: at("0.1", BUY) });
+    const fall = exchange.stop(ann, { fallsBelow: at("0.1") });
+    trade(exchange, 100);
+    trade(exchange, 109);
+    exchange.nextBlock();
+    expect([rise, fall].map(({ ids }) => stopOf(exchange, ids[0])?.status)).toEqual([PENDING, PENDING]);
+    trade(exchange, 110);
+    exchange.nextBlock();
+    expect([rise, fall].map(({ ids }) => stopOf(exchange, ids[0])?.status)).toEqual([TRIGGERED, PENDING]);
+  });
+
   test("follows the highest price since it came", () => {
     const exchange = withPosition();
     trade(exchange, 400);
@@ -241,6 +273,25 @@ describe("a stop order expires when a block begins at its time", () => {
     ]);
     trade(exchange, 90);
     expect(valuesOf(exchange.endBlock(), "stopOrder")).toEqual([]);
+  });
+
+  test("once, where the time of its other half has come too", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, {
+      fallsBelow: at(90, SELL, { expiresAt, expiryStrategy: CANCELS }),
+      risesAbove: at(120, SELL, { expiresAt: expiresAt + 1000n, expiryStrategy: CANCELS }),
+    });
+    const { begin } = exchange.nextBlock(9n);
+    expect(valuesOf(begin, "stopOrder").map(({ stopOrder }) => stopOrder?.id)).toEqual([ids[0], ids[1]]);
+  });
+
+  test("one after the other", () => {
+    const exchange = withPosition();
+    const later = { expiresAt: expiresAt + SECOND, expiryStrategy: CANCELS };
+    const second = exchange.stop(ann, { fallsBelow: at(90, SELL, later) });
+    const first = exchange.stop(ann, { fallsBelow: at(90, SELL, { expiresAt, expiryStrategy: CANCELS }) });
+    const expired = () => valuesOf(exchange.nextBlock().begin, "stopOrder").map(({ stopOrder }) => stopOrder?.id);
+    expect([expired(), expired(), expired(), expired()]).toEqual([[], [first.ids[0]], [second.ids[0]], []]);
   });
 
   test("and submits its order", () => {
