@@ -93,6 +93,8 @@ export interface Work {
   readonly state: State;
   readonly block: Block;
   readonly emit: Emit;
+  /** The assets that there are. */
+  readonly assets: ReadonlySet<string>;
   readonly startingBalance: string;
   readonly maxStopOrders: number;
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { TransferSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { VoteSubmissionSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
 import {
   AuctionTrigger,
   MarketDataSchema,
@@ -131,6 +131,9 @@ test("the engine goes on from orders that rest, in their order", () => {
   expect(exchange.engine.depth(marketId).sequenceNumber).toBe(0n);
 });
 
+const unknown = (command: string) =>
+  `the local node does not carry out ${command} commands: it knows those for orders, stop orders and transfers`;
+
 describe("a batch", () => {
   test("is carried out part by part, in the network's order, with identifiers in the order of its submissions", () => {
     const exchange = openExchange();
@@ -166,8 +169,7 @@ describe("a batch", () => {
       errors: [
         {
           key: "0",
-          error:
-            "the local node does not carry out updateMarginMode commands: it knows those for orders and stop orders",
+          error: unknown("updateMarginMode"),
         },
         { key: "1", error: "ORDER_ERROR_NOT_FOUND" },
         { key: "4", error: "ORDER_ERROR_INVALID_MARKET_ID" },
@@ -185,10 +187,8 @@ describe("a batch", () => {
 
 test("a command that the engine does not know fails with a word, and its party is there", () => {
   const exchange = openExchange();
-  const { outcome, events } = exchange.send(ann, { case: "transfer", value: create(TransferSchema) });
-  expect(outcome).toEqual(
-    failure("the local node does not carry out transfer commands: it knows those for orders and stop orders"),
-  );
+  const { outcome, events } = exchange.send(ann, { case: "voteSubmission", value: create(VoteSubmissionSchema) });
+  expect(outcome).toEqual(failure(unknown("voteSubmission")));
   expect(events).toMatchObject([{ case: "party", value: { id: ann } }]);
   expect(exchange.send(bob, { case: undefined }).outcome).toEqual(failure("the transaction has no command"));
 });
