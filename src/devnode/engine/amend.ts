@@ -4,7 +4,6 @@ import { keepOrder, openSize, removeOrder } from "./book.js";
 import { endOrders } from "./cancel.js";
 import { larger, smaller } from "./decimal.js";
 import { peggedReason, priceReason, sizeReason } from "./order-checks.js";
-import { repricePegged } from "./pegs.js";
 import { isOpen, type MarketState, noteExpiry, type Work } from "./state.js";
 import { enterBook, placePegged, reasonName, wouldTradeAgainstPostOnly } from "./submit.js";
 
@@ -149,6 +148,5 @@ function replaceOrder(work: Work, market: MarketState, order: Order, amended: Or
     removeOrder(market, order);
     enterBook(work, market, amended);
   }
-  repricePegged(work, market);
   return undefined;
 }

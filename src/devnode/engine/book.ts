@@ -43,7 +43,7 @@ export function withPeak(order: Order): Order {
  * Put an order to the back of the level of its price.
  *
  * @param market the market, whose book changes
- * @param order the order as it rests
+ * @param order the order, which is not on a level
  */
 export function restOrder(market: MarketState, order: Order): void {
   const price = BigInt(order.price);
@@ -51,7 +51,6 @@ export function restOrder(market: MarketState, order: Order): void {
   const index = findLevel(levels, order.side, price);
   const level = levels[index];
   if (level?.price === price) {
-    level.ids.delete(order.id);
     level.ids.add(order.id);
   } else {
     levels.splice(index, 0, { price, ids: new Set([order.id]) });

@@ -6,6 +6,7 @@ import { identifiers } from "./identifiers.js";
 import type { Work } from "./state.js";
 import { cancelStopOrders, halvesOf, submitStopOrders } from "./stop-orders.js";
 import { submitOrder } from "./submit.js";
+import { transferOnce } from "./transfer.js";
 
 /** A part of a command. It returns why it was not carried out, if so. */
 type Part = () => string | undefined;
@@ -37,6 +38,8 @@ export function carryOutCommand(work: Work, { command, partyId, signature }: Exe
       return outcomeOf([() => cancelStopOrders(work, partyId, command.value)], false);
     case "batchMarketInstructions":
       return outcomeOf(partsOf(work, partyId, command.value, next), true);
+    case "transfer":
+      return outcomeOf([() => transferOnce(work, partyId, command.value, next())], false);
     default:
       return outcomeOf([() => notCarriedOut(command.case)], false);
   }
@@ -45,7 +48,7 @@ export function carryOutCommand(work: Work, { command, partyId, signature }: Exe
 function notCarriedOut(command: string | undefined): string {
   return command === undefined
     ? "the transaction has no command"
-    : `the local node does not carry out ${command} commands: it knows those for orders and stop orders`;
+    : `the local node does not carry out ${command} commands: it knows those for orders, stop orders and transfers`;
 }
 
 function partsOf(work: Work, partyId: string, batch: BatchMarketInstructions, next: () => string): readonly Part[] {

@@ -31,8 +31,9 @@ const savedStates = new WeakMap<EngineState, State>();
  */
 export function createEngine(start: EngineStart, emit: Emit): Engine {
   const { startingBalance, maxStopOrders } = start;
+  const assets = new Set(start.assets.map(({ id }) => id));
   let state = startState(start);
-  const work = (): Work => ({ state, block: state.block, emit, startingBalance, maxStopOrders });
+  const work = (): Work => ({ state, block: state.block, emit, assets, startingBalance, maxStopOrders });
 
   return {
     beginBlock(block) {

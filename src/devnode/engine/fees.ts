@@ -3,7 +3,6 @@ import { AccountType, type Fee, FeeSchema, TransferType } from "../../../gen/veg
 import { divideUp, parseDecimal } from "./decimal.js";
 import { generalAccount, networkAccount, type Transfers } from "./ledger.js";
 import type { Fill } from "./match.js";
-import { exponentOf } from "./positions.js";
 import type { MarketState } from "./state.js";
 
 const FACTOR_DECIMALS = 18;
@@ -70,6 +69,6 @@ export function payFees(transfers: Transfers, market: MarketState, partyId: stri
 
 function feeOf(market: MarketState, { price, size }: Fill, factor: string): bigint {
   const value = price * size * parseDecimal(factor, FACTOR_DECIMALS);
-  const exponent = exponentOf(market) - FACTOR_DECIMALS;
+  const exponent = market.amountExponent - FACTOR_DECIMALS;
   return exponent < 0 ? divideUp(value, 10n ** BigInt(-exponent)) : value * 10n ** BigInt(exponent);
 }

@@ -59,37 +59,49 @@ export interface Transfers {
    * @returns what was moved, in units of the asset's last decimal
    */
   move(from: AccountKey, to: AccountKey, amount: bigint, type: TransferType): bigint;
-  /** Tell of the transfers and of the accounts that they changed. */
-  tell(): void;
+  /** What an account holds after the transfers so far. */
+  balance(key: AccountKey): bigint;
+  /** Put the transfers into effect; tell of them, and of the accounts that they changed. */
+  finish(): void;
 }
 
 /**
  * Begin transfers. What leaves an account enters another.
  *
  * @param work the block
- * @returns moves amounts; nothing is told before `tell()`
+ * @returns moves amounts; nothing is put into effect before `finish()`
  */
 export function beginTransfers({ state: { accounts }, block, emit }: Work): Transfers {
   const entries: LedgerEntry[] = [];
-  const touched = new Map<string, AccountKey>();
+  const touched = new Map<string, Touched>();
 
-  function change(key: AccountKey, by: bigint): string {
+  function touch(key: AccountKey): Touched {
     const name = accountName(key);
-    const account = accounts.get(name) ?? newAccount(key, "0");
-    const balance = String(BigInt(account.balance) + by);
-    accounts.set(name, { ...account, balance });
-    touched.set(name, key);
-    return balance;
+    let account = touched.get(name);
+    if (account === undefined) {
+      const balance = BigInt(accounts.get(name)?.balance ?? "0");
+      account = { key, details: detailsOf(key), balance, isChanged: false };
+      touched.set(name, account);
+    }
+    return account;
+  }
+
+  function change(account: Touched, by: bigint): string {
+    account.balance += by;
+    account.isChanged = true;
+    return String(account.balance);
   }
 
   return {
-    move(from, to, wanted, type) {
-      const amount = smaller(wanted, BigInt(accounts.get(accountName(from))?.balance ?? "0"));
+    move(fromKey, toKey, wanted, type) {
+      const from = touch(fromKey);
+      const amount = smaller(wanted, from.balance);
       if (amount > 0n) {
+        const to = touch(toKey);
         entries.push(
           create(LedgerEntrySchema, {
-            fromAccount: detailsOf(from),
-            toAccount: detailsOf(to),
+            fromAccount: from.details,
+            toAccount: to.details,
             amount: String(amount),
             type,
             timestamp: block.time,
@@ -100,25 +112,33 @@ export function beginTransfers({ state: { accounts }, block, emit }: Work): Tran
       }
       return amount;
     },
-    tell() {
-      if (entries.length === 0) {
+    balance: (key) => touch(key).balance,
+    finish() {
+      const changed = [...touched].filter(([, { isChanged }]) => isChanged);
+      if (changed.length === 0) {
         return;
       }
-      const changed = [...touched].flatMap(([name, key]) => {
-        const account = accounts.get(name);
-        return account === undefined ? [] : [{ account, details: detailsOf(key) }];
-      });
-      const balances = changed.map(({ account: { balance }, details }) =>
-        create(PostTransferBalanceSchema, { account: details, balance }),
+      const balances = changed.map(([, { details, balance }]) =>
+        create(PostTransferBalanceSchema, { account: details, balance: String(balance) }),
       );
       const movement = create(LedgerMovementSchema, { entries, balances });
       const value = create(LedgerMovementsSchema, { ledgerMovements: [movement] });
       emit({ case: "ledgerMovements", value });
-      for (const { account } of changed) {
+      for (const [name, { key, balance }] of changed) {
+        const account = { ...(accounts.get(name) ?? newAccount(key, "0")), balance: String(balance) };
+        accounts.set(name, account);
         emit({ case: "account", value: account });
       }
     },
   };
+}
+
+/** An account that transfers involve. */
+interface Touched {
+  readonly key: AccountKey;
+  readonly details: AccountDetails;
+  balance: bigint;
+  isChanged: boolean;
 }
 
 /** An account as ledger entries name it: without an owner where that is the network, without a market where there is none. */

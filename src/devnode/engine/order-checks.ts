@@ -8,7 +8,6 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { magnitude, smaller } from "./decimal.js";
 import { balanceOf, generalAccount } from "./ledger.js";
-import { tickSize } from "./pegs.js";
 import { volumeOf } from "./positions.js";
 import { isContinuous, isOpen, type MarketState, type Work } from "./state.js";
 
@@ -98,7 +97,7 @@ export function priceReason(market: MarketState, { price, peggedOrder }: Order):
     return OrderError.PRICE_MUST_BE_LESS_THAN_OR_EQUAL_TO_MAX_PRICE;
   }
   const stepped = BigInt(peggedOrder?.offset ?? price);
-  return stepped % tickSize(market) === 0n ? undefined : OrderError.PRICE_NOT_IN_TICK_SIZE;
+  return stepped % market.tick === 0n ? undefined : OrderError.PRICE_NOT_IN_TICK_SIZE;
 }
 
 /**

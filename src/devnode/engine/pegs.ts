@@ -1,10 +1,15 @@
 import { type Order, Order_Status, PeggedReference, Side } from "../../../gen/vega/vega_pb.js";
-import { bestOf, keepOrder, liftOrder, restOrder } from "./book.js";
-import { isContinuous, type MarketState, type Work } from "./state.js";
+import { keepOrder, levelsOf, liftOrder, restOrder } from "./book.js";
+import { isContinuous, type MarketState, type References, type Work } from "./state.js";
 
-/** The smallest step of a market's prices. */
-export function tickSize({ market }: MarketState): bigint {
-  return /^[1-9]\d*$/.test(market.tickSize) ? BigInt(market.tickSize) : 1n;
+/** The prices that pegged orders refer to. */
+export function referencesOf(market: MarketState): References {
+  return { bid: staticPrice(market, Side.BUY), ask: staticPrice(market, Side.SELL) };
+}
+
+function staticPrice(market: MarketState, side: Side): bigint {
+  const isStatic = (id: string) => !market.pegged.has(id);
+  return levelsOf(market, side).find(({ ids }) => [...ids].some(isStatic))?.price ?? 0n;
 }
 
 /**
@@ -13,24 +18,31 @@ export function tickSize({ market }: MarketState): bigint {
  *
  * @param market the market
  * @param order the order
+ * @param references what it refers to
  * @returns the price; `undefined` where there is nothing to refer to, no price above 0 remains, or the market is in an
  *   auction
  */
-export function peggedPrice(market: MarketState, { side, peggedOrder }: Order): bigint | undefined {
-  const reference = referencePrice(market, side, peggedOrder?.reference);
+export function peggedPrice(
+  market: MarketState,
+  { side, peggedOrder }: Order,
+  references: References,
+): bigint | undefined {
+  const reference = referencePrice(side, peggedOrder?.reference, references);
   if (peggedOrder === undefined || reference === undefined || !isContinuous(market)) {
     return undefined;
   }
-  const tick = tickSize(market);
+  const { tick } = market;
   const offset = BigInt(peggedOrder.offset);
   const price =
     side === Side.BUY ? ((reference - offset) / tick) * tick : ((reference + offset + tick - 1n) / tick) * tick;
   return price > 0n ? price : undefined;
 }
 
-function referencePrice(market: MarketState, side: Side, reference: PeggedReference | undefined): bigint | undefined {
-  const bid = bestOf(market, Side.BUY, "static").price;
-  const ask = bestOf(market, Side.SELL, "static").price;
+function referencePrice(
+  side: Side,
+  reference: PeggedReference | undefined,
+  { bid, ask }: References,
+): bigint | undefined {
   switch (reference) {
     case PeggedReference.BEST_BID:
       return bid === 0n ? undefined : bid;
@@ -41,11 +53,6 @@ function referencePrice(market: MarketState, side: Side, reference: PeggedRefere
     default:
       return undefined;
   }
-}
-
-/** The prices that pegged orders refer to, as a text that differs where they do. */
-export function referencesOf(market: MarketState): string {
-  return `${bestOf(market, Side.BUY, "static").price} ${bestOf(market, Side.SELL, "static").price}`;
 }
 
 /** Park an order: it waits for a reference price, off the book. */
@@ -65,13 +72,13 @@ export function repricePegged({ block, emit }: Work, market: MarketState): void 
     return;
   }
   const references = referencesOf(market);
-  if (references === market.references) {
+  if (references.bid === market.references.bid && references.ask === market.references.ask) {
     return;
   }
   market.references = references;
   const moved = [...market.pegged].flatMap((id) => {
     const order = market.orders.get(id);
-    const price = order && String(peggedPrice(market, order) ?? 0n);
+    const price = order && String(peggedPrice(market, order, references) ?? 0n);
     return order === undefined || order.price === price ? [] : [{ order, price: price ?? "0" }];
   });
   for (const { order } of moved) {

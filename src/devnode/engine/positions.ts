@@ -24,12 +24,7 @@ export function volumeOf(market: MarketState, partyId: string): bigint {
 
 /** An amount of a price times a volume on a market, in units of the asset's last decimal, rounded down. */
 export function amountOf(market: MarketState, value: bigint): bigint {
-  return timesPowerOfTen(value, exponentOf(market));
-}
-
-/** The power of ten between prices times volumes on a market, and amounts of its asset. */
-export function exponentOf({ market, assetDecimals }: MarketState): number {
-  return assetDecimals - Number(market.decimalPlaces) - Number(market.positionDecimalPlaces);
+  return timesPowerOfTen(value, market.amountExponent);
 }
 
 /**
@@ -47,8 +42,8 @@ export function settleGain(market: MarketState, partyId: string): bigint {
   }
   const value = holding.volume * market.lastPrice;
   const gain = amountOf(market, value - holding.settledValue);
-  const exponent = exponentOf(market);
-  const settledValue = exponent < 0 ? holding.settledValue + gain * 10n ** BigInt(-exponent) : value;
+  const { amountExponent } = market;
+  const settledValue = amountExponent < 0 ? holding.settledValue + gain * 10n ** BigInt(-amountExponent) : value;
   market.holdings.set(partyId, { ...holding, settledValue });
   return gain;
 }

@@ -53,12 +53,16 @@ export function startState(start: EngineStart): State {
 
 function marketState({ assets, lastPrices, marketData = [] }: EngineStart, market: Market): MarketState {
   const asset = settlementAsset(market);
+  const assetDecimals = assets.find(({ id }) => id === asset)?.details?.decimals ?? 0n;
+  const priceExponent = Number(assetDecimals - market.decimalPlaces);
   const lastPrice = BigInt(lastPrices.get(market.id) ?? "0");
   const known = marketData.find((data) => data.market === market.id);
   return {
     market,
     asset,
-    assetDecimals: Number(assets.find(({ id }) => id === asset)?.details?.decimals ?? 0n),
+    priceExponent,
+    amountExponent: priceExponent - Number(market.positionDecimalPlaces),
+    tick: /^[1-9]\d*$/.test(market.tickSize) ? BigInt(market.tickSize) : 1n,
     buy: [],
     sell: [],
     orders: new Map(),
@@ -67,7 +71,7 @@ function marketState({ assets, lastPrices, marketData = [] }: EngineStart, marke
     stops: new Map(),
     lastPrice,
     nextExpiry: undefined,
-    references: "",
+    references: { bid: 0n, ask: 0n },
     data: known ?? create(MarketDataSchema, { ...NO_DATA, market: market.id }),
     changedAt: 0n,
     isChanged: false,

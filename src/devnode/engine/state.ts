@@ -36,12 +36,23 @@ export interface PendingStop {
   readonly best: bigint;
 }
 
+/** The best prices of orders that are not pegged; 0 where a side has none. */
+export interface References {
+  readonly bid: bigint;
+  readonly ask: bigint;
+}
+
 /** A market as it stands. */
 export interface MarketState {
   readonly market: Market;
   /** The asset that it settles in. */
   readonly asset: string;
-  readonly assetDecimals: number;
+  /** The power of ten between its prices, and prices in the asset. */
+  readonly priceExponent: number;
+  /** The power of ten between its prices times sizes, and amounts of the asset. */
+  readonly amountExponent: number;
+  /** The smallest step of its prices. */
+  readonly tick: bigint;
   /** The levels of the book, the best first. */
   readonly buy: Level[];
   readonly sell: Level[];
@@ -58,7 +69,7 @@ export interface MarketState {
   /** When the next order or stop order expires, or earlier; `undefined` where none does. */
   nextExpiry: bigint | undefined;
   /** What the prices of pegged orders were computed from last. */
-  references: string;
+  references: References;
   data: MarketData;
   /** The height of the block that changed the book last. */
   changedAt: bigint;
@@ -82,6 +93,8 @@ export interface Work {
   readonly state: State;
   readonly block: Block;
   readonly emit: Emit;
+  /** The assets that there are. */
+  readonly assets: ReadonlySet<string>;
   readonly startingBalance: string;
   readonly maxStopOrders: number;
 }

@@ -14,7 +14,7 @@ import { filledSize, keepOrder, openSize, restOrder, withPeak } from "./book.js"
 import { openGeneralAccount } from "./ledger.js";
 import { findFills } from "./match.js";
 import { isPersistent, rejectionReason, tradableSize } from "./order-checks.js";
-import { parked, peggedPrice, repricePegged } from "./pegs.js";
+import { parked, peggedPrice, referencesOf, repricePegged } from "./pegs.js";
 import { isContinuous, type MarketState, noteExpiry, type Work } from "./state.js";
 import { carryOut } from "./trade.js";
 
@@ -103,7 +103,7 @@ function refuse({ emit }: Work, order: Order, status: Order_Status, reason: Orde
  * @param order the order, which is not on the book
  */
 export function placePegged({ emit }: Work, market: MarketState, order: Order): void {
-  const price = peggedPrice(market, order);
+  const price = peggedPrice(market, order, referencesOf(market));
   const placed = withPeak(
     price === undefined ? parked(order) : { ...order, status: Order_Status.ACTIVE, price: String(price) },
   );

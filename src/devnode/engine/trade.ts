@@ -49,7 +49,7 @@ export function carryOut(work: Work, market: MarketState, taker: Order, fills: r
   for (const partyId of new Set([taker.partyId, ...fills.map(({ maker }) => maker.partyId)])) {
     tellPosition(work, market, partyId);
   }
-  transfers.tell();
+  transfers.finish();
 }
 
 function fillMaker({ block, emit }: Work, market: MarketState, { maker, size }: Fill): void {
@@ -80,7 +80,7 @@ function fillMaker({ block, emit }: Work, market: MarketState, { maker, size }: 
   }
 }
 
-function tradeOf({ block }: Work, { market, assetDecimals }: MarketState, taker: Order, fill: Fill): Trade {
+function tradeOf({ block }: Work, { market, priceExponent }: MarketState, taker: Order, fill: Fill): Trade {
   const { maker, price, size } = fill;
   const [buy, sell] = taker.side === Side.BUY ? [taker, maker] : [maker, taker];
   return create(TradeSchema, {
@@ -96,6 +96,6 @@ function tradeOf({ block }: Work, { market, assetDecimals }: MarketState, taker:
     type: Trade_Type.DEFAULT,
     buyerFee: noFees(),
     sellerFee: noFees(),
-    assetPrice: String(timesPowerOfTen(price, assetDecimals - Number(market.decimalPlaces))),
+    assetPrice: String(timesPowerOfTen(price, priceExponent)),
   });
 }

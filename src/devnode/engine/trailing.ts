@@ -42,5 +42,5 @@ export function isTriggered({ lastPrice }: MarketState, stop: PendingStop): bool
   }
   const offset = parseDecimal(trigger.value, OFFSET_DECIMALS);
   const level = stop.best * (rises ? ONE + offset : ONE - offset);
-  return stop.best > 0n && (rises ? lastPrice * ONE >= level : lastPrice * ONE <= level);
+  return rises ? lastPrice * ONE >= level : lastPrice * ONE <= level;
 }
