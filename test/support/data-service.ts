@@ -44,7 +44,7 @@ export function serveData(start: WorldStart): DataService {
     books,
     happen(...events) {
       const block = blockAt(living.world.block.height + 1n);
-      const happenings = happeningsOf(block.height, ...events);
+      const happenings = happeningsOf(block.height, events);
       living.begin(block);
       for (const happening of happenings) {
         living.apply(happening);

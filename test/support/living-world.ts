@@ -142,6 +142,6 @@ export function historyOf({
  * @param events what happened
  * @returns it as it is told
  */
-export function happeningsOf(height: bigint, ...events: Event[]): Happening[] {
+export function happeningsOf(height: bigint, events: readonly Event[]): Happening[] {
   return events.map((event, index) => ({ block: blockAt(height), sequence: index + 1, txHash: id(0), event }));
 }

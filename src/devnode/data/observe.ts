@@ -66,6 +66,9 @@ export function createStreams(): Streams {
 
     async *watch<T, M, S = never>(watched: Watched<T, M, S>) {
       const { subject, signal, snapshot, message, tooSlow = isTooSlow } = watched;
+      if (signal.aborted) {
+        return;
+      }
       const waiting = createQueue(watched.select);
       const subscriber = { subject, publish: waiting.publish };
       // A caller that is gone may never ask for more: the stream is not left to wait for that.

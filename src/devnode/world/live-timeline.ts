@@ -50,8 +50,9 @@ export function createLiveTimeline<T>(options: LiveTimelineOptions<T>): LiveTime
   };
   const placed = (record: T, index: number): Placed<T> => ({ place: { height: lastHeight, index }, value: record });
   const open = keptMap<string, Placed<T>>(() => {
-    const first = perBlock();
-    return begin().map((record, index) => [idOf?.(record) ?? "", placed(record, first + index)]);
+    const records = begin();
+    const first = records.length === 0 ? 0 : perBlock();
+    return records.map((record, index) => [idOf?.(record) ?? "", placed(record, first + index)]);
   });
   const finished = kept<Placed<T>[]>(
     () => [],

@@ -211,7 +211,7 @@ describe("a reader of a stream", () => {
     const publish = (count: number) => {
       height += 1n;
       const events = Array.from({ length: count }, () => tradeEvent(1));
-      streams.publish(blockAt(height), happeningsOf(height, ...events));
+      streams.publish(blockAt(height), happeningsOf(height, events));
     };
     return { streams, abort, stream, publish };
   };
