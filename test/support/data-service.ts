@@ -1,6 +1,7 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, createClient, createRouterTransport } from "@connectrpc/connect";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Depth } from "../../src/devnode/data/depth.js";
+import { MarketDepthSchema } from "../../gen/vega/vega_pb.js";
 import { dataMethods } from "../../src/devnode/data/index.js";
 import { createStreams, type Streams } from "../../src/devnode/data/observe.js";
 import { createWorld, type LivingWorld, type WorldStart } from "../../src/devnode/world/create-world.js";
@@ -13,7 +14,7 @@ export interface DataService {
   readonly living: LivingWorld;
   readonly streams: Streams;
   /** The order books, by market. */
-  readonly books: Map<string, Depth>;
+  readonly books: Map<string, MessageInitShape<typeof MarketDepthSchema>>;
   /** Make the next block, in which something happens. */
   happen(...events: Event[]): void;
 }
@@ -27,11 +28,12 @@ export interface DataService {
 export function serveData(start: WorldStart): DataService {
   const living = createWorld(start);
   const streams = createStreams();
-  const books = new Map<string, Depth>();
+  const books: DataService["books"] = new Map();
   const engine = {
     depth(marketId: string, maxDepth?: number) {
-      const { buy = [], sell = [] } = books.get(marketId) ?? {};
-      return { buy: buy.slice(0, maxDepth), sell: sell.slice(0, maxDepth) };
+      const { buy = [], sell = [], sequenceNumber = 0n } = books.get(marketId) ?? {};
+      const sides = { buy: buy.slice(0, maxDepth), sell: sell.slice(0, maxDepth) };
+      return create(MarketDepthSchema, { marketId, ...sides, sequenceNumber });
     },
   };
   const transport = createRouterTransport(({ service }) => {

@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { MarketDepth, PriceLevel } from "../../../gen/vega/vega_pb.js";
 import type { Happening } from "../world/event.js";
 import type { World } from "../world/world.js";
 import { identifier } from "./conditions.js";
@@ -7,23 +8,13 @@ import type { Streams } from "./observe.js";
 import { observedMarkets } from "./observed-markets.js";
 import { lastTrade } from "./trades.js";
 
-/** What rests at a price. */
-export interface PriceLevel {
-  readonly price: string;
-  readonly volume: bigint;
-  readonly numberOfOrders: bigint;
-}
-
-/** Both sides of an order book, each the best price first. */
-export interface Depth {
-  readonly buy: readonly PriceLevel[];
-  readonly sell: readonly PriceLevel[];
-}
-
 /** Where order books are kept. */
 export interface Books {
-  /** Tell what rests on a market's book: the best `maxDepth` prices of each side, or all. */
-  depth(marketId: string, maxDepth?: number): Depth;
+  /**
+   * Read a market's order book: the best `maxDepth` levels of each side, or all. Its sequence number is the height of the
+   * block that changed it last.
+   */
+  depth(marketId: string, maxDepth?: number): MarketDepth;
 }
 
 type DepthMethods = Pick<
@@ -32,7 +23,7 @@ type DepthMethods = Pick<
 >;
 
 /**
- * Implement the methods for order books. The sequence number of a book is the height of the last block.
+ * Implement the methods for order books.
  *
  * @param world how things stand
  * @param books the order books
@@ -40,19 +31,12 @@ type DepthMethods = Pick<
  * @returns the methods of the data service for the depth of markets
  */
 export function depthMethods(world: World, books: Books, streams: Streams): DepthMethods {
-  const bookOf = (marketId: string, maxDepth?: number) => {
-    const { buy, sell } = books.depth(marketId, maxDepth);
-    return { marketId, buy: [...buy], sell: [...sell], sequenceNumber: world.block.height };
-  };
-
   return {
     async getLatestMarketDepth({ marketId, maxDepth = 0n }) {
       const id = identifier(marketId);
-      if (!world.markets.has(id)) {
-        return { marketId: id };
-      }
+      const { buy, sell, sequenceNumber } = books.depth(id, maxDepth === 0n ? undefined : Number(maxDepth));
       const trade = lastTrade(world, id);
-      return { ...bookOf(id, maxDepth === 0n ? undefined : Number(maxDepth)), ...(trade && { lastTrade: trade }) };
+      return { marketId: id, buy, sell, sequenceNumber, ...(trade && { lastTrade: trade }) };
     },
 
     async *observeMarketsDepth({ marketIds }, { signal }) {
@@ -60,26 +44,27 @@ export function depthMethods(world: World, books: Books, streams: Streams): Dept
       yield* streams.watch({
         subject: "marketDepth",
         signal,
-        snapshot: () => [{ marketDepth: ids.map((id) => bookOf(id)) }],
-        select: (happenings) => changedBooks(ids, happenings).map((id) => bookOf(id)),
+        snapshot: () => [{ marketDepth: ids.map((id) => books.depth(id)) }],
+        select: (happenings) => changedBooks(ids, happenings).map((id) => books.depth(id)),
         message: (marketDepth) => ({ marketDepth: [...marketDepth] }),
       });
     },
 
     async *observeMarketsDepthUpdates({ marketIds }, { signal }) {
       const ids = observedMarkets(world, marketIds);
-      const told = new Map(ids.map((id) => [id, bookOf(id)]));
+      const told = new Map(ids.map((id) => [id, books.depth(id)]));
       /** What changed on a market's book since it was told last, if anything did. */
       const update = (id: string) => {
         const before = told.get(id);
-        const now = bookOf(id);
+        const now = books.depth(id);
         const buy = changedLevels(before?.buy ?? [], now.buy);
         const sell = changedLevels(before?.sell ?? [], now.sell);
         if (buy.length + sell.length === 0) {
           return [];
         }
         told.set(id, now);
-        return [{ ...now, buy, sell, previousSequenceNumber: before?.sequenceNumber ?? 0n }];
+        const previousSequenceNumber = before?.sequenceNumber ?? 0n;
+        return [{ marketId: id, buy, sell, sequenceNumber: now.sequenceNumber, previousSequenceNumber }];
       };
       yield* streams.watch({
         subject: "marketDepthUpdates",
@@ -105,5 +90,5 @@ function changedLevels(before: readonly PriceLevel[], now: readonly PriceLevel[]
     old.delete(price);
     return level?.volume !== volume || level.numberOfOrders !== numberOfOrders;
   });
-  return [...changed, ...Array.from(old.keys(), (price) => ({ price, volume: 0n, numberOfOrders: 0n }))];
+  return [...changed, ...Array.from(old.values(), (level) => ({ ...level, volume: 0n, numberOfOrders: 0n }))];
 }

@@ -202,10 +202,10 @@ test.each([
 
 test("an order book is given as deep as is asked for", async () => {
   const level = (price: number) => ({ price: String(price), volume: 2n, numberOfOrders: 1n });
-  books.set(id(1), { buy: [9, 8, 7].map(level), sell: [11, 12].map(level) });
+  books.set(id(1), { buy: [9, 8, 7].map(level), sell: [11, 12].map(level), sequenceNumber: 9n });
   const prices = async (maxDepth?: bigint) => {
     const { buy, sell, ...rest } = await data.getLatestMarketDepth({ marketId: id(1), ...(maxDepth && { maxDepth }) });
-    expect(rest).toMatchObject({ marketId: id(1), sequenceNumber: 10n, lastTrade: { id: id(23) } });
+    expect(rest).toMatchObject({ marketId: id(1), sequenceNumber: 9n, lastTrade: { id: id(23) } });
     return [buy.map(({ price }) => price), sell.map(({ price }) => price)];
   };
   expect(await prices()).toEqual([

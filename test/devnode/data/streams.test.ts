@@ -150,28 +150,28 @@ describe("streams tell what happens", () => {
   test("order books, whole and what changes on them", async () => {
     const level = (price: string, volume: bigint) => ({ price, volume, numberOfOrders: 1n });
     const { data, happen, books, streams } = serveData(historyOf({ start: { markets: [market(1), market(2)] } }));
-    books.set(id(1), { buy: [level("9", 1n), level("8", 2n)], sell: [level("11", 1n)] });
+    books.set(id(1), { buy: [level("9", 1n), level("8", 2n)], sell: [level("11", 1n)], sequenceNumber: 7n });
     const whole = reader((options) => data.observeMarketsDepth({ marketIds: [id(1)] }, options));
     const updates = reader((options) => data.observeMarketsDepthUpdates({ marketIds: [] }, options));
     expect((await whole.next())?.marketDepth).toMatchObject([
-      { marketId: id(1), buy: [{ price: "9" }, { price: "8" }], sell: [{ price: "11" }], sequenceNumber: 10n },
+      { marketId: id(1), buy: [{ price: "9" }, { price: "8" }], sell: [{ price: "11" }], sequenceNumber: 7n },
     ]);
     const update = updates.next();
     await until(() => streams.open("marketDepthUpdates") === 1);
     happen(orderEvent(1)); // The book stays as it is.
-    books.set(id(1), { buy: [level("10", 4n), level("9", 3n)], sell: [level("11", 1n)] });
-    happen(orderEvent(2));
-    books.set(id(1), { buy: [], sell: [] });
+    books.set(id(1), { buy: [level("10", 4n), level("9", 3n)], sell: [level("11", 1n)], sequenceNumber: 12n });
+    happen(orderEvent(2), orderEvent(3));
+    books.set(id(1), {}); // What was told of the block is what it led to.
     expect((await update)?.update).toMatchObject([
       {
         marketId: id(1),
         buy: [level("10", 4n), level("9", 3n), { price: "8", volume: 0n, numberOfOrders: 0n }],
         sell: [],
         sequenceNumber: 12n,
-        previousSequenceNumber: 10n,
+        previousSequenceNumber: 7n,
       },
     ]);
-    expect((await whole.next())?.marketDepth).toMatchObject([{ sequenceNumber: 11n }]);
+    expect((await whole.next())?.marketDepth).toMatchObject([{ sequenceNumber: 7n }]);
     expect((await whole.next())?.marketDepth).toMatchObject([
       { buy: [{ price: "10" }, { price: "9" }], sequenceNumber: 12n },
     ]);
