@@ -156,7 +156,7 @@ describe("streams tell what happens", () => {
     expect((await whole.next())?.marketDepth).toMatchObject([
       { marketId: id(1), buy: [{ price: "9" }, { price: "8" }], sell: [{ price: "11" }], sequenceNumber: 7n },
     ]);
-    const update = updates.next();
+    const update = updates.next(); // The stream opens when it is read.
     await until(() => streams.open("marketDepthUpdates") === 1);
     happen(orderEvent(1)); // The book stays as it is.
     books.set(id(1), { buy: [level("10", 4n), level("9", 3n)], sell: [level("11", 1n)], sequenceNumber: 12n });
@@ -174,6 +174,16 @@ describe("streams tell what happens", () => {
     expect((await whole.next())?.marketDepth).toMatchObject([{ sequenceNumber: 7n }]);
     expect((await whole.next())?.marketDepth).toMatchObject([
       { buy: [{ price: "10" }, { price: "9" }], sequenceNumber: 12n },
+    ]);
+    books.set(id(1), { buy: [level("10", 4n), level("9", 2n)], sell: [level("12", 1n)], sequenceNumber: 13n });
+    happen(orderEvent(4));
+    expect((await updates.next())?.update).toMatchObject([
+      {
+        buy: [level("9", 2n)],
+        sell: [level("12", 1n), { price: "11", volume: 0n, numberOfOrders: 0n }],
+        sequenceNumber: 13n,
+        previousSequenceNumber: 12n,
+      },
     ]);
     whole.end();
     updates.end();
