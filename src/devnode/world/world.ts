@@ -32,7 +32,11 @@ export interface World {
   readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
   /** The latest version of each order, where its first version came. */
   readonly orders: Timeline<Order>;
+  /** Those of them that can still trade. */
+  readonly liveOrders: Timeline<Order>;
   readonly trades: Timeline<Trade>;
   /** All data of markets. Records have no identifier of their own: `find` finds none. */
   readonly marketDataHistory: Timeline<MarketData>;
+  /** How many orders and trades there were since the first block. */
+  readonly totals: { readonly orders: bigint; readonly trades: bigint };
 }
