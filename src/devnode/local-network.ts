@@ -15,7 +15,8 @@ import {
 } from "./core/chain.js";
 import { transactionResult } from "./core/transaction-result.js";
 import { createStreams, type Streams } from "./data/observe.js";
-import { createEngine, type Engine } from "./engine/index.js";
+import { createEngine } from "./engine/create-engine.js";
+import type { Engine } from "./engine/engine.js";
 import { createHistory, type Genesis, type History } from "./history/history.js";
 import { createMadeUp } from "./made-up/index.js";
 import { createWorld } from "./world/create-world.js";
