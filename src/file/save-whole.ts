@@ -133,7 +133,7 @@ function startWriting(file: FileHandle, folder: string) {
   let written: Promise<unknown> = Promise.resolve();
   const flush = async () => {
     await written;
-    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
+    written = onFile(folder, writeFully(file, gathered, gatheredSize));
     written.catch(() => undefined); // It is awaited before the next write.
     gathered = [];
     gatheredSize = 0;

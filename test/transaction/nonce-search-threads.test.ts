@@ -14,7 +14,7 @@ class Thread extends threads.Worker {
     super(...args);
     started.push(this);
   }
-  override postMessage(job: unknown): void {
+  override postMessage(job: { readonly id: number }): void {
     this.searches += 1;
     super.postMessage(job);
   }
@@ -202,6 +202,28 @@ describe("the threads of searches", () => {
     expect(started.map(({ isOver }) => isOver)).toEqual([true]);
     await searchNoncesInThreads(short, 1, undefined);
     expect(searchesOfEach()).toEqual([2, 1]);
+  });
+
+  it("may find several nonces, the least of which counts", async () => {
+    const found = [9n, undefined, 3n, 7n];
+    const asked = jest.spyOn(Thread.prototype, "postMessage").mockImplementation(function (this: Thread, { id }) {
+      const nonce = found[started.indexOf(this)];
+      queueMicrotask(() => this.emit("message", nonce === undefined ? { id } : { id, nonce }));
+    });
+    expect(await searchNoncesInThreads(short, found.length, undefined)).toBe(3n);
+    asked.mockRestore();
+  });
+
+  it("end no others where they fail", async () => {
+    await searchNoncesInThreads(short, 2, undefined);
+    const end = searchOn(1);
+    started[1]?.emit("error", new Error("out of memory"));
+    jest.advanceTimersByTime(IDLE_MS);
+    expect(started.map(({ isOver }) => isOver)).toEqual([false, true]);
+    await end();
+    await untilIdle(...started.slice(0, 1));
+    await searchNoncesInThreads(short, 1, undefined);
+    expect(searchesOfEach()).toEqual([3, 1]);
   });
 
   it("fail their searches where they fail, and no later ones", async () => {
