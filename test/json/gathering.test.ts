@@ -1,16 +1,6 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "@jest/globals";
 import { createGathering } from "../../src/json/gathering.js";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
-
-function memory(): number {
-  collectGarbage();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
+import { usedMemory } from "../support/memory.js";
 
 describe("a gathering of bytes", () => {
   it("gives what was pushed, and is empty then", () => {
@@ -27,22 +17,22 @@ describe("a gathering of bytes", () => {
   it("takes hardly more memory for single bytes than they have together", () => {
     const whole = Buffer.from(Array.from({ length: 500_000 }, (_, at) => at % 251));
     const gathering = createGathering();
-    const before = memory();
+    const before = usedMemory();
     for (const byte of whole) {
       gathering.push(Uint8Array.of(byte));
     }
-    expect(memory() - before).toBeLessThan(8 * whole.length); // As single pieces, they would take a hundred times as much.
+    expect(usedMemory() - before).toBeLessThan(8 * whole.length); // As single pieces, they would take a hundred times as much.
     expect(gathering.take().equals(whole)).toBe(true);
   });
 
   it("copies no large piece", () => {
     const gathering = createGathering();
-    const before = memory();
+    const before = usedMemory();
     const piece = Buffer.alloc(1024 * 1024);
     for (let at = 0; at < 100; at += 1) {
       gathering.push(piece);
     }
-    expect(memory() - before).toBeLessThan(10 * piece.length);
+    expect(usedMemory() - before).toBeLessThan(10 * piece.length);
     expect(gathering.size).toBe(100 * piece.length);
   });
 });
