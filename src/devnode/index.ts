@@ -18,6 +18,7 @@ import { dataMethods } from "./data/index.js";
 import { createStreams } from "./data/observe.js";
 import { openDatabase } from "./database.js";
 import { createGateway } from "./gateway.js";
+import { MAX_BODY_BYTES } from "./gateway-body.js";
 import { historyService } from "./history-service.js";
 import { ledgerService } from "./ledger-service.js";
 import { createRateLimiter, type RateLimit } from "./rate-limit.js";
@@ -131,6 +132,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     connectNodeAdapter({
       routes,
       jsonOptions,
+      readMaxBytes: MAX_BODY_BYTES,
       fallback: answerUnknownMethod,
       ...(limiter && { interceptors: [limiter.interceptor], contextValues: limiter.contextValues }),
     }),

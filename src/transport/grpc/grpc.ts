@@ -1,4 +1,4 @@
-import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import type { IncomingHttpHeaders } from "node:http2";
 import { createContextValues, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
@@ -31,7 +31,6 @@ export function createGrpcTransport(
   const { registry = knownTypes } = options;
   const sessions = createSessions(config, options);
   const arrivals = new Map<string, () => void>();
-  const arrivalOfStream = new WeakMap<ClientHttp2Stream, () => void>();
   let calls = 0;
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
@@ -43,19 +42,15 @@ export function createGrpcTransport(
       ...sessions,
       async request(method, path, headers) {
         const { [CALL]: call, ...sent } = headers;
-        const arrived = arrivals.get(String(call));
+        const told = arrivals.get(String(call));
         const stream = await sessions.request(method, path, sent);
-        if (arrived !== undefined) {
-          stream.on("response", arrived);
-          arrivalOfStream.set(stream, arrived);
-        }
+        const arrived = () => {
+          sessions.notifyResponseByteRead(stream);
+          told?.();
+        };
         const bytes = stream[Symbol.asyncIterator].bind(stream);
-        stream[Symbol.asyncIterator] = () => wholeFrames({ [Symbol.asyncIterator]: bytes });
-        return stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
-      },
-      notifyResponseByteRead(stream) {
-        sessions.notifyResponseByteRead(stream);
-        arrivalOfStream.get(stream)?.();
+        stream[Symbol.asyncIterator] = () => wholeFrames({ [Symbol.asyncIterator]: bytes }, arrived);
+        return stream.on("response", arrived).on("response", mendStatus).on("trailers", mendStatus);
       },
     },
   });
@@ -76,9 +71,14 @@ export function createGrpcTransport(
   };
 }
 
-/** Drop details that cannot be read: Connect would lose the error that they belong to. */
-function dropBrokenDetails(headers: IncomingHttpHeaders): void {
-  const details = headers["grpc-status-details-bin"];
+/** Drop details, and escape a message, that cannot be read: Connect would lose the error that they belong to. */
+function mendStatus(headers: IncomingHttpHeaders): void {
+  const { "grpc-status-details-bin": details, "grpc-message": message } = headers;
+  try {
+    decodeURIComponent(String(message));
+  } catch {
+    headers["grpc-message"] = encodeURIComponent(String(message));
+  }
   try {
     if (typeof details === "string") {
       decodeBinaryHeader(details, StatusSchema);

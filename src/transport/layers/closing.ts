@@ -20,11 +20,11 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       throw closedError("the client is closed; nothing was sent", false, name, method);
     }
     const abort = new AbortController();
-    const abortToo = () => abort.abort(signal?.reason);
-    if (signal?.aborted === true) {
-      abortToo();
-    }
-    signal?.addEventListener("abort", abortToo);
+    let isAwaited = false;
+    const abortToo = () => {
+      abort.abort(signal?.reason);
+      doneIfDropped();
+    };
     let rejectWaiting = (_: unknown) => {};
     const end = () => {
       const reason = closedError("the client was closed during the call", true, name, method);
@@ -36,7 +36,17 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       underWay.delete(end);
       signal?.removeEventListener("abort", abortToo); // A signal may outlive thousands of calls.
     };
+    /** Who has aborted a call, as by `break`, may never ask for its end. */
+    const doneIfDropped = () => {
+      if (abort.signal.aborted && !isAwaited) {
+        done();
+      }
+    };
     underWay.add(end);
+    if (signal?.aborted === true) {
+      abort.abort(signal.reason);
+    }
+    signal?.addEventListener("abort", abortToo);
     return {
       signal: abort.signal,
       done,
@@ -46,14 +56,19 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
         abort.abort(new ConnectError("the rest of the answer is not read", Code.Canceled));
       },
       /** The promise's outcome, or the failure of a client that is closed before. */
-      whileOpen: <T>(promise: Promise<T>) =>
-        new Promise<T>((resolve, reject) => {
+      whileOpen: <T>(promise: Promise<T>) => {
+        isAwaited = true;
+        return new Promise<T>((resolve, reject) => {
           rejectWaiting = reject;
           promise.then(resolve, reject);
           if (abort.signal.aborted && closed !== undefined) {
             reject(abort.signal.reason);
           }
-        }),
+        }).finally(() => {
+          isAwaited = false;
+          doneIfDropped();
+        });
+      },
     };
   }
 

@@ -13,6 +13,7 @@ import {
 } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
+import { createGathering } from "../../json/gathering.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
 import { decodeUtf8 } from "../../json/values.js";
 
@@ -140,16 +141,14 @@ export function inField({ responseBody }: HttpBinding, json: JsonValue): JsonVal
 }
 
 async function wholeBody(response: RestResponse, maxBytes: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
+  const gathering = createGathering();
   for await (const piece of response.body) {
-    pieces.push(piece);
-    size += piece.length;
-    if (size > maxBytes) {
+    gathering.push(piece);
+    if (gathering.size > maxBytes) {
       throw brokenAnswer(TOO_LARGE);
     }
   }
-  return Buffer.concat(pieces);
+  return gathering.take();
 }
 
 async function wholeJson(response: RestResponse, { maxBytes, jsonAsText }: JsonReading): Promise<JsonValue> {

@@ -348,6 +348,15 @@ describe("failing responses over REST", () => {
     expect(error.rawMessage).toBe("bad range");
   });
 
+  it("are none that switch to another protocol: the connection is closed, and the call ends", async () => {
+    const upgrade = head("101 Switching Protocols", { upgrade: "h2c", connection: "upgrade" });
+    for (const call of [segments, exported]) {
+      const error = await failure(call({ pieces: [upgrade], ending: "keep" }));
+      expect(error).toMatchObject({ code: Code.Unavailable, cause: { code: "ECONNRESET" } });
+      await transport?.close();
+    }
+  });
+
   it("are read no further than they can be an error object", async () => {
     const pieces = [head("500 Oops", CHUNKED), ...Array.from({ length: 18 }, () => chunk("x".repeat(64 * 1024)))];
     const error = await failure(segments({ pieces, ending: "keep" }));
