@@ -18,7 +18,15 @@ export function createServiceClient<S extends DescService>(
   transport: Transport,
   failing: FailingCall,
 ): Client<S> {
-  const client = createClient(service, throwingOurErrors(transport, failing));
+  const calls = throwingOurErrors(transport, failing);
+  const client = createClient(service, {
+    ...calls,
+    stream(...call) {
+      const response = calls.stream(...call);
+      response.catch(() => undefined); // It has failed for who reads it, which may be later, or never.
+      return response;
+    },
+  });
   for (const { methodKind, localName } of service.methods) {
     const call: unknown = Reflect.get(client, localName);
     if ((methodKind === "server_streaming" || methodKind === "bidi_streaming") && isStreaming(call)) {

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, it } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { createClient } from "../../src/client.js";
+import { CanceledError } from "../../src/errors/index.js";
+import { configOf, failureOf, ways } from "../support/listing-clients.js";
+
+const nowhere = { grpcUrl: "http://127.0.0.1:9", restUrl: "http://127.0.0.1:9" };
+
+/** Collect the rejections that nobody handles while `act` runs; Node ends a process for one of them. */
+async function unhandledDuring(act: () => Promise<void>): Promise<unknown[]> {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  try {
+    await act();
+    await sleep(50);
+  } finally {
+    process.off("unhandledRejection", note);
+  }
+  return unhandled;
+}
+
+describe.each(ways)("a stream that fails before it is read, over %s,", (way) => {
+  it("ends no process, and tells its failure where it is read later", async () => {
+    await using client = createClient(configOf(way, nowhere));
+    const service = client.service(TradingDataService);
+    let later: unknown;
+    const unhandled = await unhandledDuring(async () => {
+      service.observeMarketsData({}, { signal: AbortSignal.abort() }); // Never read.
+      const stream = service.observeMarketsData({}, { signal: AbortSignal.abort() });
+      await sleep(100);
+      later = await failureOf(async () => {
+        for await (const _ of stream) {
+          // Nothing comes.
+        }
+      });
+    });
+    expect(later).toBeInstanceOf(CanceledError);
+    expect(unhandled).toEqual([]);
+  });
+});
