@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { FailingCall } from "../errors/failing.js";
+import { followingController } from "../signal/follow.js";
 import { throwingOurErrors } from "./layers/our-errors.js";
 
 /**
@@ -45,7 +45,7 @@ function isStreaming(call: unknown): call is Streaming {
 
 function endingWhereUnread(call: Streaming): Streaming {
   return (request, options = {}) => {
-    const abort = createLinkedAbortController(options.signal);
+    const abort = followingController(options.signal);
     const end = () => abort.abort(); // It also lets go of the caller's signal.
     const messages = call(request, { ...options, signal: abort.signal });
     return {

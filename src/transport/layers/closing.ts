@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
+import { follow } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 
@@ -24,7 +25,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     if (signal?.aborted === true) {
       abortToo();
     }
-    signal?.addEventListener("abort", abortToo);
+    const leave = follow(signal, abortToo); // A signal may outlive thousands of calls.
     let rejectWaiting = (_: unknown) => {};
     const end = () => {
       const reason = closedError("the client was closed during the call", true, name, method);
@@ -34,7 +35,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     };
     const done = () => {
       underWay.delete(end);
-      signal?.removeEventListener("abort", abortToo); // A signal may outlive thousands of calls.
+      leave();
     };
     underWay.add(end);
     return {
