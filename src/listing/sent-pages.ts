@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
+import { followingController } from "../signal/follow.js";
 import type { SentPage } from "./connection.js";
 import { cursor, pageSize } from "./pagination.js";
 
@@ -76,9 +77,7 @@ async function* iterate<P extends SentPage<unknown>>(
   options: PageOptions & { readonly pageSize: number; readonly limit: number },
 ): AsyncGenerator<CountedPage<P>> {
   const { signal } = options;
-  const abort = new AbortController();
-  const follow = () => abort.abort(signal?.reason);
-  signal?.addEventListener("abort", follow, { once: true });
+  const abort = followingController(signal);
   const asked = new Set<string>();
   const checkProgress = progressCheck(source);
   let left = options.limit;
@@ -112,8 +111,7 @@ async function* iterate<P extends SentPage<unknown>>(
       yield { page, edges };
     }
   } finally {
-    signal?.removeEventListener("abort", follow);
-    abort.abort();
+    abort.abort(); // A page that was fetched ahead is not wanted.
   }
 }
 

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
+import { follow } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 
@@ -25,6 +26,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       abort.abort(signal?.reason);
       doneIfDropped();
     };
+    const leave = follow(signal, abortToo); // A signal may outlive thousands of calls.
     let rejectWaiting = (_: unknown) => {};
     const end = () => {
       const reason = closedError("the client was closed during the call", true, name, method);
@@ -34,7 +36,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     };
     const done = () => {
       underWay.delete(end);
-      signal?.removeEventListener("abort", abortToo); // A signal may outlive thousands of calls.
+      leave();
     };
     /** Who has aborted a call, as by `break`, may never ask for its end. */
     const doneIfDropped = () => {
@@ -46,7 +48,6 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     if (signal?.aborted === true) {
       abort.abort(signal.reason);
     }
-    signal?.addEventListener("abort", abortToo);
     return {
       signal: abort.signal,
       done,
