@@ -292,6 +292,16 @@ describe("failing responses over REST", () => {
     }
   });
 
+  it.each([
+    ["bare", object],
+    ["under error", { error: object }],
+  ])("are errors of calls that do not stream whatever the status says: %s", async (_, body) => {
+    const error = await failure(segments(whole("200 OK", JSON.stringify(body), JSON_TYPE)));
+    expect(error.code).toBe(Code.InvalidArgument);
+    expect(error.rawMessage).toBe("bad range");
+    await transport?.close();
+  });
+
   it.each<[string, string, string, Record<string, string>, Code]>([
     [
       'HTTP 404: "<html>gone</html>"',
