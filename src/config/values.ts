@@ -25,8 +25,11 @@ export const wholeNumber = (smallest: number, largest: number, unit = "") => {
   return z.int(error).min(smallest, error).max(largest, error);
 };
 
+/** The longest time that Node's timers can wait, in milliseconds. A longer one is over at once for them. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** A time in milliseconds, up to the longest that Node's timers can wait. */
-export const milliseconds = wholeNumber(1, 2 ** 31 - 1, "of milliseconds ");
+export const milliseconds = wholeNumber(1, LONGEST_TIMER_MS, "of milliseconds ");
 
 /**
  * The schema of a size in bytes.

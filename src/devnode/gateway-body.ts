@@ -6,8 +6,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import type { HttpCall } from "../http-rule/http-rule.js";
 
-/** The largest request body that is read, in bytes. */
-const MAX_BODY_BYTES = 4 * 1024 * 1024;
+/** The largest request that is read, over HTTP its body, in bytes. */
+export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
  * Read the body of a request. Whether it is JSON depends on the method, so it is parsed when it is asked for.
@@ -67,6 +67,9 @@ export async function send(
   const disposition = header.get("content-disposition");
   if (disposition !== null) {
     response.setHeader("content-disposition", disposition);
+  }
+  if (!request.complete) {
+    response.setHeader("connection", "close"); // The rest of the request is not read.
   }
   response.setHeader("content-type", contentType);
   response.setHeader("vary", "accept-encoding");

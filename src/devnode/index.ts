@@ -16,6 +16,7 @@ import { dataMethods } from "./data/index.js";
 import { DEV_MNEMONIC, devKeys } from "./dev-keys.js";
 import { createFailures } from "./failures.js";
 import { createGateway } from "./gateway.js";
+import { MAX_BODY_BYTES } from "./gateway-body.js";
 import { historyService } from "./history-service.js";
 import { openJournal } from "./journal.js";
 import { ledgerService } from "./ledger-service.js";
@@ -107,6 +108,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const adapter = connectNodeAdapter({
       routes,
       jsonOptions: { registry: knownTypes },
+      readMaxBytes: MAX_BODY_BYTES,
       fallback: answerUnknownMethod,
       interceptors: [...(limiter === undefined ? [] : [limiter.interceptor]), failures.interceptor],
       ...(limiter && { contextValues: limiter.contextValues }),

@@ -1,8 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { FileError } from "./errors.js";
 
-/** Runs of hex digits like those of a seed, also of one that was mistyped by a few. */
-const SEED = /(0x)?[0-9a-f]{60,}/gi;
+/**
+ * Runs of hex digits like those of a seed, also of one that was mistyped by a few. The ids in a file's name, such as the
+ * public key in that of a ledger, stand behind a `_`; they are no secret, and the path would not be found without them.
+ */
+const SEED = /(?<![0-9a-f_])(0x)?[0-9a-f]{60,}/gi;
 
 /**
  * Quote a path for an error. What looks like a seed is masked, for a seed may be given where a path belongs.

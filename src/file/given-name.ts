@@ -8,9 +8,5 @@ import { parse } from "content-disposition";
  */
 export function givenName(header: Headers): string | undefined {
   const given = header.get("content-disposition");
-  try {
-    return given === null ? undefined : parse(given).parameters["filename"];
-  } catch {
-    return undefined; // Not a content-disposition at all.
-  }
+  return given === null ? undefined : parse(given).parameters["filename"];
 }

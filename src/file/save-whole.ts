@@ -23,7 +23,7 @@ export interface FileTarget {
   /** A folder (one that exists, or a path that ends in a separator), or the path of the file. */
   readonly target: string;
   /**
-   * Called once bytes arrive, where the target is a folder.
+   * Called once bytes arrive, or have ended, where the target is a folder.
    *
    * @returns the file's name in it
    */
@@ -76,21 +76,24 @@ export async function saveWhole<T, F>(
   const temporary = join(folder, await temporaryName());
   const file = await onFile(folder, open(temporary, "wx"));
   try {
-    let path = join(folder, name ?? "");
+    let path: string | undefined;
+    const choosePath = async () => {
+      const chosen = join(folder, name ?? where.fileName());
+      if (!where.force && (await isThere(chosen))) {
+        throw exists(chosen);
+      }
+      return chosen;
+    };
     const writing = startWriting(file, folder);
     async function* passing(): AsyncGenerator<Uint8Array> {
       for await (const piece of bytes) {
-        if (writing.size === 0) {
-          path = join(folder, name ?? where.fileName());
-          if (!where.force && (await isThere(path))) {
-            throw exists(path);
-          }
-        }
+        path ??= await choosePath();
         await writing.add(piece);
         yield piece;
       }
     }
     const passed = await check.passing(passing());
+    path ??= await choosePath(); // No bytes came.
     const content = await writing.finish();
     await onFile(folder, file.sync());
     const found = await check.written(temporary, passed);
@@ -100,7 +103,7 @@ export async function saveWhole<T, F>(
   } finally {
     // Failures of the cleaning up must not hide the first one.
     await file.close().catch(() => undefined);
-    await rm(temporary, { force: true }).catch(() => undefined);
+    await rm(temporary).catch(() => undefined);
   }
 }
 
@@ -130,15 +133,12 @@ function startWriting(file: FileHandle, folder: string) {
   let written: Promise<unknown> = Promise.resolve();
   const flush = async () => {
     await written;
-    written = gathered.length === 0 ? Promise.resolve() : onFile(folder, writeFully(file, gathered, gatheredSize));
+    written = onFile(folder, writeFully(file, gathered, gatheredSize));
     written.catch(() => undefined); // It is awaited before the next write.
     gathered = [];
     gatheredSize = 0;
   };
   return {
-    get size() {
-      return size;
-    },
     async add(piece: Uint8Array): Promise<void> {
       gathered.push(piece);
       gatheredSize += piece.length;

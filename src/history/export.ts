@@ -1,5 +1,4 @@
 import type { ContextValues } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
 import { type Archive, openArchive } from "../archive/open.js";
@@ -8,6 +7,7 @@ import { zipInMemory } from "../archive/to-zip.js";
 import { verifyNames } from "../archive/verify.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
+import { followingController } from "../signal/follow.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
 import type { ExportOptions, NetworkHistoryExport, SavedExport, SaveOptions } from "./network-history-export.js";
@@ -54,7 +54,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     onHeader,
     onResult,
     contextValues,
-    call = createLinkedAbortController(signal),
+    call = followingController(signal),
   }: Watch = {}): AsyncGenerator<ExportResult> {
     let thrown: NodeError | undefined;
     async function* remembering(messages: AsyncIterable<HttpBody>): AsyncGenerator<HttpBody> {
@@ -146,7 +146,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
   }
 
   function opened(): Archive {
-    const call = createLinkedAbortController(signal);
+    const call = followingController(signal);
     const { onHeader, asked } = expecting();
     // A caller that stops early must not wait for the next chunk.
     const onClose = () => call.abort();

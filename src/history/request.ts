@@ -1,6 +1,7 @@
 import { Table } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { ExportedRange } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
 import { isTableName, type TableName, tableName, tableNames } from "../schema/tables.js";
 import {
   type BlockRange,
@@ -35,9 +36,14 @@ export function readExportRequest({
   toBlock,
   table,
 }: ExportRequest): ExportedRange & { tableNumber: Table } {
-  const name = typeof table === "number" ? tableName(table) : table.replace(/^TABLE_/, "").toLowerCase();
+  const name =
+    typeof table === "number"
+      ? tableName(table)
+      : String(table)
+          .replace(/^TABLE_/, "")
+          .toLowerCase();
   if (name === undefined || !isTableName(name)) {
-    throw new RequestError(`${JSON.stringify(table)} is not a table that can be exported`, {
+    throw new RequestError(`${shown(table)} is not a table that can be exported`, {
       advice: `Choose one of: ${tableNames.join(", ")}.`,
     });
   }
@@ -113,10 +119,15 @@ function upper(name: TableName): Uppercase<TableName> {
   return name.toUpperCase() as Uppercase<TableName>;
 }
 
+/** What was given, in an error: programs without types give anything. */
+function shown(value: unknown): string {
+  return typeof value === "string" ? quoted(value) : String(value);
+}
+
 function block(value: bigint | number, name: string): bigint {
   const whole = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value) : 0n;
   if (whole < 1n || whole >= 2n ** 63n) {
-    throw new RequestError(`${name} is ${String(value)}, which is no block`, {
+    throw new RequestError(`${name} is ${shown(value)}, which is no block`, {
       advice:
         "Blocks are whole numbers from 1; history segments begin at 1, 1001, 2001 and so on where they are of 1000 blocks.",
     });

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { brokenAnswer, TOO_LARGE } from "../errors/broken-answer.js";
 import { ProtocolError } from "../errors/index.js";
+import { createGathering } from "./gathering.js";
 import { arrayPunctuation, noPunctuation } from "./punctuation.js";
 import { decodeUtf8, isJsonObject, MAX_DEPTH } from "./values.js";
 
@@ -66,8 +67,7 @@ export async function* jsonValues(
   const noun = anyValue ? "value" : "object";
   const punctuation = array ? arrayPunctuation(`a JSON ${noun}`) : noPunctuation(`a JSON ${noun}`);
   let open: OpenValue | undefined;
-  let pieces: Buffer[] = [];
-  let size = 0;
+  const gathering = createGathering();
   let offset = 0;
 
   for await (const bytes of source) {
@@ -89,16 +89,13 @@ export async function* jsonValues(
         open = { depth: 0, inString: false, escaped: false, inScalar: false, ended: false };
       }
       const end = scan(open, chunk, at, offset);
-      pieces.push(chunk.subarray(at, end));
-      size += end - at;
-      if (size > maxBytes) {
+      gathering.push(chunk.subarray(at, end));
+      if (gathering.size > maxBytes) {
         throw brokenAnswer(TOO_LARGE);
       }
       if (open.ended) {
-        yield parse(Buffer.concat(pieces), noun, offset + end);
+        yield parse(gathering.take(), noun, offset + end);
         open = undefined;
-        pieces = [];
-        size = 0;
       }
       at = end;
     }

@@ -1,11 +1,11 @@
 import type { ContextValues } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { batchRecords, type CsvBatch, decodeCsv } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { saveWhole } from "../file/save-whole.js";
 import { withoutErrorObject } from "../json/error-tail.js";
 import { createBodyCheck, mediaTypeOf, requireKnownEnd } from "../json/http-body.js";
+import { followingController } from "../signal/follow.js";
 import type { LedgerExport, LedgerOptions, SavedLedger } from "./ledger-export.js";
 import { ledgerFileNameFor } from "./names.js";
 import type { CheckedLedgerRequest } from "./request.js";
@@ -43,7 +43,7 @@ export function createLedgerExport({ request, options, open, startingOver, fail 
     contextValues?: ContextValues,
     onHeader: (header: Headers) => void = () => undefined,
   ): AsyncGenerator<Uint8Array> {
-    const call = createLinkedAbortController(signal);
+    const call = followingController(signal);
     const check = createBodyCheck(CSV_TYPE);
     let [bytes, chunks] = [0, 0];
     try {

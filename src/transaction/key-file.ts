@@ -15,9 +15,6 @@ const OF_OTHERS = 0o077;
 const ALL_WRITE = 0o002;
 const STICKY = 0o1000;
 
-/** Whether the system has owners and permission bits. */
-const HAS_OWNERS = process.platform !== "win32";
-
 /**
  * Make a key: write a new random seed to a file that only its owner may read (mode 600). An existing file is left
  * alone.
@@ -47,7 +44,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
     return { publicKey: signer.publicKey };
   } catch (reason) {
     if (isMade) {
-      await rm(path, { force: true }).catch(() => undefined); // The first error is the one to tell.
+      await rm(path).catch(() => undefined); // The first error is the one to tell.
     }
     throw reason instanceof FileError ? reason : fileError(reason, path, ADVICE);
   } finally {
@@ -125,10 +122,11 @@ async function requirePrivate(path: string, stats: Stats): Promise<void> {
       advice: "A key file is read for each signature. Save the key in a file of mode 600, or set TRADEWIRE_SEED to it.",
     });
   }
-  if (!HAS_OWNERS) {
-    return;
+  const user = process.geteuid?.();
+  if (user === undefined) {
+    return; // Windows has neither owners nor permission bits.
   }
-  if (stats.uid !== process.geteuid?.()) {
+  if (stats.uid !== user) {
     throw refusal(path, `its owner is another user (${stats.uid})`, {
       code: Code.PermissionDenied,
       advice: "Who owns a key file can read and change it: use one of your own.",
@@ -148,7 +146,7 @@ async function requirePrivate(path: string, stats: Stats): Promise<void> {
 /** Refuse a key file in a folder where all may put another file in its place. */
 async function requirePrivateFolder(path: string, folder: string): Promise<void> {
   const { mode } = await stat(folder);
-  if (HAS_OWNERS && (mode & ALL_WRITE) !== 0 && (mode & STICKY) === 0) {
+  if (process.geteuid !== undefined && (mode & ALL_WRITE) !== 0 && (mode & STICKY) === 0) {
     throw refusal(path, `all may write to its folder (${octal(mode)})`, {
       code: Code.PermissionDenied,
       advice: "Put the key where nobody else can replace it, or close the folder: chmod o-w.",
@@ -166,12 +164,11 @@ function parseSeed(text: Uint8Array, seed: Uint8Array): boolean {
     return false;
   }
   for (const index of seed.keys()) {
-    const high = digitValue(text[2 * index]);
-    const low = digitValue(text[2 * index + 1]);
-    if (high === undefined || low === undefined) {
+    const byte = 16 * digitValue(text[2 * index]) + digitValue(text[2 * index + 1]);
+    if (Number.isNaN(byte)) {
       return false;
     }
-    seed[index] = 16 * high + low;
+    seed[index] = byte;
   }
   return true;
 }
@@ -181,10 +178,9 @@ function digit(value: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value;
 }
 
-/** The value of a hex digit of either case, given as a character code. */
-function digitValue(code: number | undefined): number | undefined {
-  const value = code === undefined ? Number.NaN : Number.parseInt(String.fromCharCode(code), 16);
-  return Number.isNaN(value) ? undefined : value;
+/** The value of a hex digit of either case, given as a character code; `NaN` where it is none. */
+function digitValue(code = 0): number {
+  return Number.parseInt(String.fromCharCode(code), 16);
 }
 
 function octal(mode: number): string {

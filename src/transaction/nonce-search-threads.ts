@@ -89,14 +89,14 @@ export async function searchNoncesInThreads(
   signal: AbortSignal | undefined,
 ): Promise<bigint | undefined> {
   const blocks = new BigUint64Array(new SharedArrayBuffer(16));
-  blocks[END] = (NONCE_END - search.first + BLOCK_SIZE - 1n) / BLOCK_SIZE;
+  blocks[END] = (NONCE_END - search.first) / BLOCK_SIZE + 1n; // The last one has fewer nonces, or none.
   const job = { ...search, id: ++lastId, blocks };
 
   let cancel = (): void => {};
   const canceled = new Promise<never>((_, reject) => {
     cancel = () => reject(new CanceledError({ cause: signal?.reason }));
   });
-  signal?.addEventListener("abort", cancel, { once: true });
+  signal?.addEventListener("abort", cancel);
   try {
     const answers = leastBusyThreads(count).map((thread) => ask(thread, job));
     const nonces = (await Promise.race([Promise.all(answers), canceled])).flatMap(({ nonce }) => nonce ?? []);

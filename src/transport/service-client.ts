@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
-import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import type { FailingCall } from "../errors/failing.js";
+import { followingController } from "../signal/follow.js";
 import { throwingOurErrors } from "./layers/our-errors.js";
 
 /**
@@ -18,7 +18,15 @@ export function createServiceClient<S extends DescService>(
   transport: Transport,
   failing: FailingCall,
 ): Client<S> {
-  const client = createClient(service, throwingOurErrors(transport, failing));
+  const calls = throwingOurErrors(transport, failing);
+  const client = createClient(service, {
+    ...calls,
+    stream(...call) {
+      const response = calls.stream(...call);
+      response.catch(() => undefined); // It has failed for who reads it, which may be later, or never.
+      return response;
+    },
+  });
   for (const { methodKind, localName } of service.methods) {
     const call: unknown = Reflect.get(client, localName);
     if ((methodKind === "server_streaming" || methodKind === "bidi_streaming") && isStreaming(call)) {
@@ -37,7 +45,7 @@ function isStreaming(call: unknown): call is Streaming {
 
 function endingWhereUnread(call: Streaming): Streaming {
   return (request, options = {}) => {
-    const abort = createLinkedAbortController(options.signal);
+    const abort = followingController(options.signal);
     const end = () => abort.abort(); // It also lets go of the caller's signal.
     const messages = call(request, { ...options, signal: abort.signal });
     return {

@@ -1,4 +1,5 @@
 import { CanceledError } from "../errors/index.js";
+import { follow } from "../signal/follow.js";
 
 /** The values of a source, which can be left at any time. */
 export interface Abortable<T> extends AsyncIterableIterator<T, undefined> {
@@ -63,9 +64,7 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
     const abort = () => reject(new CanceledError({ cause: signal.reason }));
     if (signal.aborted) {
       abort(); // The source did it while it was asked.
-    } else {
-      signal.addEventListener("abort", abort, { once: true });
     }
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    promise.then(resolve, reject).finally(follow(signal, abort));
   });
 }

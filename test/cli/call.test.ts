@@ -290,6 +290,8 @@ it.each([
   [["ListStopOrders", "--out", "x"], /answers with \S+ListStopOrdersResponse, not with bytes/],
   [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--all and --limit do not/],
   [["ListStopOrders", "--timeout", "soon"], /"soon" is no duration/],
+  [["ListStopOrders", "--timeout", "0"], /--timeout is 0, which is no time to wait/],
+  [["ListStopOrders", "--timeout", "597h"], /--timeout is 597h, which is no time to wait/],
 ])("call %j is bad usage", async (args, message) => {
   const { code, out, err } = await call(...args);
   expect([code, out, calls]).toEqual([2, "", 0]);

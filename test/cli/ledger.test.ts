@@ -39,6 +39,12 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
     expect(await readdir(folder)).toEqual([NAME]);
   });
 
+  it("names the file that exists already, with the party's key in it", async () => {
+    await ledger(good);
+    const { code, err } = await ledger(good);
+    expect([code, err.split("\n")[0]]).toEqual([1, `tradewire: "${join(folder, NAME)}": it exists already`]);
+  });
+
   it("prints a JSON object, and replaces a file where it is forced to", async () => {
     const args = ["--out", "mine.csv", "--json"];
     const { code, out, err } = await ledger(good, ...args);

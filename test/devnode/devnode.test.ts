@@ -7,6 +7,7 @@ import { json } from "node:stream/consumers";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { CanceledError, ConnectionError, NodeError, RequestError } from "../../src/errors/index.js";
@@ -143,6 +144,13 @@ describe("startDevnode", () => {
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl, codec: "json" } });
     const zip = await client.exportNetworkHistory({ table: Table.TRADES, fromBlock: 1n, toBlock: 10n }).toZip();
     expect(Object.keys(zip.files)).toEqual(["devnode-1-trades-1-10.csv"]);
+  });
+
+  it.each(transports)("reads no request of more than 4 MiB (%s)", async (transport) => {
+    const core = clients[transport].service(CoreService);
+    const call = (bytes: number) => core.submitRawTransaction({ tx: new Uint8Array(bytes) });
+    await expect(call(4 * 1024 * 1024)).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(call(1024 * 1024)).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
   it("listens on the loopback address only", async () => {

@@ -1,14 +1,25 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import * as fs from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { sweepTemporary, temporaryName } from "../../src/file/temporary.js";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+
+const { readFile } = fs;
+
+/** What another system than Linux does not have, or does not let one read. */
+let missing: RegExp | undefined;
+jest.unstable_mockModule("node:fs/promises", () => ({
+  ...fs,
+  readFile: (...args: Parameters<typeof readFile>) =>
+    missing?.test(String(args[0])) ? Promise.reject(new Error("ENOENT")) : readFile(...args),
+}));
+const { sweepTemporary, temporaryName } = await import("../../src/file/temporary.js");
 
 let folder: string;
 beforeEach(() => {
+  missing = undefined;
   folder = mkdtempSync(join(tmpdir(), "tradewire-temporary-"));
 });
 afterEach(() => rmSync(folder, { recursive: true }));
@@ -55,6 +66,26 @@ describe("the name of a temporary file", () => {
     const [a, b] = [await parts(), await parts()];
     expect({ ...a, random: "" }).toEqual({ ...b, random: "" });
     expect(a.random).not.toBe(b.random);
+  });
+});
+
+describe("a system that does not say which process is which", () => {
+  it.each([/^\/proc\/sys\//, /^\/proc\/\d+\/stat$/])("has names without one (%s cannot be read)", async (path) => {
+    missing = path;
+    expect(await temporaryName()).toMatch(/^\.tradewire-[0-9a-f]{16}\.part$/);
+  });
+
+  it("keeps all files", async () => {
+    const { owner, random } = await parts();
+    missing = /^\/proc\/sys\//;
+    const names = [`.tradewire-${owner}-${ended()}-1-${random}.part`, "x.part"];
+    expect(await left(...names)).toEqual(names);
+  });
+
+  it("may be a machine without an id", async () => {
+    missing = /^\/etc\/machine-id$/;
+    const { owner, random } = await parts();
+    expect(await left(`.tradewire-${owner}-${ended()}-1-${random}.part`)).toEqual([]);
   });
 });
 

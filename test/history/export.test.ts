@@ -452,6 +452,16 @@ describe("exportNetworkHistory", () => {
     expect(ask).toThrow(RequestError);
     expect(ask).toThrow(summary);
   });
+
+  it.each([
+    ['{"table": "trades", "fromBlock": "1", "toBlock": 3000}', 'fromBlock is "1", which is no block'],
+    ['{"fromBlock": 1, "toBlock": 3000}', "undefined is not a table that can be exported"],
+  ])("refuses what only a program without types can give: %s", async (wrong, summary) => {
+    await using client = createClient({ transport: "grpc", grpc: { url: "http://127.0.0.1:1" } });
+    const ask = () => client.exportNetworkHistory(JSON.parse(wrong));
+    expect(ask).toThrow(RequestError);
+    expect(ask).toThrow(summary);
+  });
 });
 
 function raise(): never {

@@ -16,6 +16,7 @@ const FOLDERS = {
   zip: "{zip/end,archive/{doors,limits,open,save,verify}}",
   archive: "archive/{doors,limits,merge,names,open,save,verify}",
   transaction: "transaction/*",
+  file: "file/*",
 };
 
 /**

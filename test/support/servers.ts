@@ -7,6 +7,7 @@ import {
   type Http2Server,
   type ServerHttp2Session,
   type ServerHttp2Stream,
+  type Settings,
 } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
@@ -48,10 +49,14 @@ export function serveRoutesOverTls(routes: (router: ConnectRouter) => void): Pro
  * Start an HTTP/2 server that leaves each stream to the test.
  *
  * @param answer handles a stream; `cut` destroys all sockets of the server
+ * @param settings what the server tells of itself at the start
  * @returns the server
  */
-export function serveStreams(answer: (stream: ServerHttp2Stream, cut: () => void) => void): Promise<TestServer> {
-  const server = createServer();
+export function serveStreams(
+  answer: (stream: ServerHttp2Stream, cut: () => void) => void,
+  settings: Settings = {},
+): Promise<TestServer> {
+  const server = createServer({ settings });
   const sockets: Socket[] = [];
   server.on("connection", (socket: Socket) => sockets.push(socket));
   server.on("stream", (stream) => {

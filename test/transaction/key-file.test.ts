@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect, promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { FileError } from "../../src/errors/index.js";
 import { createKeyFile, signerFromKeyFile } from "../../src/transaction/key-file.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
@@ -40,7 +40,7 @@ describe("a key file", () => {
 
   test("is refused in a folder that all may write to, unless each may change only what is their own", async () => {
     await expect(signerFromKeyFile(await keyIn("open", 0o777))).rejects.toThrow(
-      "all may write to its folder (mode 777)",
+      "all may write to its folder (mode 777)\nPut the key where nobody else can replace it",
     );
     expect((await signerFromKeyFile(await keyIn("sticky", 0o1777))).publicKey).toBe(sender.publicKey);
     const link = join(folder, "link");
@@ -53,7 +53,50 @@ describe("a key file", () => {
   (isRoot ? test : test.skip)("is refused where another user owns it", async () => {
     const path = await keyIn("others", 0o700);
     await chown(path, 1, 1);
-    await expect(signerFromKeyFile(path)).rejects.toThrow("its owner is another user (1)");
+    await expect(signerFromKeyFile(path)).rejects.toThrow(
+      "its owner is another user (1)\nWho owns a key file can read and change it",
+    );
+  });
+
+  test("is taken as it is on a system without owners and permission bits", async () => {
+    const path = await keyIn("windows", 0o777);
+    await chmod(path, 0o666);
+    const { geteuid } = process;
+    try {
+      delete process.geteuid;
+      expect((await signerFromKeyFile(path)).publicKey).toBe(sender.publicKey);
+      await createKeyFile(join(folder, "windows", "new"));
+    } finally {
+      Object.assign(process, { geteuid });
+    }
+  });
+
+  test("that cannot be written is removed, and the reason told", async () => {
+    await using any = await open(folder);
+    const full = () => Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }));
+    jest.spyOn(Object.getPrototypeOf(any), "sync").mockImplementation(full);
+    try {
+      await expect(createKeyFile(join(folder, "full"))).rejects.toThrow("the disk is full");
+      expect(await readdir(folder)).not.toContain("full");
+    } finally {
+      jest.restoreAllMocks();
+    }
+  });
+
+  test("leaves none of its digits in memory", async () => {
+    const allocated = jest.spyOn(Buffer, "alloc");
+    try {
+      const path = join(folder, "wiped");
+      await createKeyFile(path);
+      await (await signerFromKeyFile(path)).sign(text("x"));
+      const buffers = allocated.mock.results.flatMap(({ value }) => (Buffer.isBuffer(value) ? [value] : []));
+      const digits = (await readFile(path, "latin1")).slice(0, 64);
+      // One that is written, and one for each time that the file is read.
+      expect(buffers.filter(({ length }) => length > digits.length)).toHaveLength(3);
+      expect(buffers.map(hex).join("")).toMatch(/^0*$/);
+    } finally {
+      jest.restoreAllMocks();
+    }
   });
 
   test("that is missing, or there already, comes with advice that fits", async () => {
@@ -125,10 +168,13 @@ describe("the key in a file", () => {
   });
 
   test("of less than a seed, or of none, is refused", async () => {
-    for (const content of ["", "ab".repeat(31), "zz".repeat(32)]) {
-      const path = join(folder, `bad-${content.length}`);
+    const start = "ab".repeat(31);
+    for (const content of ["", start, `${start}a`, `${start}az`, `${start}za`, `${start} a`, "zz".repeat(32)]) {
+      const path = join(folder, `bad-${Buffer.from(content).toString("hex")}`);
       await writeFile(path, content, { mode: 0o600 });
-      await expect(signerFromKeyFile(path)).rejects.toThrow("it is no key file");
+      await expect(signerFromKeyFile(path)).rejects.toThrow(
+        "it is no key file\nA key file holds 64 hex digits, a seed, and nothing else.",
+      );
     }
     await expect(signerFromKeyFile(join(folder, "missing"))).rejects.toThrow("it does not exist");
   });
@@ -138,6 +184,8 @@ describe("the key in a file", () => {
     await writeFile(path, "ab".repeat(32), { mode: 0o600 });
     const signer = await signerFromKeyFile(path);
     await writeFile(path, "cd".repeat(32));
-    await expect(signer.sign(text("x"))).rejects.toThrow("holds another key than before");
+    await expect(signer.sign(text("x"))).rejects.toThrow(
+      `holds another key than before\nPut the key of ${signer.publicKey} back`,
+    );
   });
 });

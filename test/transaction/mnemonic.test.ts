@@ -40,15 +40,30 @@ describe("a signer from a mnemonic", () => {
     );
   });
 
+  test("takes the words as they were typed, and the first key by default", async () => {
+    const typed = `\n ${words.toUpperCase().replaceAll(" ", " \t")} `;
+    expect((await signerFromMnemonic(typed)).publicKey).toBe(publicKey);
+  });
+
+  test("has another key with each index, 0 among them, and with a passphrase", async () => {
+    const wallet = await VegaWallet.fromMnemonic(words);
+    const pair = await wallet.keyPair(HARDENED);
+    expect((await signerFromMnemonic(words, { index: 0 })).publicKey).toBe(String(pair.publicKey));
+    expect((await signerFromMnemonic(words, { passphrase: "more" })).publicKey).not.toBe(publicKey);
+  });
+
+  const noMnemonic = "Check the words and their order: 12, 15, 18, 21 or 24 English words.";
+  const noIndex = "Give a whole number from 0 to 2147483647.";
   test.each([
-    ["a wrong checksum", words.replace("render", "swing"), {}],
-    ["an unknown word", words.replace("render", "tradewire"), {}],
-    ["a negative index", words, { index: -1 }],
-    ["an index that is not whole", words, { index: 0.5 }],
-    ["an index too large", words, { index: 2 ** 31 }],
-  ])("refuses %s, without a word of it in the error", async (_, mnemonic, options) => {
+    ["a wrong checksum", words.replace("render", "swing"), {}, noMnemonic],
+    ["an unknown word", words.replace("render", "tradewire"), {}, noMnemonic],
+    ["a negative index", words, { index: -1 }, noIndex],
+    ["an index that is not whole", words, { index: 0.5 }, noIndex],
+    ["an index too large", words, { index: 2 ** 31 }, noIndex],
+  ])("refuses %s, without a word of it in the error", async (_, mnemonic, options, advice) => {
     const error: unknown = await signerFromMnemonic(mnemonic, options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({ advice });
     expect(inspect(error)).not.toMatch(/swing|parade|veteran/);
   });
 });

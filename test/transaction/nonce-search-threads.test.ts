@@ -1,8 +1,52 @@
-import { describe, expect, it, jest } from "@jest/globals";
+import { availableParallelism } from "node:os";
+import * as threads from "node:worker_threads";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { CanceledError } from "../../src/errors/index.js";
 import { searchNonces } from "../../src/transaction/nonce-search.js";
-import { searchNoncesInThreads } from "../../src/transaction/nonce-search-threads.js";
 import { firstNonce, task } from "../support/proof-of-work.js";
+
+/** A thread that tells what is done with it. */
+class Thread extends threads.Worker {
+  searches = 0;
+  holdsProcess = true;
+  isOver = false;
+  constructor(...args: ConstructorParameters<typeof threads.Worker>) {
+    super(...args);
+    started.push(this);
+  }
+  override postMessage(job: { readonly id: number }): void {
+    this.searches += 1;
+    super.postMessage(job);
+  }
+  override ref(): void {
+    this.holdsProcess = true;
+    super.ref();
+  }
+  override unref(): void {
+    this.holdsProcess = false;
+    super.unref();
+  }
+  override terminate(): Promise<number> {
+    this.isOver = true;
+    return super.terminate();
+  }
+}
+
+/** The threads that a test has started. */
+let started: Thread[] = [];
+const IDLE_MS = 5000;
+beforeEach(() => {
+  started = [];
+  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask", "performance"] });
+});
+afterEach(() => {
+  jest.advanceTimersByTime(IDLE_MS); // None is left for the next test.
+  jest.useRealTimers();
+  expect(started.filter(({ isOver }) => !isOver)).toEqual([]);
+});
+
+jest.unstable_mockModule("node:worker_threads", () => ({ ...threads, Worker: Thread }));
+const { searchNoncesInThreads } = await import("../../src/transaction/nonce-search-threads.js");
 
 const prefix = new TextEncoder().encode(`Vega_SPAM_PoW${task.blockHash}${task.tid}`);
 const END = 2n ** 64n;
@@ -65,5 +109,133 @@ describe("a search in threads", () => {
     expect(removed.mock.calls.map((args) => args.slice(0, 2))).toEqual(
       added.mock.calls.map((args) => args.slice(0, 2)),
     );
+  });
+});
+
+describe("the threads of searches", () => {
+  const processors = availableParallelism();
+  /** So many that searches of as many threads share them. */
+  const all = Math.max(2, processors);
+  const endless = { prefix, first: 0n, difficulty: 256 };
+  const short = { prefix, first: 0n, difficulty: 8 };
+  const searchesOfEach = () => started.map(({ searches }) => searches);
+
+  /** Searches that do not end by themselves. To end them takes until the threads have seen it. */
+  function searchOn(count: number) {
+    const abort = new AbortController();
+    const over = reasonOf(searchNoncesInThreads(endless, count, abort.signal));
+    return async () => {
+      abort.abort();
+      expect(await over).toBeInstanceOf(CanceledError);
+    };
+  }
+  async function untilIdle(...some: readonly (Thread | undefined)[]): Promise<void> {
+    while (some.some((thread) => thread?.holdsProcess)) {
+      await new Promise(setImmediate);
+    }
+  }
+
+  it("are as many as asked for", async () => {
+    await searchNoncesInThreads(short, processors + 2, undefined);
+    expect(searchesOfEach()).toEqual(Array.from({ length: processors + 2 }, () => 1));
+  });
+
+  it("are used again", async () => {
+    await searchNoncesInThreads(short, 1, undefined);
+    await searchNoncesInThreads(short, 1, undefined);
+    expect(searchesOfEach()).toEqual([2]);
+  });
+
+  it("are no more than the processors for searches of one thread each, whatever ran before", async () => {
+    await searchNoncesInThreads(short, processors + 2, undefined);
+    const ends = Array.from({ length: processors + 1 }, () => searchOn(1));
+    expect(searchesOfEach().toSorted()).toEqual([1, 1, ...Array.from({ length: processors - 1 }, () => 2), 3]);
+    await Promise.all(ends.map((end) => end()));
+    await untilIdle(...started);
+  });
+
+  it("are started where all are busy, up to one for each processor or as many as asked for", async () => {
+    const ends = Array.from({ length: processors }, () => searchOn(1));
+    expect(searchesOfEach()).toEqual(Array.from({ length: processors }, () => 1));
+    ends.push(searchOn(1));
+    expect(started).toHaveLength(processors);
+    ends.push(searchOn(processors + 1));
+    expect(started).toHaveLength(processors + 1);
+    await Promise.all(ends.map((end) => end()));
+    await untilIdle(...started);
+  });
+
+  it("are asked first where they have the least to do", async () => {
+    const ends = Array.from({ length: processors }, () => searchOn(1));
+    await ends.at(-1)?.();
+    await untilIdle(started.at(-1));
+    await searchNoncesInThreads(short, 1, undefined);
+    expect(searchesOfEach()).toEqual([...Array.from({ length: processors - 1 }, () => 1), 2]);
+    await Promise.all(ends.map((end) => end()));
+    await untilIdle(...started);
+  });
+
+  it("keep the process alive only while they search", async () => {
+    await searchNoncesInThreads(short, all, undefined);
+    const holding = () => started.filter(({ holdsProcess }) => holdsProcess).length;
+    expect(holding()).toBe(0);
+    const ends = [searchOn(all), searchOn(all)];
+    expect(holding()).toBe(all);
+    await ends[0]?.();
+    await searchNoncesInThreads(short, all, undefined);
+    expect(holding()).toBe(all);
+    await ends[1]?.();
+    await untilIdle(...started);
+  });
+
+  it("end when they have been idle for 5 seconds", async () => {
+    await searchNoncesInThreads(short, 1, undefined);
+    jest.advanceTimersByTime(IDLE_MS - 1);
+    const end = searchOn(1);
+    jest.advanceTimersByTime(IDLE_MS);
+    expect(started.map(({ isOver }) => isOver)).toEqual([false]);
+    await end();
+    await untilIdle(...started);
+    jest.advanceTimersByTime(IDLE_MS - 1);
+    expect(started.map(({ isOver }) => isOver)).toEqual([false]);
+    jest.advanceTimersByTime(1);
+    expect(started.map(({ isOver }) => isOver)).toEqual([true]);
+    await searchNoncesInThreads(short, 1, undefined);
+    expect(searchesOfEach()).toEqual([2, 1]);
+  });
+
+  it("may find several nonces, the least of which counts", async () => {
+    const found = [9n, undefined, 3n, 7n];
+    const asked = jest.spyOn(Thread.prototype, "postMessage").mockImplementation(function (this: Thread, { id }) {
+      const nonce = found[started.indexOf(this)];
+      queueMicrotask(() => this.emit("message", nonce === undefined ? { id } : { id, nonce }));
+    });
+    expect(await searchNoncesInThreads(short, found.length, undefined)).toBe(3n);
+    asked.mockRestore();
+  });
+
+  it("end no others where they fail", async () => {
+    await searchNoncesInThreads(short, 2, undefined);
+    const end = searchOn(1);
+    started[1]?.emit("error", new Error("out of memory"));
+    jest.advanceTimersByTime(IDLE_MS);
+    expect(started.map(({ isOver }) => isOver)).toEqual([false, true]);
+    await end();
+    await untilIdle(...started.slice(0, 1));
+    await searchNoncesInThreads(short, 1, undefined);
+    expect(searchesOfEach()).toEqual([3, 1]);
+  });
+
+  it("fail their searches where they fail, and no later ones", async () => {
+    const failing = [searchNoncesInThreads(endless, all, undefined), searchNoncesInThreads(endless, all, undefined)];
+    const reason = new Error("out of memory");
+    const reasons = failing.map(reasonOf);
+    const [failed, ...others] = started;
+    failed?.emit("error", reason);
+    expect(await Promise.all(reasons)).toEqual([reason, reason]);
+    await untilIdle(...others);
+    expect(started.filter(({ isOver }) => isOver)).toEqual([failed]);
+    expect(await searchNoncesInThreads(short, all, undefined)).toBe(firstNonce(task.blockHash, task.tid, 8));
+    expect(searchesOfEach()).toEqual([2, ...others.map(() => 3), 1]);
   });
 });

@@ -19,6 +19,9 @@ describe("a search for a nonce", () => {
   it("tries the last nonce, and none behind it", () => {
     expect(searchNonces({ prefix, first: END - 1n, difficulty: 0 }, 10)).toBe(END - 1n);
     expect(searchNonces({ prefix, first: END - 3n, difficulty: 60 }, 16_384)).toBeUndefined();
+    // Nonces that began at 0 again would do.
+    expect(searchNonces({ prefix, first: 0n, difficulty: 8 }, 16_000)).toBeDefined();
+    expect(searchNonces({ prefix, first: END - 3n, difficulty: 8 }, 16_384)).toBeUndefined();
   });
 
   it("is compiled once", () => {

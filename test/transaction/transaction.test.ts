@@ -1,5 +1,5 @@
 import { type DescField, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import { decode as decodeLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/decode.js";
 import { encode as encodeInputDataLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/encode.js";
@@ -131,14 +131,8 @@ describe("a transaction", () => {
   });
 
   test("is not signed where a field of the command is wrong", async () => {
-    let asked = 0;
-    const counting = {
-      publicKey: signer.publicKey,
-      sign(message: Uint8Array) {
-        asked += 1;
-        return signer.sign(message);
-      },
-    };
+    const sign = jest.fn(signer.sign);
+    const counting = { publicKey: signer.publicKey, sign };
     const wrong: CommandInit = { case: "stopOrdersSubmission", value: { risesAbove: {} } };
     const error = await createTransaction(wrong, { signer: counting, block }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(CommandError);
@@ -148,16 +142,42 @@ describe("a transaction", () => {
         { path: "stopOrdersSubmission.risesAbove.price", message: "is required, or else trailingPercentOffset" },
       ],
     });
-    expect(asked).toBe(0);
+    expect(sign).not.toHaveBeenCalled();
     await createTransaction(command, { signer: counting, block });
-    expect(asked).toBe(1);
+    expect(sign).toHaveBeenCalledTimes(1);
   });
+
+  test.each(["", "test 1", "x".repeat(51)])("is not signed for a chain of no identifier: %j", async (chainId) => {
+    const sign = jest.fn(signer.sign);
+    const given = { signer: { publicKey: signer.publicKey, sign }, block: { ...block, chainId } };
+    await expect(createTransaction(command, given)).rejects.toThrow("which is no identifier of a chain");
+    expect(sign).not.toHaveBeenCalled();
+    // Version 2 is signed for no chain.
+    await createTransaction(command, { ...given, version: "TX_VERSION_V2" });
+    expect(sign).toHaveBeenCalledTimes(1);
+  });
+
+  test.each(["x", signer.publicKey.toUpperCase(), `${signer.publicKey}0`, ` ${signer.publicKey}`])(
+    "is not signed by a signer of the key %j",
+    async (publicKey) => {
+      const sign = jest.fn(signer.sign);
+      const making = createTransaction(command, { signer: { publicKey, sign }, block });
+      await expect(making).rejects.toThrow(
+        `signer.publicKey is "${publicKey}"\nGive an Ed25519 public key: 64 hex digits in lower case.`,
+      );
+      expect(sign).not.toHaveBeenCalled();
+    },
+  );
 
   test("is not made with a signature that is none of the signer's", async () => {
     const other = signerFromSeed("0c".repeat(32));
     const { publicKey } = signer;
     const sign = async (message: Uint8Array) => other.sign(message);
-    await expect(createTransaction(command, { signer: { publicKey, sign }, block })).rejects.toThrow("is not one of");
-    await expect(createTransaction(command, { signer: { publicKey: "x", sign }, block })).rejects.toThrow(RequestError);
+    const error = await createTransaction(command, { signer: { publicKey, sign }, block }).catch((reason) => reason);
+    expect(error).toBeInstanceOf(RequestError);
+    expect(error).toMatchObject({
+      summary: `the signer's signature is not one of ${publicKey} over the message`,
+      advice: "A signer signs the SHA3-256 digest of the message by Ed25519, with the key that it names.",
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { LONGEST_TIMER_MS } from "../../config/values.js";
 import { RequestError } from "../../errors/index.js";
 import type { CallOptions } from "../api/call-options.js";
 import { clientOptions, milliseconds } from "../client-options.js";
@@ -21,9 +22,7 @@ export function addCall(program: Command, context: CommandContext): void {
     .addOption(repeated("--set <path=value>", "set a field, such as pagination.first=5 or filter.partyIds=a,b"))
     .addOption(repeated("--header <name: value>", "send a header; no secret, which others can see among the arguments"))
     .addOption(
-      new Option("--timeout <duration>", "longest time of the whole call, also of a stream").argParser((text) =>
-        milliseconds("--timeout", text),
-      ),
+      new Option("--timeout <duration>", "longest time of the whole call, also of a stream").argParser(callTime),
     )
     .option("--all", "print the records of all pages, one a line")
     .addOption(
@@ -46,6 +45,17 @@ export function addCall(program: Command, context: CommandContext): void {
     const { runCall } = await import("../api/call.js");
     await runCall(method, request, options, context);
   });
+}
+
+/** Parse the time of a call, which a timer has to wait. */
+function callTime(text: string): number {
+  const timeMs = milliseconds("--timeout", text);
+  if (timeMs < 1 || timeMs > LONGEST_TIMER_MS) {
+    throw new RequestError(`--timeout is ${text}, which is no time to wait`, {
+      advice: "Give 1ms to 596h, or leave it out for no limit of a stream.",
+    });
+  }
+  return timeMs;
 }
 
 /** Parse a number of records of the command line. */

@@ -40,6 +40,7 @@ export function channelOpener(
     "grpc.service_config_disable_resolution": 1, // The DNS must not decide how calls are made.
     "grpc.use_local_subchannel_pool": 1, // Closing the channel then closes its connections.
     "grpc.enable_channelz": 0,
+    "grpc.enable_retries": 0, // It would send calls again that a server refuses, also those that do more than read.
     ...(isLoopback(hostname) && { "grpc.enable_http_proxy": 0 }), // A proxy would be this machine's own way out.
     ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
     ...(secure && serverName !== undefined && { "grpc.ssl_target_name_override": serverName }),

@@ -41,7 +41,10 @@ const RESETS: readonly (readonly [words: string, http2Code: number])[] = [
 const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
   [/^Name resolution failed/, "ENOTFOUND"],
   [/^Received RST_STREAM/, "ERR_HTTP2_STREAM_ERROR"],
-  [/^Connection dropped|Socket closed|socket disconnected|Failed to connect|^Connection closed/, "ECONNRESET"],
+  [
+    /^Failed to start HTTP\/2 stream|^Connection dropped|Socket closed|socket disconnected|Failed to connect|^Connection closed/,
+    "ECONNRESET",
+  ],
   [/Protocol error/, "ERR_HTTP2_ERROR"],
   [/does not match certificate's altnames/, "ERR_TLS_CERT_ALTNAME_INVALID"],
   [/self-signed certificate in certificate chain/, "SELF_SIGNED_CERT_IN_CHAIN"],
@@ -134,7 +137,9 @@ function localError(status: StatusObject): ConnectError {
   const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // grpc-js has no text.
   const nodeCode = nodeCodeOf(message);
   const coded = nodeCode === undefined ? undefined : Object.assign(new Error(message), { code: nodeCode });
-  const isOfConnecting = last !== undefined || /^(?:Name resolution failed|No connection established)/.test(details);
+  const isOfConnecting =
+    last !== undefined ||
+    /^(?:Name resolution failed|No connection established|Failed to start HTTP\/2 stream)/.test(details);
   const cause = coded !== undefined && isOfConnecting ? whileConnecting(coded) : coded;
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);
 }

@@ -4,24 +4,39 @@ import { Code, ConnectError } from "@connectrpc/connect";
 const HEAD_SIZE = 5;
 
 /**
+ * Pieces inside a message that are smaller, in bytes, are joined. Connect adds up all pieces of a message with each that
+ * comes, so that a message in single bytes would keep it busy for hours.
+ */
+const JOINED_BYTES = 16 * 1024;
+
+/**
  * Pass the bytes of gRPC frames on, and see to it that they end behind a whole one. Connect does not notice an end
  * straight behind the head of a frame.
  *
  * @param chunks the bytes, split anywhere
- * @returns the same chunks
+ * @param arrived called with each chunk, which may be held back until more of its message comes
+ * @returns the same bytes; whole messages and heads are never held back
  * @throws ConnectError with `DATA_LOSS` where they end inside a frame
  */
-export async function* wholeFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* wholeFrames(
+  chunks: AsyncIterable<Uint8Array>,
+  arrived: () => void = () => undefined,
+): AsyncGenerator<Uint8Array> {
   /** How much of the frame's head has come, what length it gives, and how much of the message is missing. */
   let head = 0;
   let length = 0;
   let missing = 0;
+  let held: Uint8Array[] = [];
+  let heldBytes = 0;
   for await (const chunk of chunks) {
+    arrived();
+    let isInside = true;
     for (let at = 0; at < chunk.length; ) {
       if (missing > 0) {
         const taken = Math.min(missing, chunk.length - at);
         missing -= taken;
         at += taken;
+        isInside &&= missing > 0;
         continue;
       }
       length = head === 0 ? 0 : length * 256 + (chunk[at] ?? 0);
@@ -30,9 +45,16 @@ export async function* wholeFrames(chunks: AsyncIterable<Uint8Array>): AsyncGene
       if (head === HEAD_SIZE) {
         head = 0;
         missing = length;
+        isInside = false;
       }
     }
-    yield chunk;
+    held.push(chunk);
+    heldBytes += chunk.length;
+    if (!isInside || heldBytes >= JOINED_BYTES) {
+      yield held.length === 1 ? chunk : Buffer.concat(held);
+      held = [];
+      heldBytes = 0;
+    }
   }
   if (head > 0 || missing > 0) {
     throw new ConnectError("premature end of the response, inside a message", Code.DataLoss);

@@ -1,16 +1,18 @@
-import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
+import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
 import { createContextValues, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
+import { follow } from "../../signal/follow.js";
 import { arrivalOf } from "../arrival.js";
+import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { wholeFrames } from "./frames.js";
 import { readingJson } from "./json-codec.js";
 import { createSessions } from "./sessions.js";
 
-/** Tells a stream's call from the others, between Connect's transport and the sessions; it is not sent. */
+/** Tells a call from the others, between Connect's transport and the sessions; it is not sent. */
 const CALL = "x-tradewire-call";
 
 /**
@@ -30,8 +32,7 @@ export function createGrpcTransport(
 ): ClosableTransport {
   const { registry = knownTypes } = options;
   const sessions = createSessions(config, options);
-  const arrivals = new Map<string, () => void>();
-  const arrivalOfStream = new WeakMap<ClientHttp2Stream, () => void>();
+  const underWay = new Map<string, { readonly signal: AbortSignal | undefined; readonly arrived?: () => void }>();
   let calls = 0;
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
@@ -43,32 +44,41 @@ export function createGrpcTransport(
       ...sessions,
       async request(method, path, headers) {
         const { [CALL]: call, ...sent } = headers;
-        const arrived = arrivals.get(String(call));
+        const { signal, arrived: told } = underWay.get(String(call)) ?? {};
         const stream = await sessions.request(method, path, sent);
-        if (arrived !== undefined) {
-          stream.on("response", arrived);
-          arrivalOfStream.set(stream, arrived);
-        }
+        stream.once(
+          "close",
+          follow(signal, () => dropUnread(stream)),
+        );
+        const arrived = () => {
+          sessions.notifyResponseByteRead(stream);
+          told?.();
+        };
         const bytes = stream[Symbol.asyncIterator].bind(stream);
-        stream[Symbol.asyncIterator] = () => wholeFrames({ [Symbol.asyncIterator]: bytes });
-        return stream.on("response", dropBrokenDetails).on("trailers", dropBrokenDetails);
-      },
-      notifyResponseByteRead(stream) {
-        sessions.notifyResponseByteRead(stream);
-        arrivalOfStream.get(stream)?.();
+        stream[Symbol.asyncIterator] = () => wholeFrames({ [Symbol.asyncIterator]: bytes }, arrived);
+        return stream.on("response", arrived).on("response", mendStatus).on("trailers", mendStatus);
       },
     },
   });
   const { unary, stream } = config.codec === "json" ? readingJson(transport, registry) : transport;
+
+  function begin(header: HeaderInit, signal: AbortSignal | undefined, arrived?: () => void) {
+    calls += 1;
+    const call = String(calls);
+    const marked = new Headers(header);
+    marked.set(CALL, call);
+    underWay.set(call, { signal, ...(arrived && { arrived }) });
+    return { marked, begun: () => underWay.delete(call) };
+  }
+
   return {
-    unary,
+    async unary(method, signal, timeoutMs, header, message, contextValues) {
+      const { marked, begun } = begin(header, signal);
+      return unary(method, signal, timeoutMs, marked, message, contextValues).finally(begun);
+    },
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
-      calls += 1;
-      const call = String(calls);
-      const marked = new Headers(header);
-      marked.set(CALL, call);
-      arrivals.set(call, arrivalOf(contextValues));
-      return stream(method, signal, timeoutMs, marked, input, contextValues).finally(() => arrivals.delete(call));
+      const { marked, begun } = begin(header, signal, arrivalOf(contextValues));
+      return stream(method, signal, timeoutMs, marked, input, contextValues).finally(begun);
     },
     async close() {
       sessions.close();
@@ -76,9 +86,24 @@ export function createGrpcTransport(
   };
 }
 
-/** Drop details that cannot be read: Connect would lose the error that they belong to. */
-function dropBrokenDetails(headers: IncomingHttpHeaders): void {
-  const details = headers["grpc-status-details-bin"];
+/**
+ * Drop what is unread of an answer that has come to its end. Connect leaves such a stream as it is, and Node keeps one
+ * that is not read to its end, with its bytes and its connection, for ever.
+ */
+function dropUnread(stream: ClientHttp2Stream): void {
+  if (stream.closed && stream.rstCode === constants.NGHTTP2_NO_ERROR) {
+    stream.destroy();
+  }
+}
+
+/** Drop details, and escape a message, that cannot be read: Connect would lose the error that they belong to. */
+function mendStatus(headers: IncomingHttpHeaders): void {
+  const { "grpc-status-details-bin": details, "grpc-message": message } = headers;
+  try {
+    decodeURIComponent(String(message));
+  } catch {
+    headers["grpc-message"] = encodeURIComponent(String(message));
+  }
   try {
     if (typeof details === "string") {
       decodeBinaryHeader(details, StatusSchema);

@@ -11,6 +11,7 @@ import { notConnectedInTime, whileConnecting } from "../../errors/network-failur
 import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
+import { noticeEnd } from "./stream-end.js";
 
 /** A connection without streams is pinged before it is used again after this time, in milliseconds. */
 const FRESH_MS = 60_000;
@@ -61,7 +62,9 @@ export function createSessions(
 
   function open(withinMs: number): Promise<Session> {
     return new Promise((resolve, reject) => {
-      const http2 = connect(authority, { ...tls, settings: { initialWindowSize: config.windowBytes } });
+      // What a server pushes, nobody asked for: Node gives it to nobody, and its errors would end the process.
+      const settings = { initialWindowSize: config.windowBytes, enablePush: false };
+      const http2 = connect(authority, { ...tls, settings });
       const session: Session = { http2, streams: 0, aliveAt: performance.now() };
       all.set(http2, session);
       let opened = false;
@@ -131,13 +134,7 @@ export function createSessions(
         try {
           const stream = session.http2.request({ ...headers, ":method": method, ":path": path });
           count(session, stream);
-          stream.on("error", () => undefined);
-          stream.once("close", () => {
-            // Where its connection is lost, Node ends a stream as if the server had canceled it.
-            if (stream.rstCode === constants.NGHTTP2_CANCEL && session.http2.destroyed) {
-              stream.emit("error", closedByServer());
-            }
-          });
+          noticeEnd(stream, () => (session.http2.destroyed ? closedByServer() : undefined));
           return stream;
         } catch (reason) {
           if (takesStreams(session)) {

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
+import { follow } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 
@@ -20,11 +21,12 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       throw closedError("the client is closed; nothing was sent", false, name, method);
     }
     const abort = new AbortController();
-    const abortToo = () => abort.abort(signal?.reason);
-    if (signal?.aborted === true) {
-      abortToo();
-    }
-    signal?.addEventListener("abort", abortToo);
+    let isAwaited = false;
+    const abortToo = () => {
+      abort.abort(signal?.reason);
+      doneIfDropped();
+    };
+    const leave = follow(signal, abortToo); // A signal may outlive thousands of calls.
     let rejectWaiting = (_: unknown) => {};
     const end = () => {
       const reason = closedError("the client was closed during the call", true, name, method);
@@ -34,9 +36,18 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     };
     const done = () => {
       underWay.delete(end);
-      signal?.removeEventListener("abort", abortToo); // A signal may outlive thousands of calls.
+      leave();
+    };
+    /** Who has aborted a call, as by `break`, may never ask for its end. */
+    const doneIfDropped = () => {
+      if (abort.signal.aborted && !isAwaited) {
+        done();
+      }
     };
     underWay.add(end);
+    if (signal?.aborted === true) {
+      abort.abort(signal.reason);
+    }
     return {
       signal: abort.signal,
       done,
@@ -46,14 +57,19 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
         abort.abort(new ConnectError("the rest of the answer is not read", Code.Canceled));
       },
       /** The promise's outcome, or the failure of a client that is closed before. */
-      whileOpen: <T>(promise: Promise<T>) =>
-        new Promise<T>((resolve, reject) => {
+      whileOpen: <T>(promise: Promise<T>) => {
+        isAwaited = true;
+        return new Promise<T>((resolve, reject) => {
           rejectWaiting = reject;
           promise.then(resolve, reject);
           if (abort.signal.aborted && closed !== undefined) {
             reject(abort.signal.reason);
           }
-        }),
+        }).finally(() => {
+          isAwaited = false;
+          doneIfDropped();
+        });
+      },
     };
   }
 

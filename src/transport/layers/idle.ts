@@ -26,10 +26,8 @@ export function idleLimited(transport: AnyTransport, givenMs: number | undefined
       const abort = createLinkedAbortController(signal);
       const clock = idleClock(idleMs, (limitMs) => abort.abort(nothingCame(limitMs)));
       onArrival(contextValues, clock.restart);
-      const end = () => {
-        clock.stop();
-        abort.abort();
-      };
+      abort.signal.addEventListener("abort", clock.stop); // The reader of an aborted stream may never ask for its end.
+      const end = () => abort.abort();
       const failed = (reason: unknown): never => {
         end();
         throw reason;

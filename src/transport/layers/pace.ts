@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BannedError } from "../../errors/index.js";
+import { follow } from "../../signal/follow.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { type Bucket, createBucket } from "./bucket.js";
@@ -113,17 +114,17 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
         reject(signal?.reason);
         sendNext();
       };
+      const unfollow = follow(signal, leave);
       const entry: Waiting = {
         go() {
-          signal?.removeEventListener("abort", leave);
+          unfollow();
           resolve();
         },
         stop(reason) {
-          signal?.removeEventListener("abort", leave);
+          unfollow();
           reject(reason);
         },
       };
-      signal?.addEventListener("abort", leave);
       waiting.push(entry);
       sendNext();
     });

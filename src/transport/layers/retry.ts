@@ -9,10 +9,14 @@ import { replayable, withFirstMessage } from "./first-message.js";
 import { onlyReads } from "./read-method.js";
 import { timeLeft } from "./time-limits.js";
 
+/** The longest wait that a node is believed, in milliseconds: a call of no time limit would wait for weeks. */
+const MAX_ASKED_MS = 600_000;
+
 /**
  * Make an interceptor that retries calls that only read. It does so where the node could not serve a call or the
  * connection was lost, as long as no message has come. The wait is a random part of a time that doubles with each try;
- * the node's `retry-after` overrides it. The call's own deadline ends all tries: a wait beyond it is not begun.
+ * the node's `retry-after` overrides it. The call's own deadline ends all tries: a wait beyond it, or beyond ten minutes,
+ * is not begun.
  *
  * @param config `tries` is the most tries of a call; `baseMs` and `maxMs` are the first and the longest wait, in
  *   milliseconds
@@ -30,7 +34,8 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
           throw reason;
         }
         const asked = retryAfter(ConnectError.from(reason));
-        if ((asked ?? 0) >= (timeLeft(req.contextValues) ?? Number.POSITIVE_INFINITY)) {
+        const leftMs = timeLeft(req.contextValues) ?? Number.POSITIVE_INFINITY;
+        if ((asked ?? 0) >= leftMs || (asked ?? 0) > MAX_ASKED_MS) {
           throw reason; // The call's time would be up before: the node's own answer says more.
         }
         const delayMs = asked ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
@@ -75,6 +80,6 @@ function retryAfter(error: ConnectError): number | undefined {
   const value = error.metadata.get("retry-after") ?? "";
   // HTTP's dates end in GMT. Alone, Date.parse would take "1.5" for a day of 2001.
   const date = Date.parse(value.endsWith(" GMT") ? value : "");
-  const delay = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : date - Date.now();
-  return Number.isNaN(delay) ? undefined : Math.min(Math.max(delay, 0), 2 ** 31 - 1);
+  const delay = /^\d+$/.test(value) ? Number(value) * 1000 : date - Date.now();
+  return Number.isNaN(delay) ? undefined : Math.max(delay, 0);
 }

@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { type ContextValues, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
+import { LONGEST_TIMER_MS } from "../../config/values.js";
 import type { HeaderInit } from "../bare-call.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { isEndUnsent } from "./failure.js";
@@ -85,11 +86,13 @@ export function timeLeft(contextValues: ContextValues): number | undefined {
 
 /**
  * The time limit of a call, and the context values that carry it: the caller's, which keep what is set in them, but not
- * this limit. They may be those of another limit around this one. As in Connect, a time of 0 or less stands for none.
+ * this limit. They may be those of another limit around this one. As in Connect, a time of 0 or less stands for none, and
+ * so does an infinite one. A time that is too long for a timer is shortened to the longest, of 24 days.
  */
-function timeLimit(timeoutMs: number | undefined, callers: ContextValues) {
-  const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-  const end = isLimited ? performance.now() + timeoutMs : undefined;
+function timeLimit(givenMs: number | undefined, callers: ContextValues) {
+  const isLimited = givenMs !== undefined && givenMs > 0 && givenMs !== Number.POSITIVE_INFINITY;
+  const timeoutMs = isLimited ? Math.min(givenMs, LONGEST_TIMER_MS) : undefined;
+  const end = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
   const own = createContextValues().set(endKey, end);
   const values: ContextValues = {
     get: (key) => (key.id === endKey.id ? own : callers).get(key),
@@ -104,7 +107,7 @@ function timeLimit(timeoutMs: number | undefined, callers: ContextValues) {
   };
   return {
     values,
-    option: isLimited ? { timeoutMs } : {},
+    option: timeoutMs === undefined ? {} : { timeoutMs },
     left: () => (end === undefined ? undefined : Math.max(Math.ceil(end - performance.now()), 1)),
   };
 }

@@ -5,6 +5,7 @@ import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { anyFromObject, anyToObject } from "../../json/any.js";
 import { readErrorObject } from "../../json/envelope.js";
 import { errorCode } from "../../json/error-code.js";
+import { createGathering } from "../../json/gathering.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
 import { redirect } from "../layers/failure.js";
 
@@ -64,16 +65,14 @@ function incomingDetail(object: TypedObject) {
 }
 
 async function beginning(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
+  const gathering = createGathering();
   for await (const piece of body) {
-    pieces.push(piece);
-    size += piece.length;
-    if (size > MAX_ERROR_BYTES) {
+    gathering.push(piece);
+    if (gathering.size > MAX_ERROR_BYTES) {
       break;
     }
   }
-  return Buffer.concat(pieces);
+  return gathering.take();
 }
 
 /** The code at the beginning of an error object. */

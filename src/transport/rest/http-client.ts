@@ -70,6 +70,8 @@ export function createHttpClient(
         request.on("close", () => {
           clearTimeout(timer);
           signal.removeEventListener("abort", abortRequest);
+          // An answer with status 101 is none for Node, which closes the connection without a word.
+          failed(Object.assign(new Error("closed before an answer"), { code: "ECONNRESET" }));
         });
         request.on("socket", (socket) => {
           socket.setKeepAlive(true, TCP_KEEPALIVE_MS); // While it is idle, the agent has it probed each second.

@@ -13,8 +13,10 @@ import {
 } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
+import { createGathering } from "../../json/gathering.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
 import { decodeUtf8 } from "../../json/values.js";
+import { bodyType, throwErrorIn } from "./error-in.js";
 
 /** A response of the gateway. */
 export interface RestResponse {
@@ -106,6 +108,7 @@ export interface JsonReading extends Pick<RestConfig, "streams" | "jsonAsText"> 
  * @param response the response
  * @param reading how JSON is read, and the largest body, in bytes
  * @returns the message
+ * @throws ConnectError where the node's error object stands in the message's place
  * @throws {@link ProtocolError} where the body is empty, too large, not JSON or does not fit the definitions
  */
 export async function responseMessage<O extends DescMessage>(
@@ -125,7 +128,9 @@ export async function responseMessage<O extends DescMessage>(
       ? httpBodyPiece(desc, contentType, data)
       : messageFromJson(desc, inField(rule, { contentType, data: data.toString("base64") }), registry);
   }
-  return messageFromJson(desc, inField(rule, await wholeJson(response, reading)), registry);
+  const json = await wholeJson(response, reading);
+  throwErrorIn(json, bodyType(desc, rule), response.header);
+  return messageFromJson(desc, inField(rule, json), registry);
 }
 
 /**
@@ -140,16 +145,14 @@ export function inField({ responseBody }: HttpBinding, json: JsonValue): JsonVal
 }
 
 async function wholeBody(response: RestResponse, maxBytes: number): Promise<Buffer> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
+  const gathering = createGathering();
   for await (const piece of response.body) {
-    pieces.push(piece);
-    size += piece.length;
-    if (size > maxBytes) {
+    gathering.push(piece);
+    if (gathering.size > maxBytes) {
       throw brokenAnswer(TOO_LARGE);
     }
   }
-  return Buffer.concat(pieces);
+  return gathering.take();
 }
 
 async function wholeJson(response: RestResponse, { maxBytes, jsonAsText }: JsonReading): Promise<JsonValue> {

@@ -1,15 +1,14 @@
 import type { DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { ProtocolError } from "../../errors/index.js";
 import { findField } from "../../http-rule/fields.js";
 import type { HttpBinding } from "../../http-rule/http-rule.js";
-import { openEnvelope, readErrorObject } from "../../json/envelope.js";
-import { isGoogleError } from "../../json/error-code.js";
+import { openEnvelope } from "../../json/envelope.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
 import { jsonObjects, jsonValues } from "../../json/stream.js";
 import { isJsonObject } from "../../json/values.js";
 import { connectError } from "../bare-call.js";
 import { errorFromObject } from "./error.js";
+import { bodyType, throwErrorIn } from "./error-in.js";
 import { inField, isJson, type JsonReading, notJson, type RestResponse } from "./response.js";
 
 /**
@@ -63,42 +62,24 @@ async function* bareMessages(
   { body, header }: RestResponse,
   { maxBytes, streams }: JsonReading,
   desc: DescMessage,
-  { responseBody }: HttpBinding,
+  rule: HttpBinding,
 ): AsyncGenerator<JsonValue> {
-  const field = findField(desc, responseBody);
-  const type = responseBody === "" ? desc : field?.fieldKind === "message" ? field.message : undefined;
-  // The fields of objects of free form are anyone's.
-  const fields = type === undefined || hasCustomJsonRepresentation(type) ? undefined : type;
-  const form = { array: streams === "array", anyValue: fields === undefined && field?.fieldKind !== "map" };
+  const type = bodyType(desc, rule);
+  const isMap = findField(desc, rule.responseBody)?.fieldKind === "map";
+  const form = { array: streams === "array", anyValue: type === undefined && !isMap };
   for await (const json of jsonValues(body, form, maxBytes)) {
-    const error = isJsonObject(json) ? errorIn(json, fields) : undefined;
-    if (error !== undefined) {
-      throw errorFromObject(readErrorObject(error), header);
+    throwErrorIn(json, type, header);
+    if (isJsonObject(json) && isEnvelope(json, type)) {
+      throw new ProtocolError('an object of the stream has "result" alone, which is no field of its message', {
+        advice: 'The stream is one of envelopes: set streams to "envelopes".',
+      });
     }
     yield json;
   }
 }
 
-/**
- * Find the error object in the place of a message: under `error`, or a bare one, where those names are none of the
- * message's fields. What could be a message is an error in Google's form alone, and where no field can hold that.
- */
-function errorIn(json: JsonObject, type: DescMessage | undefined): JsonValue | undefined {
-  const names = Object.keys(json);
-  const { error, code, message } = json;
-  if (names.length === 1 && error !== undefined && error !== null) {
-    const field = type && findField(type, "error");
-    const isSure = type !== undefined && field === undefined;
-    const mayHold = field?.fieldKind === "map" || (field?.message && findField(field.message, "status")) !== undefined;
-    return isSure || (!mayHold && isJsonObject(error) && isGoogleError(error)) ? error : undefined;
-  }
-  if (type === undefined || names.some((name) => findField(type, name) !== undefined)) {
-    return undefined;
-  }
-  if (names.length === 1 && json["result"] !== undefined) {
-    throw new ProtocolError('an object of the stream has "result" alone, which is no field of its message', {
-      advice: 'The stream is one of envelopes: set streams to "envelopes".',
-    });
-  }
-  return typeof code === "number" && typeof message === "string" ? json : undefined;
+/** Whether an object has nothing but a result, where its message has no such field. */
+function isEnvelope(json: JsonObject, type: DescMessage | undefined): boolean {
+  const isAlone = Object.keys(json).length === 1 && json["result"] !== undefined;
+  return isAlone && type !== undefined && findField(type, "result") === undefined;
 }

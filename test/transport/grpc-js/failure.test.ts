@@ -4,11 +4,13 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { BytesValueSchema, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { TlsConfig } from "../../../src/config/schema.js";
 import { ConnectionError, NodeError, ProtocolError } from "../../../src/errors/index.js";
 import type { ClosableTransport } from "../../../src/transport/closable.js";
 import { createGrpcJsTransport } from "../../../src/transport/grpc-js/grpc-js.js";
+import { statusError } from "../../../src/transport/grpc-js/status.js";
 import { callError } from "../../../src/transport/layers/failure.js";
 import { say, send } from "../../support/probe.js";
 import {
@@ -214,6 +216,14 @@ describe("what fails on the way", () => {
     const error = await failure(transportTo("http://node.invalid:3007"));
 
     expectLocal(error, Code.Unavailable, "ENOTFOUND", ConnectionError);
+  });
+
+  test("a connection that goes away before the call is on it: nothing of it was sent", () => {
+    const details = "Failed to start HTTP/2 stream with error The session has been destroyed";
+    const error = statusError({ code: status.INTERNAL, details, metadata: new Metadata() }, undefined);
+
+    expectLocal(error, Code.Internal, "ECONNRESET", ConnectionError);
+    expect(described(error)).toMatchObject({ code: Code.Unavailable, connected: false });
   });
 
   test("a server that speaks HTTP/1", async () => {

@@ -139,6 +139,21 @@ describe("a stream that is being read", () => {
     expect(signal?.reason).toBe(reason);
   });
 
+  it("leaves nothing at its signal when that ends it, though its end is not read", async () => {
+    for (const isWaiting of [true, false]) {
+      const abort = new AbortController();
+      const inner = memoryTransport(() => texts("a", "b"));
+      const iterator = (await open(closing(inner, "grpc"), { signal: abort.signal })).message[Symbol.asyncIterator]();
+      const first = iterator.next();
+      if (!isWaiting) {
+        await first;
+      }
+      abort.abort();
+      await first;
+      expect(getEventListeners(abort.signal, "abort")).toEqual([]);
+    }
+  });
+
   it("is not over before its end", async () => {
     const inner = memoryTransport(() => texts("a", "b"));
     const transport = closing(inner, "grpc");

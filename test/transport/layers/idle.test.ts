@@ -79,6 +79,18 @@ describe("a stream in which nothing comes", () => {
     expect(await failure).toMatchObject(silence);
   });
 
+  it("leaves no clock behind where its caller ends it and does not read on", async () => {
+    const abort = new AbortController();
+    const { transport, give } = fed();
+    const iterator = (await open(transport, { signal: abort.signal })).message[Symbol.asyncIterator]();
+    const first = iterator.next();
+    give("a");
+    await first;
+    expect(jest.getTimerCount()).toBe(1);
+    abort.abort();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
   it("is not ended for a reader that takes its time", async () => {
     const { transport, signal, give } = fed();
     const iterator = (await open(transport)).message[Symbol.asyncIterator]();

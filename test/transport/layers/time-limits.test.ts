@@ -68,13 +68,19 @@ describe.each(kinds)("the time of a call (%s)", (_, make) => {
     expect(left).toBe(timeoutMs - tookMs);
   });
 
-  it.each([0, -1])("has no limit where it is %d", async (timeoutMs) => {
+  it.each([0, -1, Number.POSITIVE_INFINITY])("has no limit where it is %d", async (timeoutMs) => {
     const contextValues = createContextValues();
     const { transport, inner } = limitedTransport({ tookMs: 5000 });
     await make(transport, { timeoutMs: 1000, contextValues }); // Its limit does not outlive it.
     await make(transport, { timeoutMs, contextValues });
     expect(inner.calls[1]?.timeoutMs).toBeUndefined();
     expect(timeLeft(contextValues)).toBeUndefined();
+  });
+
+  it("is the longest that a timer can wait where it is longer: the timer would be over at once", async () => {
+    const { transport, inner } = limitedTransport();
+    expect([await make(transport, { timeoutMs: 2 ** 40 })].flat()).toEqual(["here"]);
+    expect(inner.calls.map(({ timeoutMs }) => timeoutMs)).toEqual([2 ** 31 - 1]);
   });
 
   it("ends the call when it is up", async () => {

@@ -292,6 +292,16 @@ describe("failing responses over REST", () => {
     }
   });
 
+  it.each([
+    ["bare", object],
+    ["under error", { error: object }],
+  ])("are errors of calls that do not stream whatever the status says: %s", async (_, body) => {
+    const error = await failure(segments(whole("200 OK", JSON.stringify(body), JSON_TYPE)));
+    expect(error.code).toBe(Code.InvalidArgument);
+    expect(error.rawMessage).toBe("bad range");
+    await transport?.close();
+  });
+
   it.each<[string, string, string, Record<string, string>, Code]>([
     [
       'HTTP 404: "<html>gone</html>"',
@@ -346,6 +356,15 @@ describe("failing responses over REST", () => {
     const body = gzipSync(JSON.stringify(object));
     const error = await failure(segments(whole("400 Bad Request", body, { ...JSON_TYPE, "content-encoding": "gzip" })));
     expect(error.rawMessage).toBe("bad range");
+  });
+
+  it("are none that switch to another protocol: the connection is closed, and the call ends", async () => {
+    const upgrade = head("101 Switching Protocols", { upgrade: "h2c", connection: "upgrade" });
+    for (const call of [segments, exported]) {
+      const error = await failure(call({ pieces: [upgrade], ending: "keep" }));
+      expect(error).toMatchObject({ code: Code.Unavailable, cause: { code: "ECONNRESET" } });
+      await transport?.close();
+    }
   });
 
   it("are read no further than they can be an error object", async () => {

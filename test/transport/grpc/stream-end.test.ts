@@ -1,0 +1,138 @@
+// Servers that break HTTP/2's manners: each call ends, and nothing of it is left.
+import { constants, type ServerHttp2Stream, type Settings } from "node:http2";
+import { setImmediate as turn } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
+import { afterEach, describe, expect, it } from "@jest/globals";
+import { wholeFrames } from "../../../src/transport/grpc/frames.js";
+import { createSessions } from "../../../src/transport/grpc/sessions.js";
+import { createGrpcJsTransport, createGrpcTransport } from "../../../src/transport.js";
+import { read, say, watch } from "../../support/probe.js";
+import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
+import { given, taken } from "../../support/taken.js";
+
+const makers = { grpc: createGrpcTransport, "grpc-js": createGrpcJsTransport };
+const names = ["grpc", "grpc-js"] as const;
+const GRPC = { ":status": 200, "content-type": "application/grpc+proto" };
+/** A text of no characters. */
+const EMPTY = envelope(new Uint8Array());
+
+const closing: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) {
+    await each.close();
+  }
+});
+
+async function serve(answer: (stream: ServerHttp2Stream) => void, settings: Settings = {}): Promise<TestServer> {
+  const server = await serveStreams(answer, settings);
+  closing.push(server);
+  return server;
+}
+
+function callOver(name: (typeof names)[number], { url }: TestServer) {
+  const transport = makers[name]({ url });
+  closing.push(transport);
+  return transport;
+}
+
+describe.each(names)("over %s", (name) => {
+  it("ends a call whose stream is reset as if nothing were wrong", async () => {
+    const transport = callOver(name, await serve((stream) => stream.close(constants.NGHTTP2_NO_ERROR)));
+    const failure = { code: Code.DataLoss, cause: { summary: expect.stringMatching(/^the response was cut short/) } };
+    await expect(transport.unary(read, undefined, undefined, undefined, {})).rejects.toMatchObject(failure);
+    const observed = async () => {
+      const { message } = await transport.stream(watch, undefined, undefined, undefined, given([{}]));
+      return taken(message);
+    };
+    await expect(observed().then(({ error }) => Promise.reject(error))).rejects.toMatchObject(failure);
+  });
+
+  it("keeps the code of an error whose message is not escaped", async () => {
+    const transport = callOver(
+      name,
+      await serve((stream) => {
+        stream.respond({ ...GRPC, "grpc-status": "5", "grpc-message": "100% gone" }, { endStream: true });
+      }),
+    );
+    const object = { code: Code.NotFound, message: "100% gone", details: [] };
+    await expect(transport.unary(read, undefined, undefined, undefined, {})).rejects.toMatchObject({
+      code: Code.NotFound,
+      cause: { object },
+    });
+  });
+
+  it("sends no call again that the server refuses", async () => {
+    let calls = 0;
+    const server = await serve((stream) => {
+      calls += 1;
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    });
+    const call = callOver(name, server).unary(say, undefined, undefined, undefined, {});
+    await expect(call).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(calls).toBe(1);
+  });
+
+  it("takes nothing that the server pushes", async () => {
+    const pushed: unknown[] = [];
+    const server = await serve((stream) => {
+      pushed.push(stream.pushAllowed);
+      if (stream.pushAllowed) {
+        stream.pushStream({ ":path": "/" }, (_, more) => more?.respond());
+      }
+      stream.respond(GRPC, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end(EMPTY);
+    });
+    const transport = callOver(name, server);
+    await transport.unary(read, undefined, undefined, undefined, {});
+    await transport.close();
+    expect(pushed).toEqual([name !== "grpc"]); // With grpc-js, the setting is that library's own.
+  });
+});
+
+describe("sessions", () => {
+  it("let go of a stream that is given up while it waits for its turn", async () => {
+    const server = await serve(() => undefined, { maxConcurrentStreams: 0 });
+    const sessions = createSessions(
+      { url: server.url, codec: "proto", windowBytes: 65_535, keepaliveMs: 60_000, allowInsecureHeaders: false },
+      { connectMs: 10_000 },
+    );
+    closing.push({ close: async () => sessions.close() });
+    const stream = await sessions.request("POST", "/", {});
+    const closed = new Promise((resolve) => stream.once("close", resolve));
+    stream.close(constants.NGHTTP2_CANCEL);
+    await closed;
+    expect(stream.destroyed).toBe(true);
+  });
+});
+
+describe("whole frames", () => {
+  it("join small pieces of a message, and hold nothing back at its end", async () => {
+    const message = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 251));
+    const bytes = Buffer.concat([envelope(message), EMPTY]);
+    let arrived = 0;
+    const frames = wholeFrames(given([...bytes].map((byte) => Uint8Array.of(byte))), () => {
+      arrived += 1;
+    });
+    const { values, error } = await taken(frames);
+    expect(error).toBeUndefined();
+    expect(Buffer.concat(values).equals(bytes)).toBe(true);
+    expect(arrived).toBe(bytes.length);
+    expect(values.length).toBeLessThan(20);
+  });
+
+  it.each([
+    ["a head that is whole", envelope(new Uint8Array(9)).subarray(0, 5)],
+    ["a whole message, and the beginning of another", Buffer.concat([EMPTY, Uint8Array.of(0)])],
+  ])("pass on at once: %s", async (_, piece) => {
+    let asked = 0;
+    async function* source() {
+      yield piece;
+      asked += 1;
+    }
+    const frames = wholeFrames(source());
+    expect(await frames.next()).toEqual({ done: false, value: piece });
+    await turn();
+    expect(asked).toBe(0);
+  });
+});
