@@ -88,6 +88,16 @@ export type { PaginationRequest } from "./listing/pagination.js";
 export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
+export {
+  type ColumnMeaning,
+  type ColumnType,
+  FIRST_SCHEMA_VERSION,
+  NEWEST_SCHEMA_VERSION,
+  schemaVersions,
+  type TableColumn,
+  type TableSchema,
+  tableSchema,
+} from "./schema/table-schema.js";
 export { type TableName, tableNames } from "./schema/tables.js";
 export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
 export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
