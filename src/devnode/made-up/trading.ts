@@ -14,7 +14,7 @@ import {
   TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
 import type { Block } from "../world/event.js";
-import { COUNT, marketId, partyId } from "./chain.js";
+import { blockTime, COUNT, marketId, partyId } from "./chain.js";
 import { numberedId, pick, scatter } from "./numbers.js";
 import { freeText } from "./texts.js";
 
@@ -103,13 +103,15 @@ export function madeUpOrder({ height, time }: Block, index: number): Order {
   const number = ORDERS_PER_BLOCK * k + index;
   const { lifetime, ...fate } = index === 0 ? buying(k) : index === 1 ? selling(k) : idle(k);
   const expired = fate.status === Order_Status.EXPIRED;
-  const createdAt = expired ? time - lifetime : time;
+  const age = time - blockTime(1n);
+  const rested = lifetime < age ? lifetime : age;
+  const createdAt = expired ? time - rested : time;
   return create(OrderSchema, {
     id: numberedId("order", number),
     marketId: marketId(k % COUNT.market),
     createdAt,
     updatedAt: number % 3 === 0 || expired ? time : 0n,
-    expiresAt: fate.timeInForce === Order_TimeInForce.GTT ? createdAt + lifetime : 0n,
+    expiresAt: expired ? time : fate.timeInForce === Order_TimeInForce.GTT ? createdAt + lifetime : 0n,
     reference: freeText(number),
     version: BigInt(1 + (number % 3)),
     batchId: 1n,
