@@ -14,7 +14,7 @@ const PARTY_ACCOUNTS = 3 * COUNT.party;
 export const ACCOUNTS = 311;
 
 /**
- * Make the identifier of an account.
+ * Make the identifier of an account: the hash of `OWNER ASSET MARKET TYPE`, its type by name, such as `GENERAL`.
  *
  * @param account whose it is (empty for the network's), its asset, its market (empty where it has none) and its type
  * @returns 64 hex digits
@@ -25,7 +25,7 @@ export function accountId({
   marketId: market,
   type,
 }: Pick<Account, "owner" | "asset" | "marketId" | "type">): string {
-  return hashOf(`${owner === "" ? NETWORK : owner} ${asset} ${market} ${type}`);
+  return hashOf(`${owner === "" ? NETWORK : owner} ${asset} ${market} ${AccountType[type]}`);
 }
 
 /**

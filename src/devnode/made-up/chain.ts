@@ -45,6 +45,9 @@ export function blockTime(height: bigint): bigint {
   return START + height * SECOND + ((height * 7919n) % 1_000_000n) * 1000n;
 }
 
+/** The earlier one of two times, or the shorter one of two spans. */
+export const earlier = (a: bigint, b: bigint): bigint => (a <= b ? a : b);
+
 /**
  * Put an event into a block of the history.
  *

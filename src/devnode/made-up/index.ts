@@ -78,16 +78,23 @@ const firstSequence = new Map(
 /**
  * Make up a history. It is computed from the heights of its blocks when it is read, so its length costs nothing.
  *
- * @param options `blocks` is its length, at least 1; the first block is 1
+ * @param options `blocks` is its length, at least 1, and the first block is 1; `blocksPerSegment` is for the network
+ *   parameter that says so, 1000 by default
  * @returns the history, and how things stand at its end
  *
  * @example
  * const { blockAt, start } = createMadeUp({ blocks: 5000n });
  */
-export function createMadeUp({ blocks }: { readonly blocks: bigint | number }): MadeUp {
+export function createMadeUp({
+  blocks,
+  blocksPerSegment = 1000,
+}: {
+  readonly blocks: bigint | number;
+  readonly blocksPerSegment?: bigint | number | undefined;
+}): MadeUp {
   const lastHeight = BigInt(blocks);
   const has = (height: bigint) => height >= 1n && height <= lastHeight;
-  const started = once(() => madeUpStart(lastHeight));
+  const started = once(() => madeUpStart(lastHeight, blocksPerSegment));
   return {
     lastHeight,
     get start() {

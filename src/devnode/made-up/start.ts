@@ -39,9 +39,10 @@ export interface MadeUpStart {
  * Make how things stand at the end of the history.
  *
  * @param lastHeight the height of the last block
+ * @param blocksPerSegment the value of the network parameter `snapshot.interval.length`
  * @returns what the history led to
  */
-export function madeUpStart(lastHeight: bigint): MadeUpStart {
+export function madeUpStart(lastHeight: bigint, blocksPerSegment: bigint | number): MadeUpStart {
   const last = madeUpBlock(lastHeight);
   const count = Number(lastHeight);
   // Where the history is too short to tell of each one, what it would have told stands in, as of its last block.
@@ -72,7 +73,7 @@ export function madeUpStart(lastHeight: bigint): MadeUpStart {
     marketData,
     parties: numbers(COUNT.party).map((party) => ({ id: partyId(party), createdAt: blockTime(1n) })),
     lastPrices: new Map(marketData.map((data) => [data.market, data.lastTradedPrice])),
-    parameters: new Map(networkParameters),
+    parameters: new Map(networkParameters).set("snapshot.interval.length", String(blocksPerSegment)),
     get accounts() {
       return accounts();
     },

@@ -8,7 +8,7 @@ import {
   StopOrder_TriggerDirection,
   type StopOrderSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { blockTime, COUNT, marketId, partyId } from "./chain.js";
+import { blockTime, COUNT, earlier, marketId, partyId } from "./chain.js";
 import { decimal, hashOf, pick, scatter } from "./numbers.js";
 import { freeText } from "./texts.js";
 
@@ -75,8 +75,6 @@ function stopOrderEvent(n: number, { lastHeight, lastPrice }: StopOrderWorld): S
 }
 
 const stopOrderId = (n: number): string => hashOf(`stop_order:${n}`);
-
-const earlier = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /** The trigger; where a last price is given, one that it did not reach. */
 function triggerOf(

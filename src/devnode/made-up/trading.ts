@@ -14,7 +14,7 @@ import {
   TradeSchema,
 } from "../../../gen/vega/vega_pb.js";
 import type { Block } from "../world/event.js";
-import { blockTime, COUNT, marketId, partyId } from "./chain.js";
+import { blockTime, COUNT, earlier, marketId, partyId } from "./chain.js";
 import { numberedId, pick, scatter } from "./numbers.js";
 import { freeText } from "./texts.js";
 
@@ -103,9 +103,7 @@ export function madeUpOrder({ height, time }: Block, index: number): Order {
   const number = ORDERS_PER_BLOCK * k + index;
   const { lifetime, ...fate } = index === 0 ? buying(k) : index === 1 ? selling(k) : idle(k);
   const expired = fate.status === Order_Status.EXPIRED;
-  const age = time - blockTime(1n);
-  const rested = lifetime < age ? lifetime : age;
-  const createdAt = expired ? time - rested : time;
+  const createdAt = expired ? time - earlier(lifetime, time - blockTime(1n)) : time;
   return create(OrderSchema, {
     id: numberedId("order", number),
     marketId: marketId(k % COUNT.market),

@@ -8,8 +8,8 @@ import {
   Withdrawal_StatusSchema,
   WithdrawExtSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { accountId } from "../made-up/accounts.js";
-import { amount, type FieldsOf, id, json, name, origin, sequence, syntheticTime, time } from "./fields.js";
+import { accountId, NETWORK } from "../made-up/accounts.js";
+import { amount, type Fields, type FieldsOf, id, json, name, origin, sequence, syntheticTime, time } from "./fields.js";
 
 export const balances: FieldsOf = (happening) => {
   const { event } = happening;
@@ -18,7 +18,7 @@ export const balances: FieldsOf = (happening) => {
     : [];
 };
 
-/** Entries of a block have times of their own, one behind the other; the rows of a block are put so (`blockRows`). */
+/** An entry's time becomes one of its own where the rows of the block are put together (`blockRows`). */
 export const ledger: FieldsOf = (happening) => {
   const { event } = happening;
   if (event.case !== "ledgerMovements") {
@@ -28,8 +28,8 @@ export const ledger: FieldsOf = (happening) => {
     .flatMap(({ entries }) => entries)
     .map((entry) => ({
       ledger_entry_time: syntheticTime(happening),
-      account_from_id: detailsId(entry.fromAccount),
-      account_to_id: detailsId(entry.toAccount),
+      ...account("from", entry.fromAccount),
+      ...account("to", entry.toAccount),
       quantity: amount(entry.amount),
       ...origin(happening),
       transfer_time: time(entry.timestamp) ?? happening.block.time,
@@ -40,9 +40,16 @@ export const ledger: FieldsOf = (happening) => {
     }));
 };
 
-function detailsId(details: AccountDetails | undefined): string | undefined {
-  const { owner = "", assetId: asset, marketId = "", type } = details ?? {};
-  return asset === undefined || type === undefined ? undefined : accountId({ owner, asset, marketId, type });
+/** An account of an entry: its identifier, and what the export of a party's ledger says of it. */
+function account(side: "from" | "to", details: AccountDetails | undefined): Fields {
+  const { owner = NETWORK, assetId: asset = "", marketId = "", type = AccountType.UNSPECIFIED } = details ?? {};
+  return {
+    asset_id: asset,
+    [`account_${side}_id`]: accountId({ owner, asset, marketId, type }),
+    [`account_${side}_party_id`]: owner,
+    [`account_${side}_market_id`]: marketId,
+    [`account_${side}_account_type`]: AccountType[type] ?? String(type),
+  };
 }
 
 export const margin_levels: FieldsOf = (happening) => {
@@ -51,11 +58,11 @@ export const margin_levels: FieldsOf = (happening) => {
     return [];
   }
   const { value } = event;
-  const account = (type: AccountType) =>
+  const idOf = (type: AccountType) =>
     accountId({ owner: value.partyId, asset: value.asset, marketId: value.marketId, type });
   return [
     {
-      account_id: account(AccountType.MARGIN),
+      account_id: idOf(AccountType.MARGIN),
       timestamp: time(value.timestamp) ?? happening.block.time,
       maintenance_margin: amount(value.maintenanceMargin),
       search_level: amount(value.searchLevel),
@@ -66,7 +73,7 @@ export const margin_levels: FieldsOf = (happening) => {
       margin_factor: amount(value.marginFactor),
       order_margin: amount(value.orderMargin),
       order_margin_account_id:
-        value.marginMode === MarginMode.ISOLATED_MARGIN ? account(AccountType.ORDER_MARGIN) : undefined,
+        value.marginMode === MarginMode.ISOLATED_MARGIN ? idOf(AccountType.ORDER_MARGIN) : undefined,
     },
   ];
 };

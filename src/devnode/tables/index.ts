@@ -1,5 +1,5 @@
 import { csvLine } from "../../csv/encode.js";
-import { tableSchema } from "../../schema/table-schema.js";
+import { type TableColumn, tableSchema } from "../../schema/table-schema.js";
 import type { TableName } from "../../schema/tables.js";
 import type { Happening } from "../world/event.js";
 import { balances, deposits, ledger, margin_levels, rewards, withdrawals } from "./accounts.js";
@@ -116,7 +116,7 @@ export function compareText(a: string, b: string): number {
  * @returns writes a row as a line, its end included
  */
 export function csvRow(table: TableName, version: number | bigint): (row: Fields) => string {
-  const { columns } = tableSchema(table, version);
+  const columns = columnsOf(table, version);
   return (row) =>
     csvLine(
       columns.map((column) => columnText(column, row[column.name])),
@@ -134,8 +134,17 @@ export function csvRow(table: TableName, version: number | bigint): (row: Fields
  */
 export function csvHeader(table: TableName, version: number | bigint): string {
   return csvLine(
-    tableSchema(table, version).columns.map(({ name }) => name),
+    columnsOf(table, version).map(({ name }) => name),
     "",
     1,
   );
 }
+
+function columnsOf(table: TableName, version: number | bigint): readonly TableColumn[] {
+  const key = `${table} ${version}`;
+  const columns = known.get(key) ?? tableSchema(table, version).columns;
+  known.set(key, columns);
+  return columns;
+}
+
+const known = new Map<string, readonly TableColumn[]>();
