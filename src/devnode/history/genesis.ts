@@ -14,7 +14,7 @@ export type GenesisRow = Readonly<Record<string, GenesisValue>>;
 export type Genesis = { readonly [table in TableName]?: readonly GenesisRow[] | string | Uint8Array };
 
 /** The rows of one's own of a table, as CSV without a header, by the index of their segment. */
-export type GenesisLines = ReadonlyMap<number, string>;
+export type GenesisLines = ReadonlyMap<number, Buffer>;
 
 /** Where rows go. */
 export interface GenesisPlaces {
@@ -135,7 +135,7 @@ function checkedText(where: string, column: TableColumn, value: GenesisValue): s
   return text;
 }
 
-function inOrder(table: TableName, rows: Row[]): string {
+function inOrder(table: TableName, rows: Row[]): Buffer {
   rows.sort((a, b) => compareKeys(a.key, b.key));
   const same = rows.find((row, index) => index > 0 && compareKeys(rows[index - 1]?.key ?? [], row.key) === 0);
   if (same !== undefined) {
@@ -143,7 +143,7 @@ function inOrder(table: TableName, rows: Row[]): string {
       advice: "Give each row a key of its own.",
     });
   }
-  return rows.map(({ line }) => line).join("");
+  return Buffer.from(rows.map(({ line }) => line).join(""));
 }
 
 function compareKeys(a: Row["key"], b: Row["key"]): number {

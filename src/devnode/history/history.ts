@@ -65,6 +65,9 @@ export interface History {
 /** What a history has recorded. */
 export type HistoryState = { readonly history: Recorded };
 
+/** The bytes of rows of one's own that are given at once. */
+const PIECE_BYTES = 64 * 1024;
+
 const DEFAULT_VERSIONS = [115, 115, 115, 116];
 
 /**
@@ -95,7 +98,7 @@ export function createHistory(options: HistoryOptions): History {
       return readRows(recorded.closed[index - count]?.rows.get(table) ?? NO_ROWS);
     }
     const own = genesis.get(table);
-    return own === undefined ? madeUpRows(madeUp, table, segment) : [Buffer.from(own.get(index) ?? "")];
+    return own === undefined ? madeUpRows(madeUp, table, segment) : cut(own.get(index) ?? Buffer.alloc(0));
   }
 
   return {
@@ -147,11 +150,23 @@ export function createHistory(options: HistoryOptions): History {
 function chained(rules: SegmentRules, count: number, genesis: ReadonlyMap<TableName, GenesisLines>): Segment[] {
   let previousId = "";
   return Array.from({ length: count }, (_, index) => {
-    const own = [...genesis].map(([table, lines]) => `${table} ${hashOf(lines.get(index) ?? "")}`).toSorted();
-    const segment = segmentAt(rules, index, previousId, own.join(" "));
+    const segment = segmentAt(rules, index, previousId, genesis.size === 0 ? "" : contentOf(genesis, index));
     previousId = segment.id;
     return segment;
   });
+}
+
+/** Cut bytes into pieces. */
+function* cut(bytes: Buffer): Generator<Buffer, void, undefined> {
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+    yield bytes.subarray(from, from + PIECE_BYTES);
+  }
+}
+
+/** A hash of the rows of one's own in a segment. */
+function contentOf(genesis: ReadonlyMap<TableName, GenesisLines>, index: number): string {
+  const tables = [...genesis].map(([table, lines]) => `${table} ${hashOf(lines.get(index) ?? "")}`);
+  return hashOf(tables.toSorted().join(" "));
 }
 
 /** The segment of a time: the last one whose first block is not later, or the first one. */

@@ -45,7 +45,7 @@ export function spanAt({ blocksPerSegment, schemaVersions }: SegmentRules, index
  */
 export function segmentAt(rules: SegmentRules, index: number, previousId: string, content: string): Segment {
   const { chainId } = rules;
-  const span = spanAt(rules, index);
-  const id = hashOf([previousId, chainId, span.fromHeight, span.toHeight, span.databaseVersion, content].join(" "));
-  return { ...span, id, previousId, chainId };
+  const { fromHeight, toHeight, databaseVersion } = spanAt(rules, index);
+  const id = hashOf(`${previousId} ${chainId} ${fromHeight} ${databaseVersion} ${rules.blocksPerSegment} ${content}`);
+  return { fromHeight, toHeight, id, previousId, databaseVersion, chainId };
 }

@@ -4,13 +4,13 @@ import { hash } from "node:crypto";
 const NUMBER_DIGITS = 12;
 
 /**
- * Make an identifier or a hash of a text.
+ * Make an identifier or a hash.
  *
- * @param text such as `market:0`
+ * @param content a text such as `market:0`, or bytes
  * @returns its SHA-256, 64 hex digits
  */
-export function hashOf(text: string): string {
-  return hash("sha256", text);
+export function hashOf(content: string | Uint8Array): string {
+  return hash("sha256", content);
 }
 
 /**

@@ -37,7 +37,7 @@ export function jsonbText(value: Json): string {
  * @returns the text without U+0000, and with U+FFFD in place of halves of surrogate pairs
  */
 export function storableText(text: string): string {
-  return text.replaceAll("\0", "").replace(/\p{Surrogate}/gu, "\uFFFD");
+  return /[\0\ud800-\udfff]/.test(text) ? text.replaceAll("\0", "").replace(/\p{Surrogate}/gu, "\uFFFD") : text;
 }
 
 /** `Array.isArray` does not tell read-only lists from objects. */

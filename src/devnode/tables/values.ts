@@ -76,7 +76,14 @@ export function fittingText({ type, holds, values }: TableColumn, value: NonNull
   }
 }
 
+/** Most numbers need no second look: they are written so already, and any column holds them. */
+const PLAIN = /^(?:0|[1-9]\d{0,3})$/;
+const PLAIN_WIDE = /^(?:0|[1-9]\d{0,17})$/;
+
 function wholeText(type: TableColumn["type"], value: string): string | undefined {
+  if ((type === "int2" || type === "int4" ? PLAIN : PLAIN_WIDE).test(value)) {
+    return value;
+  }
   const text = numericText(value, 0);
   const bits = BITS[type];
   if (text === undefined || bits === undefined) {
