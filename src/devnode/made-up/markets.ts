@@ -62,7 +62,15 @@ function marketOf(number: number): Market {
       },
     },
     decimalPlaces: BigInt(1 + (number % 5)),
-    fees: { factors: { makerFee: "0.0002", infrastructureFee: "0.0005", liquidityFee: "0.001" } },
+    fees: {
+      factors: {
+        makerFee: "0.0002",
+        infrastructureFee: "0.0005",
+        liquidityFee: "0.001",
+        treasuryFee: "0",
+        buyBackFee: "0",
+      },
+    },
     openingAuction: { duration: 300n, volume: BigInt(number % 9) },
     priceMonitoringSettings: {
       parameters: { triggers: [{ horizon: 4320n, probability: "0.99", auctionExtension: 300n }] },
