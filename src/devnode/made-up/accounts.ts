@@ -65,17 +65,25 @@ const byAsset = once(() =>
   ),
 );
 
+/**
+ * Make a party's account that is of no market.
+ *
+ * @param owner the party, 64 hex digits
+ * @param asset the number of its asset
+ * @param amount what is in it
+ * @returns the account
+ */
+export function generalAccount(owner: string, asset: number, amount: string): Account {
+  return { ...named(owner, AccountType.GENERAL, asset), balance: amount };
+}
+
+function named(owner: string, type: AccountType, asset: number, market?: number): Account {
+  const account = { owner, asset: assetId(asset), marketId: market === undefined ? "" : marketId(market), type };
+  return create(AccountSchema, { ...account, id: accountId(account), balance: "0" });
+}
+
 function accountOf(number: number): Account {
   const pool = number - PARTY_ACCOUNTS;
-  const named = (owner: string, type: AccountType, asset: number, market?: number) => {
-    const account = {
-      owner,
-      asset: assetId(asset),
-      marketId: market === undefined ? "" : marketId(market),
-      type,
-    };
-    return create(AccountSchema, { ...account, id: accountId(account), balance: "0" });
-  };
   if (pool < 0) {
     const market = number % COUNT.market;
     return number < 2 * COUNT.party

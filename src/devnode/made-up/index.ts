@@ -19,14 +19,14 @@ import {
 import { checkpointEvent, delegationEvent, liquidityEvent, rewardEvent } from "./network.js";
 import { once } from "./once.js";
 import { madeUpPosition } from "./positions.js";
-import { type MadeUpStart, madeUpStart } from "./start.js";
+import { type MadeUpOptions, type MadeUpStart, madeUpStart } from "./start.js";
 import { madeUpTimeline } from "./timeline.js";
 import { madeUpOrder, madeUpTrade, ORDERS_PER_BLOCK, TRADES_PER_BLOCK, turn } from "./trading.js";
 
 export { accountId, NETWORK } from "./accounts.js";
 export { makerId } from "./book.js";
 export { EPOCH_BLOCKS } from "./chain.js";
-export type { MadeUpStart } from "./start.js";
+export type { MadeUpOptions, MadeUpStart } from "./start.js";
 export { REACH_BLOCKS } from "./timeline.js";
 
 /** What the local node makes up: a history from block 1 on, and how things stand at its end. It is the same on every start. */
@@ -78,23 +78,16 @@ const firstSequence = new Map(
 /**
  * Make up a history. It is computed from the heights of its blocks when it is read, so its length costs nothing.
  *
- * @param options `blocks` is its length, at least 1, and the first block is 1; `blocksPerSegment` is for the network
- *   parameter that says so, 1000 by default
+ * @param options its length, and what else it leads to
  * @returns the history, and how things stand at its end
  *
  * @example
  * const { blockAt, start } = createMadeUp({ blocks: 5000n });
  */
-export function createMadeUp({
-  blocks,
-  blocksPerSegment = 1000,
-}: {
-  readonly blocks: bigint | number;
-  readonly blocksPerSegment?: bigint | number | undefined;
-}): MadeUp {
+export function createMadeUp({ blocks, ...options }: MadeUpOptions): MadeUp {
   const lastHeight = BigInt(blocks);
   const has = (height: bigint) => height >= 1n && height <= lastHeight;
-  const started = once(() => madeUpStart(lastHeight, blocksPerSegment));
+  const started = once(() => madeUpStart(lastHeight, options));
   return {
     lastHeight,
     get start() {

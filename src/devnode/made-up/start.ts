@@ -3,7 +3,7 @@ import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import type { Account, MarketData, Order, Position } from "../../../gen/vega/vega_pb.js";
 import type { PartyRecord } from "../world/world.js";
-import { ACCOUNTS, madeUpAccount } from "./accounts.js";
+import { ACCOUNTS, generalAccount, madeUpAccount } from "./accounts.js";
 import { madeUpAssets } from "./assets.js";
 import { restingOrders } from "./book.js";
 import { blockTime, COUNT, madeUpBlock, partyId } from "./chain.js";
@@ -35,14 +35,32 @@ export interface MadeUpStart {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
+/** What a made-up history leads to, beside what is always the same. */
+export interface MadeUpOptions {
+  /** The length of the history, at least 1. The first block is 1. */
+  readonly blocks: bigint | number;
+  /** The value of the network parameter `snapshot.interval.length`; 1000 by default. */
+  readonly blocksPerSegment?: bigint | number | undefined;
+  /** Public keys that are parties too, 64 hex digits each: they have an account of every asset that markets settle in. */
+  readonly keys?: readonly string[] | undefined;
+  /** What is in those accounts, in units of the asset's last decimal; 1e24 by default. */
+  readonly startingBalance?: string | undefined;
+}
+
+/** What the accounts of {@link MadeUpOptions.keys} have. */
+const STARTING_BALANCE = "1000000000000000000000000";
+
 /**
  * Make how things stand at the end of the history.
  *
  * @param lastHeight the height of the last block
- * @param blocksPerSegment the value of the network parameter `snapshot.interval.length`
+ * @param options the value of the network parameter `snapshot.interval.length`, and who else has accounts
  * @returns what the history led to
  */
-export function madeUpStart(lastHeight: bigint, blocksPerSegment: bigint | number): MadeUpStart {
+export function madeUpStart(
+  lastHeight: bigint,
+  { blocksPerSegment = 1000, keys = [], startingBalance = STARTING_BALANCE }: Omit<MadeUpOptions, "blocks">,
+): MadeUpStart {
   const last = madeUpBlock(lastHeight);
   const count = Number(lastHeight);
   // Where the history is too short to tell of each one, what it would have told stands in, as of its last block.
@@ -58,9 +76,10 @@ export function madeUpStart(lastHeight: bigint, blocksPerSegment: bigint | numbe
     return madeUpMarketData(toldBy(k), k);
   });
   const lastPrice = (market: number) => tradePrice(TRADES_PER_BLOCK * (dataTurn(market) + 1) - 1);
-  const accounts = once(() =>
-    numbers(ACCOUNTS).map((n) => madeUpAccount(n, lastTurn(n, ACCOUNTS, BALANCES_PER_BLOCK * count))),
-  );
+  const accounts = once(() => [
+    ...numbers(ACCOUNTS).map((n) => madeUpAccount(n, lastTurn(n, ACCOUNTS, BALANCES_PER_BLOCK * count))),
+    ...keys.flatMap((key) => numbers(COUNT.asset).map((asset) => generalAccount(key, asset, startingBalance))),
+  ]);
   const positions = once(() => {
     const from = Math.max(count, POSITIONS) - POSITIONS;
     return numbers(POSITIONS).map((n) => madeUpPosition(toldBy(from + n), from + n));
@@ -71,7 +90,7 @@ export function madeUpStart(lastHeight: bigint, blocksPerSegment: bigint | numbe
     assets: madeUpAssets(),
     markets: numbers(COUNT.market).map(madeUpMarket),
     marketData,
-    parties: numbers(COUNT.party).map((party) => ({ id: partyId(party), createdAt: blockTime(1n) })),
+    parties: [...numbers(COUNT.party).map(partyId), ...keys].map((id) => ({ id, createdAt: blockTime(1n) })),
     lastPrices: new Map(marketData.map((data) => [data.market, data.lastTradedPrice])),
     parameters: new Map(networkParameters).set("snapshot.interval.length", String(blocksPerSegment)),
     get accounts() {

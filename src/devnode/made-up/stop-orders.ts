@@ -47,20 +47,20 @@ function stopOrderEvent(n: number, { lastHeight, lastPrice }: StopOrderWorld): S
   const direction: StopOrder_TriggerDirection = paired ? 1 + (n % 10) : 1 + (Math.floor(n / 3) % 2);
   const market = Math.floor(submission / COUNT.party) % COUNT.market;
   const lifetime = BigInt(3600 + (n % 7)) * SECOND;
-  const expires = status === StopOrder_Status.EXPIRED || n % 3 === 1;
-  const expiresAt = pending ? end + lifetime : earlier(createdAt + lifetime, end);
+  const longest = earlier(end - createdAt, 3600n * SECOND);
+  const finishedAt = createdAt + ((longest * BigInt(1 + ((n * 7919) % 997))) / 997_000n) * 1000n;
+  const expired = status === StopOrder_Status.EXPIRED;
+  const expiresAt = expired ? finishedAt : (pending ? end : createdAt) + lifetime;
   const percentage = n % 5 === 4 ? decimal(1 + (n % 100), 2) : undefined;
   return create(StopOrderEventSchema, {
     stopOrder: {
       id: stopOrderId(n),
       ...(paired && { ocoLinkId: stopOrderId(n + 1 - 2 * (n % 10)) }),
-      ...(expires && { expiresAt, expiryStrategy: 1 + (Math.floor(n / 7) % 2) }),
+      ...((expired || n % 3 === 1) && { expiresAt, expiryStrategy: 1 + (Math.floor(n / 7) % 2) }),
       triggerDirection: direction,
       status,
       createdAt,
-      ...(!pending && {
-        updatedAt: status === StopOrder_Status.EXPIRED ? expiresAt : earlier(createdAt + BigInt(n % 997) * SECOND, end),
-      }),
+      ...(!pending && { updatedAt: finishedAt }),
       orderId: status === StopOrder_Status.TRIGGERED ? stopOrderId(n) : "",
       partyId: partyId(submission),
       marketId: marketId(market),

@@ -174,6 +174,16 @@ describe("how things stand at the end", () => {
     expect(pool?.id).toBe(idOf(`network ${idOf("asset:0")} ${idOf("market:0")} INSURANCE`));
   });
 
+  it("has accounts of every asset for further keys, which are parties too", () => {
+    const keys = [idOf("mine"), idOf("yours")];
+    const { accounts, parties } = createMadeUp({ blocks: 5, keys, startingBalance: "77" }).start;
+    expect(parties.slice(97).map(({ id }) => id)).toEqual(keys);
+    expect(accounts.slice(311).map(({ owner, asset, balance }) => [owner, asset, balance])).toEqual(
+      keys.flatMap((key) => Array.from({ length: 5 }, (_, n) => [key, idOf(`asset:${n}`), "77"])),
+    );
+    expect(accounts[311]?.id).toBe(idOf(`${keys[0]} ${idOf("asset:0")}  GENERAL`));
+  });
+
   it("has the balances and positions that the history told last", () => {
     const balances = new Map<string, string>();
     const positions = new Map<string, unknown>();
@@ -242,6 +252,7 @@ describe("how things stand at the end", () => {
       const { status = 0, createdAt = 0n, updatedAt = 0n, expiresAt, marketId = "" } = stopOrder ?? {};
       statuses.add(status);
       expect(createdAt <= end && updatedAt <= end && createdAt >= madeUp.blockAt(1n).time).toBe(true);
+      expect(status === StopOrder_Status.PENDING || updatedAt <= (expiresAt ?? end)).toBe(true);
       if (status === StopOrder_Status.PENDING) {
         expect(expiresAt === undefined || expiresAt > end).toBe(true);
         const distance = Number(stopOrder?.trigger.value) - Number(start.lastPrices.get(marketId));
