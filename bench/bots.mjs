@@ -21,7 +21,9 @@ async function measure() {
   const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
   const data = client.service(TradingDataService);
   const { markets } = await data.listMarkets({});
-  const open = markets.edges.map((edge) => edge.node).filter((market) => market.state === 5 && market.tradingMode === 1);
+  const open = markets.edges
+    .map((edge) => edge.node)
+    .filter((market) => market.state === 5 && market.tradingMode === 1);
   const end = Date.now() + 1000 * seconds;
   const began = await data.listTrades({ pagination: { first: 1 } });
   const last = began.trades.edges[0]?.node.id;
@@ -39,7 +41,9 @@ async function measure() {
   const missing = [];
   for (const { publicKey, references } of bots) {
     const found = new Set();
-    for await (const order of client.records(TradingDataService.method.listOrders, { filter: { partyIds: [publicKey] } })) {
+    for await (const order of client.records(TradingDataService.method.listOrders, {
+      filter: { partyIds: [publicKey] },
+    })) {
       found.add(order.reference);
     }
     listed += found.size;
@@ -53,7 +57,18 @@ async function measure() {
   }
   const sent = bots.reduce((sum, { count }) => sum + count, 0);
   const orders = bots.reduce((sum, { references }) => sum + references.length, 0);
-  console.table([{ seconds, sent, "a second": Math.round(sent / seconds), orders, listed, missing: missing.length, trades: traded, failed: failures.length }]);
+  console.table([
+    {
+      seconds,
+      sent,
+      "a second": Math.round(sent / seconds),
+      orders,
+      listed,
+      missing: missing.length,
+      trades: traded,
+      failed: failures.length,
+    },
+  ]);
   for (const [error, count] of Object.entries(Object.groupBy?.(failures, ({ errors }) => errors.join("; ")) ?? {})) {
     console.log(`${count.length} failed: ${error}`);
   }

@@ -47,7 +47,9 @@ describe("the keys of a local node", () => {
     await play({}, async ({ node, client, buyer, seller }) => {
       expect(node.keys).toHaveLength(10);
       expect(node.keys.slice(0, 2)).toEqual([buyer.publicKey, seller.publicKey]);
-      const { accounts } = await client.service(TradingDataService).listAccounts({ filter: { partyIds: [...node.keys] } });
+      const { accounts } = await client
+        .service(TradingDataService)
+        .listAccounts({ filter: { partyIds: [...node.keys] } });
       expect(accounts?.edges.length).toBeGreaterThanOrEqual(10 * 5);
       for (const { node: account } of accounts?.edges ?? []) {
         expect(BigInt(account?.balance ?? "")).toBeGreaterThan(0n);
@@ -180,7 +182,9 @@ describe("a folder", () => {
     });
     await play({ dataDir, activity: 2 }, async (played) => {
       expect(await state(played)).toEqual(kept);
-      await expect(startDevnode({ ...small, dataDir, activity: 2 })).rejects.toThrow("is in use by the node of process");
+      await expect(startDevnode({ ...small, dataDir, activity: 2 })).rejects.toThrow(
+        "is in use by the node of process",
+      );
       played.node.reset();
     });
     await play({ dataDir, activity: 2 }, async (played) => {
@@ -219,7 +223,10 @@ describe("the commands of the gateway", () => {
   it("are refused where they are wrong", async () => {
     await play({ admin: true }, async ({ node }) => {
       expect(await post(node, "make-blocks", "{}")).toMatchObject({ status: 404 });
-      expect(await post(node, "revert", '{"id":7}')).toMatchObject({ status: 400, body: { message: expect.stringContaining("id must be a text") } });
+      expect(await post(node, "revert", '{"id":7}')).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining("id must be a text") },
+      });
       expect(await post(node, "revert", "[]")).toMatchObject({ status: 400 });
       expect(await post(node, "revert", "{")).toMatchObject({ status: 400 });
       expect(await post(node, "revert", '{"id":"9"}')).toMatchObject({ status: 400 });

@@ -2,8 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { Order_TimeInForce, Order_Type, Side, StopOrder_Status } from "../../gen/vega/vega_pb.js";
 import { createClient } from "../../src/client.js";
-import { startDevnode, type TransactionFailure } from "../../src/devnode/index.js";
 import type { CsvRecord } from "../../src/csv/index.js";
+import { startDevnode, type TransactionFailure } from "../../src/devnode/index.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import { openMarket } from "../support/devnode.js";
 
@@ -34,10 +34,7 @@ describe("a local node", () => {
     );
     const seen: string[] = [];
     const watching = (async () => {
-      for await (const { trades } of data.observeTrades(
-        { partyIds: [signer.publicKey] },
-        { signal: abort.signal },
-      )) {
+      for await (const { trades } of data.observeTrades({ partyIds: [signer.publicKey] }, { signal: abort.signal })) {
         seen.push(...trades.map(({ id }) => id));
       }
     })().catch(() => undefined);
@@ -140,7 +137,9 @@ describe("a local node", () => {
     await node.makeBlock();
     expect(failures.map(({ height }) => height)).toContain(41n);
     expect(failures.find(({ txHash: hash }) => hash === unknown.txHash)?.errors.join()).toContain("INVALID_MARKET_ID");
-    const { orders } = await client.service(TradingDataService).listOrders({ filter: { partyIds: [signer.publicKey] } });
+    const { orders } = await client
+      .service(TradingDataService)
+      .listOrders({ filter: { partyIds: [signer.publicKey] } });
     expect(orders?.edges).toHaveLength(2);
     expect(txHash).toMatch(/^[0-9A-F]{64}$/);
   });
