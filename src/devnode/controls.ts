@@ -61,16 +61,16 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
   let count = 0;
   let snapshots = new Map<string, () => void>();
 
-  function keep(): () => void {
+  function keep(position: number): () => void {
     const restoreNetwork = network.save();
-    const kept = { ahead, position: journal?.position() ?? 0 };
+    const kept = { ahead };
     return () => {
       restoreNetwork();
       ({ ahead } = kept);
-      journal?.truncate(kept.position);
+      journal?.truncate(position);
     };
   }
-  const begin = keep();
+  const begin = keep(journal?.start ?? 0);
   for (const block of journal?.blocks ?? []) {
     network.remake(block);
   }
@@ -96,7 +96,7 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     snapshot() {
       count += 1;
       const id = String(count);
-      snapshots.set(id, keep());
+      snapshots.set(id, keep(journal?.position() ?? 0));
       return id;
     },
 

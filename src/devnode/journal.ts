@@ -10,6 +10,8 @@ export interface Journal extends Disposable {
   readonly blocks: Iterable<MadeBlock>;
   /** Keep a block. It is on its way to the disk when this returns. */
   add(block: MadeBlock): void;
+  /** Where the first block begins. */
+  readonly start: number;
   /** Where the file ends, to come back to. */
   position(): number;
   /** Forget all blocks that came behind a position. */
@@ -46,6 +48,7 @@ export function openJournal(folder: string, settings: Readonly<Record<string, un
     let end = Buffer.byteLength(whole);
     ftruncateSync(file, end);
     return {
+      start: Buffer.byteLength(header),
       blocks: read(whole.slice(header.length), path),
       add({ height, time, transactions }) {
         const line = JSON.stringify({

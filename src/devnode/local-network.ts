@@ -36,6 +36,8 @@ export interface LocalNetworkOptions {
   readonly genesis: Genesis;
   /** How often made-up parties trade in each block. */
   readonly activity: number;
+  /** Public keys that are parties from the start, with balances. */
+  readonly keys: readonly string[];
   /** What a party begins with, of each asset that it trades for, in units of the asset's last decimal. */
   readonly startingBalance: string;
   /** Told of each transaction that was taken and not carried out, or in part only. */
@@ -84,15 +86,15 @@ export interface LocalNetwork {
  * @returns the network
  */
 export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
-  const { chainId, profile, segments, blocksPerSegment, activity } = options;
-  const madeUp = createMadeUp({ blocks: segments * blocksPerSegment, blocksPerSegment });
+  const { chainId, profile, segments, blocksPerSegment, activity, keys, startingBalance } = options;
+  const madeUp = createMadeUp({ blocks: segments * blocksPerSegment, blocksPerSegment, keys, startingBalance });
   const { start } = madeUp;
   const state = createWorld(madeUp);
   const history = createHistory({ ...options, madeUp });
   const rules = spamRules(start.parameters);
   const blocks = createBlocks(lastBlocks(madeUp, rules.pastBlocks), rules.pastBlocks);
   const streams = createStreams();
-  const parties = start.parties.map(({ id }) => id);
+  const parties = start.parties.map(({ id }) => id).filter((id) => !keys.includes(id));
   let happenings: Happening[] = [];
   let current: { readonly block: Block; readonly txHash: string } | undefined;
 
@@ -107,7 +109,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     {
       ...start,
       stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
-      startingBalance: options.startingBalance,
+      startingBalance,
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },
     emit,

@@ -4,6 +4,7 @@ import { quoted } from "../errors/quoted.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { NEWEST_SCHEMA_VERSION } from "../schema/table-schema.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
+import { devKeys } from "./dev-keys.js";
 import type { Genesis } from "./history/history.js";
 import type { TransactionFailure } from "./local-network.js";
 import type { RateLimit } from "./rate-limit.js";
@@ -123,6 +124,7 @@ export function checkOptions(options: DevnodeOptions) {
     rateLimit: rateLimit === false ? undefined : rateLimit === true ? {} : rateLimit,
     admin: options.admin ?? false,
     onFailure,
+    keys: devKeys,
     startingBalance: STARTING_BALANCE,
     signal: options.signal,
   };
