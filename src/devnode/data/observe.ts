@@ -54,6 +54,14 @@ interface Subscriber {
  * Make what keeps the streams of a node open.
  *
  * @returns the streams; none is open yet
+ *
+ * @example
+ * const heights = streams.watch({
+ *   subject: "event",
+ *   signal,
+ *   select: (happenings) => happenings.filter(({ event }) => event.case === "beginBlock"),
+ *   message: ([begun]) => begun?.block.height,
+ * });
  */
 export function createStreams(): Streams {
   const subscribers = new Set<Subscriber>();

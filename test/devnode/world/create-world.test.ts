@@ -1,63 +1,24 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import fc from "fast-check";
 import { Market_State } from "../../../gen/vega/markets_pb.js";
-import { NetworkParameterSchema, type Order, PartySchema, type Trade } from "../../../gen/vega/vega_pb.js";
-import { createWorld, type LivingWorld } from "../../../src/devnode/world/create-world.js";
+import { NetworkParameterSchema, PartySchema, type Trade } from "../../../gen/vega/vega_pb.js";
+import { createWorld } from "../../../src/devnode/world/create-world.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { MAX_RECORDS } from "../../../src/devnode/world/live-timeline.js";
-import type { Placed, Timeline } from "../../../src/devnode/world/timeline.js";
-import type { World } from "../../../src/devnode/world/world.js";
 import {
   account,
   asset,
   blockAt,
   happeningsOf,
-  historyOf,
   id,
   market,
   marketData,
-  order,
   position,
   stopOrder,
   timelineOf,
   trade,
 } from "../../support/living-world.js";
-
-const ACTIVE = 1;
-const FILLED = 5;
-
-/** Two finished orders, trades and market data in each of the last blocks, and two orders that rest. */
-const history = () =>
-  historyOf({
-    orders: timelineOf([9, 9, 10, 10].map((height, at) => [height, order(900 + at, { status: FILLED })] as const)),
-    trades: timelineOf([9, 9, 10, 10].map((height, at) => [height, trade(800 + at)] as const)),
-    marketDataHistory: timelineOf([9, 10].map((height) => [height, marketData(1, { openInterest: BigInt(height) })])),
-    start: {
-      orders: [order(1, { status: ACTIVE }), order(2, { status: ACTIVE })],
-      accounts: [account(1)],
-      positions: [position(id(2), id(1))],
-      parties: [{ id: id(2), createdAt: 7n }],
-      markets: [market(1)],
-      marketData: [marketData(1)],
-      assets: [asset(5)],
-      stopOrders: [stopOrder(1, { status: 1 })],
-      parameters: new Map([["a", "1"]]),
-    },
-  });
-
-function happen({ begin, apply, world }: LivingWorld, events: readonly Event[]): void {
-  const block = blockAt(world.block.height + 1n);
-  begin(block);
-  for (const happening of happeningsOf(block.height, events)) {
-    apply(happening);
-  }
-}
-
-const brief = ({ place, value }: Placed<{ readonly id: string; readonly status?: number }>) =>
-  `${place.height}-${place.index} ${Number.parseInt(value.id, 16)}${value.status === undefined ? "" : ` ${value.status}`}`;
-
-const orderEvent = (number: number, status: number): Event => ({ case: "order", value: order(number, { status }) });
+import { ACTIVE, brief, FILLED, happen, history, orderEvent } from "../../support/small-world.js";
 
 describe("the orders of a world", () => {
   test("come behind those of the history, those that rested at its end first", () => {
@@ -108,7 +69,7 @@ describe("the orders of a world", () => {
 test("every event changes what it is about, and what was read before stays as it was", () => {
   const living = createWorld(history());
   const { world } = living;
-  const before = { ...world, accounts: new Map(world.accounts) };
+  const before = new Map(world.accounts);
   living.save();
   const { accounts } = world;
   const events: Event[] = [
@@ -127,7 +88,7 @@ test("every event changes what it is about, and what was read before stays as it
     { case: "trade", value: trade(5) },
   ];
   happen(living, events);
-  expect(accounts).toEqual(before.accounts);
+  expect(accounts).toEqual(before);
   expect(world.block).toEqual(blockAt(11n));
   expect([world.blockAt(0n), world.blockAt(10n), world.blockAt(11n), world.blockAt(12n)]).toEqual([
     undefined,
@@ -164,120 +125,7 @@ test("a block begins with its first event where it was not begun", () => {
   expect(Array.from(world.trades.read(true), brief).slice(0, 3)).toEqual(["11-1 6", "11-0 5", "10-1 803"]);
 });
 
-/** What changes a world: the events of a block, and saving and restoring. */
-const step = fc.oneof(
-  { weight: 4, arbitrary: fc.array(fc.nat(9).chain((kind) => fc.nat(20).map((number) => eventOf(kind, number)))) },
-  fc.constant("save" as const),
-  fc.nat(3),
-);
-
-/** Orders 1 and 2 are of the start. The others are new, change, and finish. */
-function eventOf(kind: number, number: number): Event {
-  switch (kind) {
-    case 0:
-      return { case: "trade", value: trade(1000 + number) };
-    case 1:
-      return { case: "marketData", value: marketData(1, { openInterest: BigInt(number) }) };
-    case 2:
-      return { case: "account", value: account(number % 3, { balance: String(number) }) };
-    case 3:
-      return { case: "position", value: position(id(number % 2), id(1), BigInt(number)) };
-    case 4:
-      return { case: "stopOrder", value: stopOrder(number % 4, { status: 1 + (number % 6) }) };
-    case 5:
-      return { case: "party", value: create(PartySchema, { id: id(number) }) };
-    default:
-      return orderEvent(1 + (number % 7), kind % 2 === 0 ? ACTIVE : FILLED);
-  }
-}
-
-const everything = (timeline: Timeline<object>) => [...timeline.read(false)];
-
-/** All that can be read of a world. */
-function reads(world: World): object {
-  const { block, parameters, accounts, positions, parties, stopOrders, markets, marketData: data, totals } = world;
-  return structuredClone({
-    ...{ block, parameters, accounts, positions, parties, stopOrders, markets, data, totals },
-    orders: everything(world.orders),
-    liveOrders: everything(world.liveOrders),
-    trades: everything(world.trades),
-    marketDataHistory: everything(world.marketDataHistory),
-    blocks: Array.from({ length: 30 }, (_, height) => world.blockAt(BigInt(height))),
-    found: Array.from({ length: 9 }, (_, number) => world.orders.find(id(number))),
-  });
-}
-
-test("what was saved comes back, whatever happened since, as often as it is restored", () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
-      const living = createWorld(history());
-      const saved = [{ state: living.save(), reads: reads(createWorld(history()).world) }];
-      for (const each of steps) {
-        if (each === "save") {
-          saved.push({ state: living.save(), reads: reads(living.world) });
-        } else if (typeof each === "number") {
-          const kept = saved[each % saved.length];
-          living.restore(kept?.state ?? []);
-          expect(reads(living.world)).toEqual(kept?.reads);
-        } else {
-          happen(living, each);
-        }
-      }
-      for (const { state, reads: kept } of [...saved, ...saved]) {
-        living.restore(state);
-        expect(reads(living.world)).toEqual(kept);
-      }
-    }),
-    { numRuns: 150 },
-  );
-});
-
-test("timelines are what one would note by hand, from any place and in both directions", () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.boolean()))),
-      fc.nat(40),
-      (blocks, from) => {
-        const living = createWorld(history());
-        const noted = [...history().orders.read(false), ...placedAt(2, history().start.orders)];
-        for (const [at, changes] of blocks.entries()) {
-          happen(
-            living,
-            changes.map(([number, isFilled]) => orderEvent(number, isFilled ? FILLED : ACTIVE)),
-          );
-          for (const [number, isFilled] of changes) {
-            note(noted, BigInt(at) + 11n, order(number, { status: isFilled ? FILLED : ACTIVE }));
-          }
-        }
-        const { orders } = living.world;
-        expect([...orders.read(false)]).toEqual(noted);
-        expect([...orders.read(true)]).toEqual(noted.toReversed());
-        const at = from % noted.length;
-        expect([...orders.read(false, noted[at]?.place)]).toEqual(noted.slice(at + 1));
-        expect([...orders.read(true, noted[at]?.place)]).toEqual(noted.slice(0, at).toReversed());
-        expect(noted.map(({ value }) => orders.find(value.id))).toEqual(noted.map(({ value }) => value));
-      },
-    ),
-    { numRuns: 300 },
-  );
-});
-
-const placedAt = (first: number, orders: readonly Order[]): Placed<Order>[] =>
-  orders.map((value, index) => ({ place: { height: 10n, index: first + index }, value }));
-
-/** Note an order at the place of its first version, or at the end. */
-function note(noted: Placed<Order>[], height: bigint, value: Order): void {
-  const at = noted.findIndex((other) => other.value.id === value.id);
-  const before = noted[at];
-  if (before === undefined) {
-    const index = noted.filter(({ place }) => place.height === height).length;
-    noted.push({ place: { height, index }, value });
-  } else {
-    noted[at] = { place: before.place, value };
-  }
-}
-
-test("what was read once is not read again for a page of what is live", () => {
+test("the history is not read for what came after it", () => {
   const source = history();
   const trades = timelineOf<Trade>([[10, trade(1)]]);
   const living = createWorld({ ...source, trades });
