@@ -278,6 +278,14 @@ test("an order expires when a block begins at its time", () => {
   expect(bookOf(exchange).buy).toEqual([]);
 });
 
+test("orders that expire in one block do so by their times", () => {
+  const exchange = openExchange();
+  const expiring = (seconds: bigint) => ({ timeInForce: GTT, expiresAt: START + seconds * SECOND });
+  const ids = [4n, 2n, 3n].map((seconds) => exchange.order(ann, limit(BUY, 5, 99, expiring(seconds))).ids[0]);
+  const expired = valuesOf(exchange.nextBlock(9n).begin, "order").map(({ id }) => id);
+  expect(expired).toEqual([ids[1], ids[2], ids[0]]);
+});
+
 test("in an auction orders rest and do not trade", () => {
   const exchange = openExchange(
     marketOf({ tradingMode: Market_TradingMode.OPENING_AUCTION, state: Market_State.PENDING }),
