@@ -54,6 +54,15 @@ test("an order rests, and is told with all its fields", () => {
   expect(exchange.order(ann, limit(BUY, 1, 101)).events.map((event) => event.case)).toEqual(["order"]);
 });
 
+test("a price is told without the zeros that it began with, at submission and in an amendment", () => {
+  const exchange = openExchange();
+  const { ids } = exchange.order(ann, limit(BUY, 7, 1, { price: "00100" }));
+  expect(orderOf(exchange, ids[0])?.price).toBe("100");
+  exchange.amend(ann, { orderId: ids[0] ?? "", price: "0099" });
+  expect(orderOf(exchange, ids[0])?.price).toBe("99");
+  expect(bookOf(exchange).buy).toEqual(["99: 7 (1)"]);
+});
+
 test("the best price trades first, then what came first, at the price on the book", () => {
   const exchange = openExchange();
   const [first, second, third] = [
