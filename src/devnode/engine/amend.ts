@@ -95,14 +95,14 @@ function amendedOrder({ block }: Work, order: Order, amendment: OrderAmendment):
   const becomesGtc = timeInForce === GTC;
   return {
     ...resized(order, size === undefined ? sizeDelta : size - order.size),
-    price: price ?? order.price,
+    price: String(BigInt(price ?? order.price)),
     timeInForce: timeInForce === 0 ? order.timeInForce : timeInForce,
     expiresAt: becomesGtc ? 0n : expiresAt === undefined ? order.expiresAt : expiresAt - (expiresAt % 1000n),
     ...(peggedOrder && {
       peggedOrder: {
         ...peggedOrder,
         reference: peggedReference === 0 ? peggedOrder.reference : peggedReference,
-        offset: peggedOffset === "" ? peggedOrder.offset : peggedOffset,
+        offset: String(BigInt(peggedOffset === "" ? peggedOrder.offset : peggedOffset)),
       },
     }),
     version: order.version + 1n,

@@ -1,13 +1,13 @@
 /**
  * Read a decimal number as a whole one.
  *
- * @param text the number, such as "0.0002" or "-12"
+ * @param text the number, such as "0.0002", ".5" or "-12"
  * @param decimals how many decimals are kept; further ones are cut off
  * @returns the number times 10 to the power of `decimals`; 0 where the text is no number
  * @example parseDecimal("1.25", 3) // 1250n
  */
 export function parseDecimal(text: string, decimals: number): bigint {
-  const [, sign, whole = "", fraction = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? [];
+  const [, sign, whole = "", fraction = ""] = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text) ?? [];
   const digits = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, "0"));
   return sign === "-" ? -digits : digits;
 }

@@ -1,7 +1,5 @@
 import { createHash } from "node:crypto";
-import { sha3_256 } from "@noble/hashes/sha3.js";
 import { AccountType } from "../../../gen/vega/vega_pb.js";
-import { encodeHex } from "../../transaction/hex.js";
 
 /**
  * Make identifiers as the network makes them: the hash of the signature, then the hash of that hash, and so on.
@@ -10,11 +8,15 @@ import { encodeHex } from "../../transaction/hex.js";
  * @returns 64 hex digits in lower case each, without end
  */
 export function* identifiers(signature: Uint8Array): Generator<string, never> {
-  let hash = sha3_256(signature);
+  let hash = sha3(signature);
   for (;;) {
-    yield encodeHex(hash);
-    hash = sha3_256(hash);
+    yield hash.toString("hex");
+    hash = sha3(hash);
   }
+}
+
+function sha3(bytes: Uint8Array): Buffer {
+  return createHash("sha3-256").update(bytes).digest();
 }
 
 /**

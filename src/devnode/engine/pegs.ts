@@ -8,8 +8,14 @@ export function referencesOf(market: MarketState): References {
 }
 
 function staticPrice(market: MarketState, side: Side): bigint {
-  const isStatic = (id: string) => !market.pegged.has(id);
-  return levelsOf(market, side).find(({ ids }) => [...ids].some(isStatic))?.price ?? 0n;
+  for (const { price, ids } of levelsOf(market, side)) {
+    for (const id of ids) {
+      if (!market.pegged.has(id)) {
+        return price;
+      }
+    }
+  }
+  return 0n;
 }
 
 /**

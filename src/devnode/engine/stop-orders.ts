@@ -36,7 +36,7 @@ export function halvesOf({ risesAbove, fallsBelow }: StopOrdersSubmission): read
 
 /**
  * Submit a stop order, or a pair of them. It waits for the end of a block whose last trade reaches its trigger, that of this
- * block included. A party without a position may submit one, in time before it has one.
+ * block included. Unlike on the network, a party may submit one before it has a position.
  *
  * @param work the block
  * @param partyId who submits them

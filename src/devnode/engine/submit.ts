@@ -66,7 +66,7 @@ function orderOf({ block }: Work, partyId: string, submission: OrderSubmission, 
     marketId: submission.marketId.toLowerCase(),
     partyId,
     side,
-    price: type === Order_Type.MARKET || peggedOrder !== undefined || price === "" ? "0" : price,
+    price: type === Order_Type.MARKET || peggedOrder !== undefined ? "0" : String(BigInt(price)),
     size,
     remaining: size,
     timeInForce,
@@ -77,7 +77,12 @@ function orderOf({ block }: Work, partyId: string, submission: OrderSubmission, 
     reference: submission.reference.replaceAll("\0", ""), // PostgreSQL's text, where nodes keep it, cannot hold NUL.
     version: 1n,
     batchId: 1n,
-    ...(peggedOrder && { peggedOrder: create(PeggedOrderSchema, { ...peggedOrder }) }),
+    ...(peggedOrder && {
+      peggedOrder: create(PeggedOrderSchema, {
+        reference: peggedOrder.reference,
+        offset: String(BigInt(peggedOrder.offset)),
+      }),
+    }),
     postOnly: submission.postOnly,
     reduceOnly: submission.reduceOnly,
     ...(icebergOpts && {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { sha3_256 } from "@noble/hashes/sha3.js";
 import { AssetSchema } from "../../../gen/vega/assets_pb.js";
 import {
   BatchMarketInstructionsSchema,
@@ -44,12 +45,12 @@ export function marketOf(init: Exclude<MessageInitShape<typeof MarketSchema>, Ma
   });
 }
 
-/** The identifiers that a transaction brings, worked out with Node's own SHA3. */
+/** The identifiers that a transaction brings, worked out with another SHA3 than the engine's. */
 export function idsOf(signature: Uint8Array, count: number): string[] {
   const ids: string[] = [];
   let bytes: Uint8Array = signature;
   for (let index = 0; index < count; index += 1) {
-    bytes = createHash("sha3-256").update(bytes).digest();
+    bytes = sha3_256(bytes);
     ids.push(Buffer.from(bytes).toString("hex"));
   }
   return ids;

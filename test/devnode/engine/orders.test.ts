@@ -54,6 +54,15 @@ test("an order rests, and is told with all its fields", () => {
   expect(exchange.order(ann, limit(BUY, 1, 101)).events.map((event) => event.case)).toEqual(["order"]);
 });
 
+test("a price is told without the zeros that it began with, at submission and in an amendment", () => {
+  const exchange = openExchange();
+  const { ids } = exchange.order(ann, limit(BUY, 7, 1, { price: "00100" }));
+  expect(orderOf(exchange, ids[0])?.price).toBe("100");
+  exchange.amend(ann, { orderId: ids[0] ?? "", price: "0099" });
+  expect(orderOf(exchange, ids[0])?.price).toBe("99");
+  expect(bookOf(exchange).buy).toEqual(["99: 7 (1)"]);
+});
+
 test("the best price trades first, then what came first, at the price on the book", () => {
   const exchange = openExchange();
   const [first, second, third] = [
@@ -276,6 +285,14 @@ test("an order expires when a block begins at its time", () => {
   expect(bookOf(exchange).buy).toEqual(["99: 5 (1)"]);
   expect(valuesOf(exchange.nextBlock(5n).begin, "order")).toMatchObject([{ id: later.ids[0] }]);
   expect(bookOf(exchange).buy).toEqual([]);
+});
+
+test("orders that expire in one block do so by their times", () => {
+  const exchange = openExchange();
+  const expiring = (seconds: bigint) => ({ timeInForce: GTT, expiresAt: START + seconds * SECOND });
+  const ids = [4n, 2n, 3n].map((seconds) => exchange.order(ann, limit(BUY, 5, 99, expiring(seconds))).ids[0]);
+  const expired = valuesOf(exchange.nextBlock(9n).begin, "order").map(({ id }) => id);
+  expect(expired).toEqual([ids[1], ids[2], ids[0]]);
 });
 
 test("in an auction orders rest and do not trade", () => {

@@ -7,6 +7,7 @@ import {
   bob,
   bookOf,
   cat,
+  dan,
   failure,
   limit,
   marketOf,
@@ -71,6 +72,26 @@ test("a pegged order moves when its reference does, after the command that moved
   expect(bookOf(exchange)).toEqual({ buy: [], sell: [] });
   exchange.order(cat, limit(BUY, 1, 50));
   expect(orderOf(exchange, ids[0])).toMatchObject({ status: ACTIVE, price: "47" });
+});
+
+test("pegged orders that move keep their order, in which an amended one comes last", () => {
+  const { exchange } = withSpread();
+  const first = exchange.order(bob, limit(BUY, 2, 0, peg(BEST_BID, 3))).ids[0] ?? "";
+  exchange.order(cat, limit(BUY, 2, 0, peg(BEST_BID, 3)));
+  exchange.order(ann, limit(BUY, 1, 91));
+  expect(tradesOf(exchange.order(dan, limit(SELL, 9, 88)).events)).toEqual([
+    "1@91 a<d",
+    "5@90 a<d",
+    "2@88 b<d",
+    "1@88 c<d",
+  ]);
+  const second = withSpread();
+  const amended = second.exchange.order(bob, limit(BUY, 2, 0, peg(BEST_BID, 4))).ids[0] ?? "";
+  second.exchange.order(cat, limit(BUY, 2, 0, peg(BEST_BID, 3)));
+  second.exchange.amend(bob, { orderId: amended, peggedOffset: "3" });
+  second.exchange.order(ann, limit(BUY, 1, 91));
+  expect(tradesOf(second.exchange.order(dan, limit(SELL, 7, 88)).events).slice(2)).toEqual(["1@88 c<d"]);
+  expect(orderOf(exchange, first)?.status).toBe(Order_Status.FILLED);
 });
 
 test("pegged orders do not refer to each other", () => {

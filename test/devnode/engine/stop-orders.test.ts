@@ -232,7 +232,7 @@ describe("a size that is a share of the position", () => {
   test.each([
     ["0.5", 5n],
     ["1", 10n],
-    ["0.25", 3n],
+    [".25", 3n],
     ["0.12", 1n],
   ])("%s", (percentage, size) => {
     const exchange = withPosition();
