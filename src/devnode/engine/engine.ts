@@ -33,7 +33,10 @@ export interface ExecutedCommand {
 /** What became of a command: every part of it was carried out, some were, or none. */
 export type Outcome =
   | { readonly status: "success" }
-  | { readonly status: "partial" | "failure"; readonly errors: readonly { readonly key: string; readonly error: string }[] };
+  | {
+      readonly status: "partial" | "failure";
+      readonly errors: readonly { readonly key: string; readonly error: string }[];
+    };
 
 /** Carries out commands: an order book for each market, stop orders, positions and balances. */
 export interface Engine {
