@@ -90,6 +90,8 @@ export type { PaginationRequest } from "./listing/pagination.js";
 export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
+export { rowJsonSchema } from "./schema/json-schema.js";
+export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";
 export {
   type ColumnMeaning,
   type ColumnType,
@@ -102,6 +104,7 @@ export {
 } from "./schema/table-schema.js";
 export { type TableName, tableNames } from "./schema/tables.js";
 export type { TypedRecord, TypedRow, TypedValue } from "./schema/typed-row.js";
+export { rowInterface } from "./schema/typescript.js";
 export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
 export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
 export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";

@@ -180,15 +180,15 @@ function tableColumn(
   name: string,
   { type, code, nullable, since = FIRST_SCHEMA_VERSION, ...rest }: ColumnFacts,
 ): TableColumn {
-  const column = { name, nullable: nullable === true, since, ...rest };
+  const more = { nullable: nullable === true, since, ...rest };
   if (isEnumType(type)) {
-    return { ...column, type, holds: "enum", values: enums[type] };
+    return { name, type, holds: "enum", ...more, values: enums[type] };
   }
   if (code === undefined) {
-    return { ...column, type, holds: MEANINGS[type] };
+    return { name, type, holds: MEANINGS[type], ...more };
   }
   const names = Object.fromEntries(wireEnums[code].values.map((value) => [value.number, value.name]));
-  return { ...column, type, holds: "code", code: { enum: code, names } };
+  return { name, type, holds: "code", ...more, code: { enum: code, names } };
 }
 
 function isEnumType(type: ColumnType): type is EnumType {
