@@ -14,6 +14,7 @@ import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
+import type { TableName } from "./schema/tables.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
 import { startingOver } from "./transport/layers/fallback.js";
@@ -33,7 +34,10 @@ export interface Client extends Listings, Paging, Transactions, AsyncDisposable 
    * @throws {@link RequestError} if the table is unknown, a block is not a positive whole number, or the range is
    *   reversed
    */
-  exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
+  exportNetworkHistory<Asked extends TableName = TableName>(
+    request: ExportRequest<Asked>,
+    options?: ExportOptions,
+  ): NetworkHistoryExport<Asked>;
   /**
    * Export the entries of a party's ledger as CSV.
    *

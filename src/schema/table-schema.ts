@@ -29,11 +29,9 @@ export type ColumnMeaning =
   /** A number that stands for a value of an enum of the wire. */
   | "code";
 
-/** A column of an export table. */
-export interface TableColumn {
+/** What all columns of an export table have. */
+interface AnyColumn {
   readonly name: string;
-  readonly type: ColumnType;
-  readonly holds: ColumnMeaning;
   /** Whether the column may be NULL. */
   readonly nullable: boolean;
   /** The first schema version that has the column. */
@@ -42,11 +40,36 @@ export interface TableColumn {
   readonly until?: number;
   /** The name that the column had before the version `since`. */
   readonly was?: string;
-  /** The values of the enum type, in their order, where `holds` is `enum`. */
-  readonly values?: readonly string[];
-  /** The enum of the wire and its names by number, where `holds` is `code`. */
-  readonly code?: { readonly enum: WireEnum; readonly names: Readonly<Record<number, string>> };
 }
+
+/** A column of an enum type. */
+export interface EnumColumn extends AnyColumn {
+  readonly type: EnumType;
+  readonly holds: "enum";
+  /** The values of the type, in their order. */
+  readonly values: readonly string[];
+  readonly code?: undefined;
+}
+
+/** A column of numbers that stand for the values of an enum of the wire. */
+export interface CodeColumn extends AnyColumn {
+  readonly type: ScalarType;
+  readonly holds: "code";
+  readonly values?: undefined;
+  /** The enum of the wire and its names by number. */
+  readonly code: { readonly enum: WireEnum; readonly names: Readonly<Record<number, string>> };
+}
+
+/** A column of any other kind. */
+export interface PlainColumn extends AnyColumn {
+  readonly type: ScalarType;
+  readonly holds: Exclude<ColumnMeaning, "enum" | "code">;
+  readonly values?: undefined;
+  readonly code?: undefined;
+}
+
+/** A column of an export table. */
+export type TableColumn = EnumColumn | CodeColumn | PlainColumn;
 
 /** An export table as one version of the database schema has it. */
 export interface TableSchema {
@@ -64,7 +87,7 @@ export const FIRST_SCHEMA_VERSION = 1;
 /** The newest version of the database schema that is known, the last one of v0.78. */
 export const NEWEST_SCHEMA_VERSION = 116;
 
-const MEANINGS: { readonly [type in ScalarType]: ColumnMeaning } = {
+const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
   int2: "whole",
   int4: "whole",
   int8: "whole",
@@ -95,12 +118,21 @@ const MEANINGS: { readonly [type in ScalarType]: ColumnMeaning } = {
  * for (const { name, type, holds } of columns) console.log(name, type, holds);
  */
 export function tableSchema(table: TableName, version: number | bigint): TableSchema {
-  const { key, columns } = factsOf(table);
+  const { key } = factsOf(table);
   const number = checkedVersion(version);
-  const present = Object.entries(columns)
-    .map(([name, column]) => tableColumn(name, column))
-    .filter(({ since, until = number }) => since <= number && number <= until);
-  return { table, version: number, key, columns: present };
+  const columns = columnsEver(table).filter(({ since, until = number }) => since <= number && number <= until);
+  return { table, version: number, key, columns };
+}
+
+/**
+ * List the columns that a table has or had in any version of the database schema. A name keeps its type.
+ *
+ * @param table such as `trades`
+ * @returns the columns in their order, renamed ones by each of their names
+ * @throws {@link RequestError} where there is no such table
+ */
+export function columnsEver(table: TableName): TableColumn[] {
+  return Object.entries(factsOf(table).columns).map(([name, column]) => tableColumn(name, column));
 }
 
 /**
@@ -148,12 +180,15 @@ function tableColumn(
   name: string,
   { type, code, nullable, since = FIRST_SCHEMA_VERSION, ...rest }: ColumnFacts,
 ): TableColumn {
-  const column = { name, type, nullable: nullable === true, since, ...rest };
-  if (code !== undefined) {
-    const names = Object.fromEntries(wireEnums[code].values.map((value) => [value.number, value.name]));
-    return { ...column, holds: "code", code: { enum: code, names } };
+  const more = { nullable: nullable === true, since, ...rest };
+  if (isEnumType(type)) {
+    return { name, type, holds: "enum", ...more, values: enums[type] };
   }
-  return isEnumType(type) ? { ...column, holds: "enum", values: enums[type] } : { ...column, holds: MEANINGS[type] };
+  if (code === undefined) {
+    return { name, type, holds: MEANINGS[type], ...more };
+  }
+  const names = Object.fromEntries(wireEnums[code].values.map((value) => [value.number, value.name]));
+  return { name, type, holds: "code", ...more, code: { enum: code, names } };
 }
 
 function isEnumType(type: ColumnType): type is EnumType {
