@@ -1,13 +1,11 @@
 import { archiveName, csvName, type ExportName } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
 import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../history/segments.js";
+import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/tables.js";
 import { writeArchiveFiles } from "../zip/write.js";
 import type { History, Segment } from "./history/history.js";
 import { csvHeader } from "./tables/index.js";
-
-/** Whose names an export has: those of the specification (4.1), or those that deployed nodes give. */
-export type NamesProfile = "specification" | "deployed";
 
 /** What {@link writeArchive} exports. */
 export interface WriteArchiveOptions {
@@ -17,7 +15,7 @@ export interface WriteArchiveOptions {
   /** Last block, inclusive; the last of a segment. */
   readonly toBlock: bigint;
   /** Whose names the files have; the specification's by default. */
-  readonly profile?: NamesProfile | undefined;
+  readonly profile?: Profile | undefined;
   /** Ends the work at once, with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -4,8 +4,9 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { ARCHIVE_TYPE } from "../history/assemble.js";
 import { checkRange, nearestText } from "../history/segments.js";
+import type { Profile } from "../schema/profile.js";
 import { tableName, tableNames } from "../schema/tables.js";
-import { type NamesProfile, nameOfArchive, writeArchive } from "./archive.js";
+import { nameOfArchive, writeArchive } from "./archive.js";
 import type { History } from "./history/history.js";
 import { invalid } from "./invalid.js";
 
@@ -24,7 +25,7 @@ type HistoryService = Pick<
  */
 export function historyService(
   history: Pick<History, "chainId" | "segments" | "read">,
-  { profile = "specification" }: { readonly profile?: NamesProfile | undefined } = {},
+  { profile = "specification" }: { readonly profile?: Profile | undefined } = {},
 ): HistoryService {
   const { chainId } = history;
   return {

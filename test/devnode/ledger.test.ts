@@ -152,6 +152,21 @@ describe("the ledger", () => {
     expect((await exported({ partyId }, history)).rows.length).toBeGreaterThan(102);
   });
 
+  it("ends before the second that a span of time names", async () => {
+    const history = made();
+    const block = { height: 5001n, hash: idOf("b"), time: 1_700_000_009_999_999_000n };
+    const entry = { fromAccount: { assetId: idOf("asset:0"), owner: partyId }, amount: "1" };
+    const value = create(LedgerMovementsSchema, { ledgerMovements: [{ entries: [entry, entry] }] });
+    const event: Happening["event"] = { case: "ledgerMovements", value };
+    history.record(block, [{ block, sequence: 1, txHash: idOf("t"), event }]);
+    // The entries are a microsecond apart: the first one stands at the full second.
+    const [from, to] = [1_700_000_010_000_000_000n, 1_700_000_011_000_000_000n];
+    const count = async (dateRange: NonNullable<Request["dateRange"]>) =>
+      (await exported({ partyId, dateRange }, history)).rows.length;
+    expect(await count({ startTimestamp: from, endTimestamp: to })).toBe(2);
+    expect(await count({ startTimestamp: 1_700_000_000_000_000_000n, endTimestamp: from })).toBe(0);
+  });
+
   it("has no made-up entries where the ledger's rows are one's own", async () => {
     expect((await exported({ partyId }, made({ ledger: [] }))).rows).toEqual([]);
   });

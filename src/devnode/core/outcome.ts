@@ -1,7 +1,5 @@
+import type { Profile } from "../../schema/profile.js";
 import type { Problem } from "../../transaction/check/index.js";
-
-/** Whether a node answers as the specification says, or as deployed nodes do. */
-export type Profile = "specification" | "deployed";
 
 /** The code of refusals for spam, and the one that deployed nodes have for all others. */
 const SPAM = 89;

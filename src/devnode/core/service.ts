@@ -2,9 +2,10 @@ import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { Profile } from "../../schema/profile.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
 import { type LocalChain, transactionHash } from "./chain.js";
-import { outcome, type Profile } from "./outcome.js";
+import { outcome } from "./outcome.js";
 import { createStatistics, type StatisticsOptions } from "./statistics.js";
 
 type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "observeEventBus" | "propagateChainEvent">;

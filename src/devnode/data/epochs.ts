@@ -1,4 +1,4 @@
-import { EPOCH_BLOCKS } from "../made-up/index.js";
+import { EPOCH_BLOCKS } from "../made-up/chain.js";
 import type { World } from "../world/world.js";
 
 /** How long an epoch is meant to last, in nanoseconds: the history has a block a second. */

@@ -1,4 +1,5 @@
 import type { TableColumn } from "../../schema/table-schema.js";
+import { parseJson } from "../tables/jsonb.js";
 import { numericText } from "../tables/numeric.js";
 import { fittingText, type Value } from "../tables/values.js";
 
@@ -70,7 +71,7 @@ function codeOf({ code }: TableColumn, value: NonNullable<GenesisValue>): string
 
 function parsed(value: NonNullable<GenesisValue>): Value {
   try {
-    return typeof value === "string" ? JSON.parse(value) : undefined;
+    return typeof value === "string" ? parseJson(value) : undefined;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import { csvLine } from "../../csv/index.js";
 import { createReader } from "../../csv/reader.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";
-import { type TableColumn, tableSchema } from "../../schema/table-schema.js";
+import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
 import { compareText } from "../tables/index.js";
 import { EXPECTED, type GenesisValue, genesisText } from "./genesis-value.js";
@@ -13,7 +13,7 @@ export type GenesisRow = Readonly<Record<string, GenesisValue>>;
 /** Rows of one's own, by table: as objects, or as CSV with a header row. They stand in place of the made-up rows. */
 export type Genesis = { readonly [table in TableName]?: readonly GenesisRow[] | string | Uint8Array };
 
-/** The rows of one's own of a table, as CSV without a header, by the index of their segment. */
+/** The rows of one's own of a table, as CSV without a header, by the index of their segment, from 0. */
 export type GenesisLines = ReadonlyMap<number, Buffer>;
 
 /** Where rows go. */
@@ -59,11 +59,17 @@ function tableLines(
   given: readonly GenesisRow[] | string | Uint8Array,
   places: GenesisPlaces,
 ): GenesisLines {
+  const known = new Map(
+    places.versions.flatMap((version) => tableSchema(table, version).columns).map((column) => [column.name, column]),
+  );
   const segments = new Map<number, Row[]>();
   let number = 0;
   for (const record of typeof given === "string" || given instanceof Uint8Array ? csvRecords(table, given) : given) {
     number += 1;
-    const { index, row } = checkedRow(table, record, number, places);
+    const where = `genesis.${table}, row ${number}`;
+    const texts = checkedTexts(where, record, known);
+    const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
+    const row = rowOf(where, texts, number, tableSchema(table, version));
     const rows = segments.get(index) ?? [];
     rows.push(row);
     segments.set(index, rows);
@@ -86,11 +92,11 @@ function* csvRecords(table: TableName, csv: string | Uint8Array): Generator<Gene
   }
 }
 
-function checkedRow(table: TableName, record: GenesisRow, number: number, places: GenesisPlaces) {
-  const where = `genesis.${table}, row ${number}`;
-  const known = new Map(
-    places.versions.flatMap((version) => tableSchema(table, version).columns).map((column) => [column.name, column]),
-  );
+function checkedTexts(
+  where: string,
+  record: GenesisRow,
+  known: ReadonlyMap<string, TableColumn>,
+): ReadonlyMap<string, string | null> {
   const texts = new Map<string, string | null>();
   for (const [name, value] of Object.entries(record)) {
     const column = known.get(name);
@@ -101,8 +107,15 @@ function checkedRow(table: TableName, record: GenesisRow, number: number, places
     }
     texts.set(name, checkedText(where, column, value));
   }
-  const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
-  const { columns, key } = tableSchema(table, version);
+  return texts;
+}
+
+function rowOf(
+  where: string,
+  texts: ReadonlyMap<string, string | null>,
+  number: number,
+  { columns, key, version }: TableSchema,
+): Row {
   for (const { name, nullable } of columns) {
     if (!nullable && (texts.get(name) ?? null) === null) {
       throw new RequestError(`${where}: column ${name} has no value`, {
@@ -110,16 +123,12 @@ function checkedRow(table: TableName, record: GenesisRow, number: number, places
       });
     }
   }
+  const fields = columns.map(({ name }) => texts.get(name) ?? null);
   const keyOf = (name: string) => {
     const text = texts.get(name) ?? "";
     return columns.find((column) => column.name === name)?.holds === "whole" ? BigInt(text) : text;
   };
-  const line = csvLine(
-    columns.map(({ name }) => texts.get(name) ?? null),
-    "",
-    number,
-  );
-  return { index, row: { number, key: key.map(keyOf), line } };
+  return { number, key: key.map(keyOf), line: csvLine(fields, "", number) };
 }
 
 function checkedText(where: string, column: TableColumn, value: GenesisValue): string | null {

@@ -13,6 +13,7 @@ import { turn } from "./trading.js";
 
 const epochOf = (height: bigint): bigint => height / BigInt(EPOCH_BLOCKS);
 
+/** A checkpoint of the network's state. */
 export function checkpointEvent({ height, hash }: Block): Event {
   const value = create(CheckpointEventSchema, {
     hash: hashOf(`checkpoint:${height}`),
@@ -22,6 +23,7 @@ export function checkpointEvent({ height, hash }: Block): Event {
   return { case: "checkpoint", value };
 }
 
+/** What a party delegates to a node in the block's epoch. */
 export function delegationEvent({ height }: Block): Event {
   const k = turn(height);
   const value = create(DelegationBalanceEventSchema, {
@@ -33,6 +35,7 @@ export function delegationEvent({ height }: Block): Event {
   return { case: "delegationBalance", value };
 }
 
+/** A reward for the block's epoch. */
 export function rewardEvent({ height, time }: Block): Event {
   const k = turn(height);
   const value = create(RewardPayoutEventSchema, {

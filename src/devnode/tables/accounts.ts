@@ -42,7 +42,8 @@ export const ledger: FieldsOf = (happening) => {
 
 /** An account of an entry: its identifier, and what the export of a party's ledger says of it. */
 function account(side: "from" | "to", details: AccountDetails | undefined): Fields {
-  const { owner = NETWORK, assetId: asset = "", marketId = "", type = AccountType.UNSPECIFIED } = details ?? {};
+  const { owner: named, assetId: asset = "", marketId = "", type = AccountType.UNSPECIFIED } = details ?? {};
+  const owner = named || NETWORK;
   return {
     asset_id: asset,
     [`account_${side}_id`]: accountId({ owner, asset, marketId, type }),

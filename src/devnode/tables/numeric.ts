@@ -1,5 +1,3 @@
-import { withoutExponent } from "./jsonb.js";
-
 /** What PostgreSQL's `numeric` takes, but for NaN and infinity. */
 const NUMERIC = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?\s*$/i;
 
@@ -59,4 +57,25 @@ export function float8Text(number: number): string {
     return `${digits}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
   }
   return withoutExponent(String(number));
+}
+
+/**
+ * Write a decimal number without an exponent.
+ *
+ * @param number such as `1.5e-7` or `2e+21`; PostgreSQL takes the form as `numeric`
+ * @returns such as `0.00000015`
+ */
+export function withoutExponent(number: string): string {
+  const [, sign = "", whole = "", fraction = "", exponent] = /^(-?)(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(number) ?? [];
+  if (exponent === undefined) {
+    return number;
+  }
+  const digits = whole + fraction;
+  const point = whole.length + Number(exponent);
+  if (point >= digits.length) {
+    return sign + digits.padEnd(point, "0");
+  }
+  return point > 0
+    ? `${sign}${digits.slice(0, point)}.${digits.slice(point)}`
+    : `${sign}0.${"0".repeat(-point)}${digits}`;
 }

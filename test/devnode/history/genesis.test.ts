@@ -104,6 +104,29 @@ describe("rows of one's own", () => {
     );
   });
 
+  it("keep the numbers of JSON as they are written", async () => {
+    const withdrawal = {
+      id: id("1"),
+      party_id: id("2"),
+      asset: id("3"),
+      status: "STATUS_OPEN",
+      ref: "",
+      foreign_tx_hash: "",
+      created_timestamp: "2023-10-19 08:00:01Z",
+      withdrawn_timestamp: "1970-01-01 00:00:00Z",
+      tx_hash: id("4"),
+      vega_time: "2023-10-19 08:00:01Z",
+      ext: '{"bb": [1.0, 12345678901234567890, -2.50e2, "1.0", "a\\"1"], "a": {"c": null, "b": true}}',
+    };
+    const [csv] = await texts(made({ withdrawals: [withdrawal] }), "withdrawals");
+    expect(csv).toContain(
+      '"{""a"": {""b"": true, ""c"": null}, ""bb"": [1.0, 12345678901234567890, -250, ""1.0"", ""a\\""1""]}"',
+    );
+    for (const ext of ["{", '"\\u000012"', '"\\ud800"', "1 2"]) {
+      expect(() => made({ withdrawals: [{ ...withdrawal, ext }] })).toThrow("column ext:");
+    }
+  });
+
   const good = { ...checkpoint, vega_time: "2023-10-19T08:00:02Z" };
   it.each<[Genesis | { orders: object[] }, string]>([
     [{ checkpoints: [good, { ...good, colour: "red" }] }, 'genesis.checkpoints, row 2: there is no column "colour"'],
