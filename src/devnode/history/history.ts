@@ -49,6 +49,7 @@ export interface History {
    * @param segment one of {@link History.segments}
    * @param signal ends the reading at once
    * @returns CSV without a header, in pieces that are made when they are asked for
+   * @throws RangeError on reading, where the segment is no more, because an earlier state was restored
    */
   read(table: TableName, segment: Segment, signal?: AbortSignal): AsyncGenerator<Uint8Array, void, undefined>;
   /**
@@ -95,7 +96,11 @@ export function createHistory(options: HistoryOptions): History {
   function piecesOf(table: TableName, segment: Segment): Iterable<Buffer> {
     const index = Number((segment.fromHeight - 1n) / BigInt(blocksPerSegment));
     if (index >= count) {
-      return readRows(recorded.closed[index - count]?.rows.get(table) ?? NO_ROWS);
+      const found = recorded.closed[index - count];
+      if (found?.segment.id !== segment.id) {
+        throw new RangeError(`the segment ${segment.id} is not of this history, or no more`);
+      }
+      return readRows(found.rows.get(table) ?? NO_ROWS);
     }
     const own = genesis.get(table);
     return own === undefined ? madeUpRows(madeUp, table, segment) : cut(own.get(index) ?? Buffer.alloc(0));

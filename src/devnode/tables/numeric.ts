@@ -39,7 +39,7 @@ function round(whole: string, fraction: string, scale: number): [whole: bigint, 
 
 /**
  * Write a floating-point number as PostgreSQL writes a `float8`: the shortest text that reads back the same, with an
- * exponent of at least two digits below 1e-4 and from 1e15 on.
+ * exponent of at least two digits below 1e-4 and from 1e15 on. Beyond 2^53 PostgreSQL writes a digit more now and then.
  *
  * @param number the number
  * @returns its text

@@ -218,8 +218,11 @@ describe("blocks that are made", () => {
       fill(310n, 241n, "second");
       expect([other.segments().at(-1)?.id, await text(other, "orders", 4)]).toEqual([one, two]);
     }
+    const [gone] = other.segments().slice(-1);
     other.restore(kept);
+    await expect(gone && other.read("orders", gone).next()).rejects.toThrow(RangeError);
     fill(310n, 241n, "third");
+    await expect(gone && other.read("orders", gone).next()).rejects.toThrow("is not of this history, or no more");
     expect(other.segments()).toHaveLength(6);
     expect(other.segments().at(-1)?.id).not.toBe(one);
     expect(await text(other, "orders", 4)).not.toBe(two);

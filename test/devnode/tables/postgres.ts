@@ -11,6 +11,8 @@ export interface Postgres {
    * @returns what COPY writes of them, in the order of the primary key
    */
   roundTrip(table: TableName, version: number, csv: string): Promise<string>;
+  /** What PostgreSQL makes of texts, by an SQL expression of `value`. */
+  ask(expression: string, values: readonly string[]): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -35,6 +37,13 @@ export async function openPostgres(): Promise<Postgres> {
       await pg.query(`COPY ${table} FROM '/dev/blob' (FORMAT csv)`, [], { blob: new Blob([csv]) });
       const { blob } = await pg.query(`COPY (SELECT * FROM ${table} ORDER BY ${key}) TO '/dev/blob' (FORMAT csv)`);
       return blob === undefined ? "" : await blob.text();
+    },
+    async ask(expression, values) {
+      const { rows } = await pg.query<{ text: string }>(
+        `SELECT (${expression})::text AS text FROM unnest($1::text[]) WITH ORDINALITY AS given (value, place) ORDER BY place`,
+        [[...values]],
+      );
+      return rows.map(({ text }) => text);
     },
     close: () => pg.close(),
   };
