@@ -41,14 +41,14 @@ async function measure() {
   const missing = [];
   for (const { publicKey, references } of bots) {
     const found = new Set();
-    for await (const order of client.records(TradingDataService.method.listOrders, {
+    for await (const { node: order } of client.records(TradingDataService.method.listOrders, {
       filter: { partyIds: [publicKey] },
     })) {
       found.add(order.reference);
     }
     listed += found.size;
     missing.push(...references.filter((reference) => !found.has(reference)));
-    for await (const trade of client.records(TradingDataService.method.listTrades, { partyIds: [publicKey] })) {
+    for await (const { node: trade } of client.records(TradingDataService.method.listTrades, { partyIds: [publicKey] })) {
       if (trade.id === last) {
         break;
       }
