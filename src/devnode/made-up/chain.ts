@@ -7,10 +7,8 @@ export const COUNT = { market: 12, party: 97, asset: 5 } as const;
 /** The number of blocks of an epoch. Epoch 0 lacks block 0. */
 export const EPOCH_BLOCKS = 600;
 
-/** The time of block 0, which there is not: 2023-10-19 08:00:00 UTC, in Unix nanoseconds. */
-const START = 1_697_702_400_000_000_000n;
-
-const SECOND = 1_000_000_000n;
+/** The time of block 0, which there is not: 2023-10-19 08:00:00 UTC, in Unix microseconds. */
+const START = 1_697_702_400_000_000;
 
 /** Identifiers by number. Numbers beyond the count begin again. */
 export const marketId = ids("market", COUNT.market);
@@ -41,8 +39,9 @@ export function madeUpBlock(height: bigint): Block {
  * @param height from 1
  * @returns Unix nanoseconds, in whole microseconds
  */
-export function blockTime(height: bigint): bigint {
-  return START + height * SECOND + ((height * 7919n) % 1_000_000n) * 1000n;
+export function blockTime(height: bigint | number): bigint {
+  const number = Number(height);
+  return BigInt(START + number * 1_000_000 + ((number * 7919) % 1_000_000)) * 1000n;
 }
 
 /** The earlier one of two times, or the shorter one of two spans. */

@@ -84,7 +84,7 @@ export function madeUpStart(
     const from = Math.max(count, POSITIONS) - POSITIONS;
     return numbers(POSITIONS).map((n) => madeUpPosition(toldBy(from + n), from + n));
   });
-  const stopOrders = once(() => madeUpStopOrders({ lastHeight, lastPrice }));
+  const stopOrders = once(() => madeUpStopOrders({ lastHeight, end: last.time, lastPrice }));
   const orders = once(() => restingOrders(last, dataTurn));
   return {
     assets: madeUpAssets(),
