@@ -29,10 +29,13 @@ export function* activityCommands(
   trades: number,
 ): Generator<ExecutedCommand, void> {
   const markets = [...world.markets.values()].filter(isTrading);
+  // Nobody trades with himself: one half rests, each party on one side, and the other takes.
+  const half = Math.floor(parties.length / 2);
   for (let index = 0; index < trades && markets.length > 0; index += 1) {
     const random = numbers(`activity:${world.block.height}:${index}`);
     const market = markets[random(markets.length)];
-    const [maker, taker] = pair(parties, random);
+    const makerIndex = random(half);
+    const [maker, taker] = [parties[makerIndex], parties[half + random(parties.length - half)]];
     const last = BigInt(world.marketData.get(market?.id ?? "")?.lastTradedPrice || "0");
     if (market === undefined || maker === undefined || taker === undefined || last === 0n) {
       continue;
@@ -40,7 +43,7 @@ export function* activityCommands(
     const moved = (last * BigInt(1000 - MOVE + random(2 * MOVE + 1))) / 1000n;
     const price = String(moved > 0n ? moved : 1n);
     const size = BigInt(1 + random(SIZES));
-    const [side, opposite] = random(2) === 0 ? [Side.BUY, Side.SELL] : [Side.SELL, Side.BUY];
+    const [side, opposite] = makerIndex % 2 === 0 ? [Side.BUY, Side.SELL] : [Side.SELL, Side.BUY];
     const shared = { marketId: market.id, price, size, type: Order_Type.LIMIT };
     const resting = { side, timeInForce: Order_TimeInForce.GTT, expiresAt: world.block.time + REST_NANOSECONDS };
     const taking = { side: opposite, timeInForce: Order_TimeInForce.IOC };
@@ -51,13 +54,6 @@ export function* activityCommands(
 
 const isTrading = ({ state, tradingMode }: Market) =>
   state === Market_State.ACTIVE && tradingMode === Market_TradingMode.CONTINUOUS;
-
-/** Two different parties. */
-function pair(parties: readonly string[], random: (below: number) => number) {
-  const first = random(parties.length);
-  const second = (first + 1 + random(Math.max(1, parties.length - 1))) % parties.length;
-  return [parties[first], parties[second]] as const;
-}
 
 function command(
   partyId: string,

@@ -74,6 +74,8 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
   for (const block of journal?.blocks ?? []) {
     network.remake(block);
   }
+  const beyond = network.blocks.last().time - clock();
+  ahead = beyond > 0n ? beyond : 0n; // The clock was set, and goes on from there.
 
   return {
     async makeBlock() {

@@ -23,6 +23,8 @@ import { createWorld } from "./world/create-world.js";
 import type { Block, Event, Happening } from "./world/event.js";
 import type { World } from "./world/world.js";
 
+const MICROSECOND = 1000n;
+
 /** What a local network is made of. */
 export interface LocalNetworkOptions {
   readonly chainId: string;
@@ -96,6 +98,9 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   const streams = createStreams();
   const parties = start.parties.map(({ id }) => id).filter((id) => !keys.includes(id));
   let happenings: Happening[] = [];
+  /** The last block's time, and a microsecond for each of its events: rows of different events have different times. */
+  let lastRowTime = blocks.last().time;
+  let isRemaking = false;
   let current: { readonly block: Block; readonly txHash: string } | undefined;
 
   const emit = (event: Event) => {
@@ -115,6 +120,12 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     emit,
   );
 
+  const failed = (failure: TransactionFailure) => {
+    if (!isRemaking) {
+      options.onFailure(failure);
+    }
+  };
+
   function execute(block: Block, transactions: readonly BlockTransaction[]): void {
     happenings = [];
     current = { block, txHash: block.hash };
@@ -130,7 +141,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       emit({ case: "transactionResult", value: transactionResult(transaction, outcome) });
       if (outcome.status !== "success") {
         const errors = outcome.errors.map(({ key, error }) => (key === "" ? error : `${key}: ${error}`));
-        options.onFailure({ height: block.height, txHash: transaction.txHash, errors });
+        failed({ height: block.height, txHash: transaction.txHash, errors });
       }
     }
     current = { block, txHash: block.hash };
@@ -140,6 +151,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     engine.endBlock();
     emit({ case: "endBlock", value: create(EndBlockSchema, { height: block.height }) });
     current = undefined;
+    lastRowTime = block.time + BigInt(happenings.length) * MICROSECOND;
     history.record(block, happenings);
     streams.publish(block, happenings);
   }
@@ -156,7 +168,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       execute(block, transactions);
     },
     dropped(txHash, reason) {
-      options.onFailure({ height: blocks.last().height, txHash, errors: [reason] });
+      failed({ height: blocks.last().height, txHash, errors: [reason] });
     },
   });
 
@@ -170,22 +182,29 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     streams,
 
     makeBlock(time) {
-      const { height, time: taken } = chain.makeBlock(time);
+      const earliest = lastRowTime + MICROSECOND;
+      const { height, time: taken } = chain.makeBlock(time < earliest ? earliest : time);
       return { height, time: taken, transactions: made.map(({ tx }) => toBinary(TransactionSchema, tx)) };
     },
 
     remake({ time, transactions }) {
-      for (const bytes of transactions) {
-        chain.submit(fromBinary(TransactionSchema, bytes), transactionHash(bytes));
+      isRemaking = true;
+      try {
+        for (const bytes of transactions) {
+          chain.submit(fromBinary(TransactionSchema, bytes), transactionHash(bytes));
+        }
+        chain.makeBlock(time);
+      } finally {
+        isRemaking = false;
       }
-      chain.makeBlock(time);
     },
 
     save() {
       const restoreChain = chain.save();
-      const kept = { engine: engine.save(), world: state.save(), history: history.save() };
+      const kept = { lastRowTime, engine: engine.save(), world: state.save(), history: history.save() };
       return () => {
         restoreChain();
+        ({ lastRowTime } = kept);
         engine.restore(kept.engine);
         state.restore(kept.world);
         history.restore(kept.history);

@@ -109,7 +109,7 @@ export function checkOptions(options: DevnodeOptions) {
   if (schemaVersions.length === 0) {
     throw new RequestError("schemaVersions is empty", { advice: "Give at least one version." });
   }
-  const { chainIdPrefix = profileRules[profile].chainIdPrefix, onFailure = () => undefined } = options;
+  const { chainIdPrefix = profileRules[profile].chainIdPrefix } = options;
   const shared = { chainId, profile, segments, blocksPerSegment, schemaVersions, activity };
   return {
     ...shared,
@@ -123,7 +123,13 @@ export function checkOptions(options: DevnodeOptions) {
     dataDir: options.dataDir,
     rateLimit: rateLimit === false ? undefined : rateLimit === true ? {} : rateLimit,
     admin: options.admin ?? false,
-    onFailure,
+    onFailure(failure: TransactionFailure) {
+      try {
+        options.onFailure?.(failure);
+      } catch (reason) {
+        process.emitWarning(`onFailure of the local node failed: ${String(reason)}`);
+      }
+    },
     keys: devKeys,
     startingBalance: STARTING_BALANCE,
     signal: options.signal,
