@@ -17,6 +17,12 @@ const STOP_ORDERS = 10_000;
 
 const SECOND = 1_000_000_000n;
 
+/**
+ * How long after the history the pending stop orders begin to end. Live blocks come years after it: if the stop orders
+ * ended sooner, the first of these blocks would submit the orders of half of them.
+ */
+const PENDING_TIME = 50n * 365n * 86_400n * SECOND;
+
 /** What the stop orders of the history depend on. */
 export interface StopOrderWorld {
   readonly lastHeight: bigint;
@@ -50,7 +56,7 @@ function stopOrderEvent(n: number, { lastHeight, lastPrice }: StopOrderWorld): S
   const longest = earlier(end - createdAt, 3600n * SECOND);
   const finishedAt = createdAt + ((longest * BigInt(1 + ((n * 7919) % 997))) / 997_000n) * 1000n;
   const expired = status === StopOrder_Status.EXPIRED;
-  const expiresAt = expired ? finishedAt : (pending ? end : createdAt) + lifetime;
+  const expiresAt = expired ? finishedAt : (pending ? end + PENDING_TIME : createdAt) + lifetime;
   const percentage = n % 5 === 4 ? decimal(1 + (n % 100), 2) : undefined;
   return create(StopOrderEventSchema, {
     stopOrder: {
