@@ -55,10 +55,10 @@ describe("startDevnode", () => {
     expect(
       segments.map(({ fromHeight, toHeight, databaseVersion }) => [fromHeight, toHeight, databaseVersion]),
     ).toEqual([
-      [1n, 10n, 1n],
-      [11n, 20n, 1n],
-      [21n, 30n, 1n],
-      [31n, 40n, 2n],
+      [1n, 10n, 115n],
+      [11n, 20n, 115n],
+      [21n, 30n, 115n],
+      [31n, 40n, 116n],
     ]);
     expect(segments.map(({ chainId }) => chainId)).toEqual(Array(4).fill("devnode-1"));
   });
@@ -73,7 +73,10 @@ describe("startDevnode", () => {
       }),
     );
     expect(files[0]).toEqual(files[1]);
-    expect(files[0]?.map(([name]) => name)).toEqual(["devnode-1-trades-1-21-30.csv", "devnode-1-trades-2-31-40.csv"]);
+    expect(files[0]?.map(([name]) => name)).toEqual([
+      "devnode-1-trades-115-21-30.csv",
+      "devnode-1-trades-116-31-40.csv",
+    ]);
   });
 
   it.each(["grpc", "rest"] as const)(
@@ -233,7 +236,10 @@ describe("a node that is closed", () => {
   it("is not started where its signal is aborted before or during the start, and stops where it is later", async () => {
     const options = { segments: 1, blocksPerSegment: 1 };
     await expect(startDevnode({ ...options, signal: AbortSignal.abort() })).rejects.toThrow(CanceledError);
-    await expect(startDevnode({ ...options, signal: AbortSignal.timeout(1) })).rejects.toThrow(CanceledError);
+    const during = new AbortController();
+    const starting = startDevnode({ ...options, signal: during.signal });
+    during.abort();
+    await expect(starting).rejects.toThrow(CanceledError);
     const abort = new AbortController();
     const other = await startDevnode({ ...options, signal: abort.signal });
     await using client = createClient({ transport: "rest", rest: { url: other.restUrl }, retry: { tries: 1 } });

@@ -52,7 +52,7 @@ afterAll(() => {
 
 describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
   const connect = (): Client => {
-    const settings = { profile: "deployed", retry: { tries: 1 }, timeouts: { callMs: 500, idleMs: 500 } } as const;
+    const settings = { profile: "deployed", retry: { tries: 1 }, timeouts: { callMs: 20_000, idleMs: 2000 } } as const;
     return transport === "rest"
       ? createClient({ ...settings, transport, rest: { url: urls.rest } })
       : createClient({ ...settings, transport, grpc: { url: urls.grpc } });

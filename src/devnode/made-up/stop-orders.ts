@@ -26,6 +26,12 @@ const STOP_ORDERS = 10_000;
 
 const SECOND = 1_000_000_000n;
 
+/**
+ * How long after the history the pending stop orders begin to end. Live blocks come years after it: if the stop orders
+ * ended sooner, the first of these blocks would submit the orders of half of them.
+ */
+const PENDING_TIME = 50n * 365n * 86_400n * SECOND;
+
 /** What the stop orders of the history depend on. */
 export interface StopOrderWorld {
   readonly lastHeight: bigint;
@@ -60,7 +66,7 @@ function stopOrderEvent(n: number, { lastHeight, end, lastPrice }: StopOrderWorl
   const longest = Math.min(Number(end - createdAt) / 1000, 3600 * 1_000_000);
   const finishedAt = createdAt + BigInt(Math.floor((longest * (1 + ((n * 7919) % 997))) / 997)) * 1000n;
   const expired = status === StopOrder_Status.EXPIRED;
-  const expiresAt = expired ? finishedAt : (pending ? end : createdAt) + lifetime;
+  const expiresAt = expired ? finishedAt : (pending ? end + PENDING_TIME : createdAt) + lifetime;
   // There are many of them: fields that are set one by one take a fraction of the time.
   const stopOrder = create(StopOrderSchema);
   stopOrder.id = stopOrderId(n);
