@@ -20,11 +20,14 @@ export async function readBody(request: IncomingMessage): Promise<Pick<HttpCall,
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of request) {
-    pieces.push(piece);
     size += piece.length;
-    if (size > MAX_BODY_BYTES) {
-      throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
+    if (size <= MAX_BODY_BYTES) {
+      pieces.push(piece);
     }
+  }
+  // Reading goes on to the end: a client that is cut off while it sends may lose the answer.
+  if (size > MAX_BODY_BYTES) {
+    throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
   }
   const bytes = Buffer.concat(pieces);
   const contentType = request.headers["content-type"];

@@ -3,7 +3,9 @@ import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createServer, connect as dial } from "node:net";
 import { networkInterfaces } from "node:os";
-import { json } from "node:stream/consumers";
+import { Readable } from "node:stream";
+import { json, text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
@@ -154,6 +156,17 @@ describe("startDevnode", () => {
     const call = (bytes: number) => core.submitRawTransaction({ tx: new Uint8Array(bytes) });
     await expect(call(4 * 1024 * 1024)).rejects.toMatchObject({ code: Code.ResourceExhausted });
     await expect(call(1024 * 1024)).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  it("answers a client that reads nothing before it has sent too much", async () => {
+    const { port } = new URL(node.restUrl);
+    const socket = dial({ port: Number(port), host: "127.0.0.1" }).pause();
+    const size = 32 * 1024 * 1024;
+    socket.write(`POST /transaction/raw HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\nconnection: close\r\n\r\n`);
+    await pipeline(Readable.from(Array(32).fill(Buffer.alloc(size / 32))), socket, { end: false });
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 429 /);
+    expect(answer).toContain("the body is larger than 4194304 bytes");
   });
 
   it("listens on the loopback address only", async () => {
