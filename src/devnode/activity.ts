@@ -7,8 +7,10 @@ import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import type { ExecutedCommand } from "./engine/engine.js";
 import type { World } from "./world/world.js";
 
-/** How long an order of a made-up party rests that nobody takes, in nanoseconds. */
-const REST_NANOSECONDS = 60_000_000_000n;
+/** The number of parties that trade, one half with orders that rest and one half with orders that take. */
+const PARTIES = 40;
+/** After how many trades others take their places: trading costs fees, and with random prices some lose all they have. */
+const TRADES_OF_PARTIES = 20_000;
 /** The most that a price moves from one trade to the next, in parts of a thousand. */
 const MOVE = 2;
 /** The sizes of orders, from 1. */
@@ -19,36 +21,34 @@ const SIZES = 20;
  * that they are the same on every start.
  *
  * @param world how things stand
- * @param parties the parties, 64 hex digits each
  * @param trades the number of trades
  * @returns the commands: for each trade an order that rests, and one that takes it
  */
-export function* activityCommands(
-  world: World,
-  parties: readonly string[],
-  trades: number,
-): Generator<ExecutedCommand, void> {
+export function* activityCommands(world: World, trades: number): Generator<ExecutedCommand, void> {
   const markets = [...world.markets.values()].filter(isTrading);
-  // Nobody trades with himself: one half rests, each party on one side, and the other takes.
-  const half = Math.floor(parties.length / 2);
+  const { height, time } = world.block;
+  const generation = (height * BigInt(trades)) / BigInt(TRADES_OF_PARTIES);
+  const party = (number: number) => sha256(`activity:${generation}:${number}`).toString("hex");
   for (let index = 0; index < trades && markets.length > 0; index += 1) {
-    const random = numbers(`activity:${world.block.height}:${index}`);
+    const random = numbers(`activity:${height}:${index}`);
     const market = markets[random(markets.length)];
-    const makerIndex = random(half);
-    const [maker, taker] = [parties[makerIndex], parties[half + random(parties.length - half)]];
+    // Nobody trades with himself: in a block, who rests does so on one side.
+    const maker = random(PARTIES / 2);
+    const taker = PARTIES / 2 + random(PARTIES / 2);
     const last = BigInt(world.marketData.get(market?.id ?? "")?.lastTradedPrice || "0");
-    if (market === undefined || maker === undefined || taker === undefined || last === 0n) {
+    if (market === undefined || last === 0n) {
       continue;
     }
     const moved = (last * BigInt(1000 - MOVE + random(2 * MOVE + 1))) / 1000n;
     const price = String(moved > 0n ? moved : 1n);
     const size = BigInt(1 + random(SIZES));
-    const [side, opposite] = makerIndex % 2 === 0 ? [Side.BUY, Side.SELL] : [Side.SELL, Side.BUY];
+    const [side, opposite] = (BigInt(maker) + height) % 2n === 0n ? [Side.BUY, Side.SELL] : [Side.SELL, Side.BUY];
     const shared = { marketId: market.id, price, size, type: Order_Type.LIMIT };
-    const resting = { side, timeInForce: Order_TimeInForce.GTT, expiresAt: world.block.time + REST_NANOSECONDS };
+    // What nobody takes has expired in the next block, where its party may trade on the other side.
+    const resting = { side, timeInForce: Order_TimeInForce.GTT, expiresAt: time + 1000n };
     const taking = { side: opposite, timeInForce: Order_TimeInForce.IOC };
-    yield command(maker, { ...shared, ...resting }, `${world.block.height}:${index}:maker`);
-    yield command(taker, { ...shared, ...taking }, `${world.block.height}:${index}:taker`);
+    yield command(party(maker), { ...shared, ...resting }, `${height}:${index}:maker`);
+    yield command(party(taker), { ...shared, ...taking }, `${height}:${index}:taker`);
   }
 }
 
@@ -68,11 +68,15 @@ function command(
 
 /** Numbers from a text: scattered, and always the same. */
 function numbers(text: string): (below: number) => number {
-  const bytes = createHash("sha256").update(text).digest();
+  const bytes = sha256(text);
   let at = 0;
   return (below) => {
     const number = bytes.readUInt32BE(at % 32);
     at += 4;
     return number % below;
   };
+}
+
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

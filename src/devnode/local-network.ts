@@ -96,7 +96,6 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   const rules = spamRules(start.parameters);
   const blocks = createBlocks(lastBlocks(madeUp, rules.pastBlocks), rules.pastBlocks);
   const streams = createStreams();
-  const parties = start.parties.map(({ id }) => id).filter((id) => !keys.includes(id));
   let happenings: Happening[] = [];
   /** The last block's time, and a microsecond for each of its events: rows of different events have different times. */
   let lastRowTime = blocks.last().time;
@@ -145,7 +144,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       }
     }
     current = { block, txHash: block.hash };
-    for (const command of activityCommands(state.world, parties, activity)) {
+    for (const command of activityCommands(state.world, activity)) {
       engine.execute(command);
     }
     engine.endBlock();

@@ -90,20 +90,27 @@ describe("a node as deployed", () => {
 
   it("takes one transaction too many for its block, and drops it when the block is made", async () => {
     failures.length = 0;
-    for (let sent = 0; sent < 3; sent += 1) {
+    // By chance a proof has more zero bits than were asked for, so that its block serves one more. Not so all of them.
+    const sent = 14;
+    for (let index = 0; index < sent; index += 1) {
       expect(await submit(await easy())).toMatchObject({ success: true, code: 0 });
     }
-    expect(await seen()).not.toContain(3n);
     expect((await seen())?.at(-1)).toBe(0n);
     await node.makeBlock();
-    expect((await seen())?.at(-2)).toBe(2n);
+    const served = Number((await seen())?.at(-2));
+    expect(served).toBeGreaterThanOrEqual(2);
+    expect(served).toBeLessThan(sent);
     const { orders } = await client
       .service(TradingDataService)
       .listOrders({ filter: { partyIds: [signer.publicKey] } });
-    expect(orders?.edges).toHaveLength(2);
-    expect(failures).toEqual([
-      { height: expect.any(BigInt), txHash: expect.any(String), errors: [expect.stringContaining("has served")] },
-    ]);
+    expect(orders?.edges).toHaveLength(served);
+    const { height } = await client.lastBlockHeight();
+    const failure = {
+      height,
+      txHash: expect.any(String),
+      errors: ["its block has served the transactions of its key"],
+    };
+    expect(failures).toEqual(Array.from({ length: sent - served }, () => failure));
   });
 
   it("takes no transaction whose block is as old as the number of blocks that count", async () => {
