@@ -120,6 +120,21 @@ describe("a local node", () => {
     expect(await play()).toEqual(first);
   });
 
+  it("trades nothing in a block without commands, though live blocks come years after the history", async () => {
+    await using node = await startDevnode(blocks);
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    const data = client.service(TradingDataService);
+    const standing = async () => ({
+      trades: (await data.listTrades({ pagination: { first: 1 } })).trades?.edges,
+      depth: (await data.getLatestMarketDepth({ marketId: openMarket })).sell,
+      stopOrders: await collect(client.stopOrders({ filter: { liveOnly: true } })),
+    });
+    const before = await standing();
+    expect(before.stopOrders.length).toBeGreaterThan(1000);
+    await node.makeBlock();
+    expect(await standing()).toEqual(before);
+  });
+
   it("tells of what it does not carry out", async () => {
     const failures: TransactionFailure[] = [];
     await using node = await startDevnode({ ...blocks, onFailure: (failure) => failures.push(failure) });
