@@ -12,7 +12,7 @@ const DEV_MNEMONIC = "test test test test test test test test test test test jun
 let node: Running;
 let urls: { grpcUrl: string; restUrl: string; chainId: string; keys: string[] };
 beforeAll(async () => {
-  const size = ["--segments", "4", "--blocks-per-segment", "10", "--chain-id", "cli-1"];
+  const size = ["--segments", "4", "--blocks-per-segment", "10", "--block-ms", "0", "--chain-id", "cli-1"];
   node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
   urls = JSON.parse(await node.firstLine);
 });
