@@ -48,7 +48,9 @@ async function measure() {
     }
     listed += found.size;
     missing.push(...references.filter((reference) => !found.has(reference)));
-    for await (const { node: trade } of client.records(TradingDataService.method.listTrades, { partyIds: [publicKey] })) {
+    for await (const { node: trade } of client.records(TradingDataService.method.listTrades, {
+      partyIds: [publicKey],
+    })) {
       if (trade.id === last) {
         break;
       }
