@@ -9,6 +9,9 @@ import { numberOf } from "./numbers.js";
  */
 export const REACH_BLOCKS = 100_000n;
 
+/** How many blocks at the end of the history keep their records once they are made: who polls asks for them again. */
+const KEPT_BLOCKS = 5000n;
+
 /** The records of a made-up timeline. */
 export interface Records<T> {
   readonly lastHeight: bigint;
@@ -27,6 +30,19 @@ export interface Records<T> {
  * @returns the timeline; it reads the last {@link REACH_BLOCKS} blocks
  */
 export function madeUpTimeline<T>({ lastHeight, perBlock, kind, make }: Records<T>): Timeline<T> {
+  const kept = new Map<bigint, readonly T[]>();
+  const recordsAt = (height: bigint): readonly T[] => {
+    const found = kept.get(height);
+    if (found !== undefined) {
+      return found;
+    }
+    const block = madeUpBlock(height);
+    const made = Array.from({ length: perBlock }, (_, index) => make(block, index));
+    if (height > lastHeight - KEPT_BLOCKS) {
+      kept.set(height, made);
+    }
+    return made;
+  };
   const firstHeight = lastHeight > REACH_BLOCKS ? lastHeight - REACH_BLOCKS + 1n : 1n;
   return {
     *read(newestFirst, beyond) {
@@ -34,10 +50,12 @@ export function madeUpTimeline<T>({ lastHeight, perBlock, kind, make }: Records<
       const step = newestFirst ? -1n : 1n;
       const start = beyond === undefined ? (newestFirst ? lastHeight : firstHeight) : beyond.height;
       for (let height = within(start, firstHeight, lastHeight); (end - height) * step >= 0n; height += step) {
-        const block = madeUpBlock(height);
-        for (const place of places(height, perBlock, newestFirst)) {
-          if (beyond === undefined || isBehind(place, beyond, newestFirst)) {
-            yield { place, value: make(block, place.index) } satisfies Placed<T>;
+        const places = recordsAt(height).map(
+          (value, index) => ({ place: { height, index }, value }) satisfies Placed<T>,
+        );
+        for (const record of newestFirst ? places.reverse() : places) {
+          if (beyond === undefined || isBehind(record.place, beyond, newestFirst)) {
+            yield record;
           }
         }
       }
@@ -53,10 +71,6 @@ export function madeUpTimeline<T>({ lastHeight, perBlock, kind, make }: Records<
 
 function within(height: bigint, first: bigint, last: bigint): bigint {
   return height < first ? first : height > last ? last : height;
-}
-
-function places(height: bigint, count: number, newestFirst: boolean): Place[] {
-  return Array.from({ length: count }, (_, at) => ({ height, index: newestFirst ? count - 1 - at : at }));
 }
 
 function isBehind(place: Place, { height, index }: Place, newestFirst: boolean): boolean {
