@@ -3,8 +3,9 @@ import { create } from "@bufbuild/protobuf";
 import { OrderSubmissionSchema } from "../../gen/vega/commands/v1/commands_pb.js";
 import type { Market } from "../../gen/vega/markets_pb.js";
 import { Market_State, Market_TradingMode } from "../../gen/vega/markets_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { AccountType, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import type { ExecutedCommand } from "./engine/engine.js";
+import { accountId } from "./made-up/accounts.js";
 import type { World } from "./world/world.js";
 
 /** How long an order of a made-up party rests that nobody takes, in nanoseconds. */
@@ -32,7 +33,7 @@ export function* activityCommands(
   for (let index = 0; index < trades && markets.length > 0; index += 1) {
     const random = numbers(`activity:${world.block.height}:${index}`);
     const market = markets[random(markets.length)];
-    const [maker, taker] = pair(parties, random);
+    const [maker, taker] = pair(parties, random, (party) => canPay(world, party, settlementAsset(market)));
     const last = BigInt(world.marketData.get(market?.id ?? "")?.lastTradedPrice || "0");
     if (market === undefined || maker === undefined || taker === undefined || last === 0n) {
       continue;
@@ -52,11 +53,22 @@ export function* activityCommands(
 const isTrading = ({ state, tradingMode }: Market) =>
   state === Market_State.ACTIVE && tradingMode === Market_TradingMode.CONTINUOUS;
 
-/** Two different parties. */
-function pair(parties: readonly string[], random: (below: number) => number) {
-  const first = random(parties.length);
-  const second = (first + 1 + random(Math.max(1, parties.length - 1))) % parties.length;
-  return [parties[first], parties[second]] as const;
+/** Two different parties, of those that can: each one drawn, or the next after it. */
+function pair(parties: readonly string[], random: (below: number) => number, can: (party: string) => boolean) {
+  const nextFrom = (start: number, other?: string) =>
+    [...parties.slice(start), ...parties.slice(0, start)].find((party) => party !== other && can(party));
+  const first = nextFrom(random(parties.length));
+  return [first, nextFrom(random(parties.length), first)] as const;
+}
+
+/** Whether a party has something to pay fees with. One that has no account yet is given a balance when it trades. */
+function canPay({ accounts }: World, owner: string, asset: string): boolean {
+  return accounts.get(accountId({ owner, asset, marketId: "", type: AccountType.GENERAL }))?.balance !== "0";
+}
+
+function settlementAsset(market: Market | undefined): string {
+  const { product } = market?.tradableInstrument?.instrument ?? {};
+  return product?.case === "future" ? product.value.settlementAsset : "";
 }
 
 function command(
