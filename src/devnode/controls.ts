@@ -106,7 +106,7 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
       const restore = snapshots.get(id);
       if (restore === undefined) {
         throw new RequestError(`there is no snapshot ${quoted(id)}`, {
-          advice: "Give the name that snapshot() returned; a reset and an earlier revert forget those made after.",
+          advice: "Give the name of a snapshot that was made; a reset and an earlier revert forget those made after.",
         });
       }
       snapshots = new Map([...snapshots].filter(([other]) => Number(other) <= Number(id)));

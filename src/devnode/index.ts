@@ -118,8 +118,12 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const gateway = createGateway(router, services, checked.profile);
     const open = checked.admin ? withAdmin(gateway, controls) : gateway;
     rest.on("request", failures.breakable(limiter?.limited(open) ?? open));
-    const clock = blockMs === 0 ? undefined : setInterval(() => void controls.makeBlock(), blockMs);
+    const clock = blockMs === 0 ? undefined : setInterval(() => void controls.makeBlock().catch(endClock), blockMs);
     cleanups.push(() => clearInterval(clock));
+    function endClock(reason: unknown): void {
+      clearInterval(clock);
+      process.emitWarning(`the local node makes no more blocks: ${String(reason)}`);
+    }
     signal?.addEventListener("abort", close);
     cleanups.push(() => signal?.removeEventListener("abort", close));
     const identity = { grpcUrl, restUrl, chainId, keys: devKeys, mnemonic: DEV_MNEMONIC };

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { DEFAULT_REST_PORT } from "../../config/load.js";
-import { ConnectionError, RequestError } from "../../errors/index.js";
+import { ConnectionError, ProtocolError, RequestError } from "../../errors/index.js";
 import { type CommandContext, json } from "../output.js";
 import { wholeNumber } from "../whole-number.js";
 
@@ -22,8 +22,9 @@ export function addDevnodeControls(devnode: Command, { out, signal }: CommandCon
   const add = (usage: string, description: string) =>
     devnode
       .command(usage)
+      .allowExcessArguments(false)
       .description(description)
-      .option("--url <url>", "gateway of the node", `http://127.0.0.1:${DEFAULT_REST_PORT}`);
+      .option("--url <url>", "gateway of the node", gatewayUrl, `http://127.0.0.1:${DEFAULT_REST_PORT}`);
   const send = async ({ url }: ControlOptions, command: string, body: object) => {
     out.write(json(await post(url, command, body, signal)));
   };
@@ -53,6 +54,14 @@ export function addDevnodeControls(devnode: Command, { out, signal }: CommandCon
     });
 }
 
+/** The URL of a gateway, as the command line gives it. */
+function gatewayUrl(text: string): string {
+  if (!/^https?:/.test(text) || !URL.canParse(text)) {
+    throw new InvalidArgumentError(`Give an http: URL, such as http://127.0.0.1:${DEFAULT_REST_PORT}.`);
+  }
+  return text;
+}
+
 async function post(url: string, command: string, body: object, signal: AbortSignal): Promise<unknown> {
   const target = new URL(`/admin/${command}`, url);
   const response = await fetch(target, {
@@ -68,11 +77,22 @@ async function post(url: string, command: string, body: object, signal: AbortSig
     });
   });
   const answer: unknown = await response.json().catch(() => undefined);
-  const message = typeof answer === "object" && answer !== null && "message" in answer ? String(answer.message) : "";
-  if (!response.ok) {
-    throw new RequestError(message === "" ? `${target.origin} answered ${response.status}` : message, {
-      advice: "The node must run with --admin.",
+  const isObject = typeof answer === "object" && answer !== null;
+  if (response.ok && isObject) {
+    return answer;
+  }
+  if (response.status === 404) {
+    throw new RequestError(`the node at ${target.origin} takes no commands`, {
+      advice: "Start it with --admin, or give the gateway of one that runs so with --url.",
     });
   }
-  return answer;
+  if (response.status === 400 && isObject && "message" in answer) {
+    // As in the errors of this library, the first line says what is wrong, and the second what to do.
+    const [summary = "", advice = "Correct the command."] = String(answer.message).split("\n");
+    throw new RequestError(summary, { advice });
+  }
+  throw new ProtocolError(`${target.origin} answered ${response.status}, not as a local node does`, {
+    code: Code.Internal,
+    advice: "Give the gateway of a node that runs with --admin with --url: something else may have answered.",
+  });
 }

@@ -56,7 +56,12 @@ export function addDevnode(program: Command, context: CommandContext): void {
     .option("--rate-limit", "limit the calls of each address as deployed nodes do, and ban who goes on")
     .option("--admin", "let the commands below control the node, through its gateway")
     .option("--json", "print where it listens as a JSON object")
-    .action(async ({ genesis: files, json: asJson, ...options }: DevnodeCommandOptions) => {
+    .allowExcessArguments()
+    .action(async (given: DevnodeCommandOptions, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        devnode.error(`error: unknown command '${unknown}'`);
+      }
+      const { genesis: files, json: asJson, ...options } = given;
       await using node = await startDevnode({
         ...options,
         genesis: await readGenesis(files, signal),
