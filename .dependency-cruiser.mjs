@@ -3,7 +3,7 @@ const rooms = {
   api: [],
   errors: [],
   signal: [],
-  config: ["errors"],
+  config: ["errors", "schema"],
   json: ["errors"],
   schema: ["errors"],
   "http-rule": ["errors", "json"],
@@ -16,7 +16,7 @@ const rooms = {
   listing: ["errors", "json", "signal"],
   ledger: ["errors", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors"],
-  devnode: ["errors", "json", "schema", "http-rule", "zip", "archive", "history", "ledger", "transaction"],
+  devnode: ["errors", "json", "schema", "http-rule", "zip", "csv", "archive", "history", "ledger", "transaction"],
   cli: [
     "errors",
     "config",

@@ -145,9 +145,9 @@ function* csv(size) {
   const identifiers = Array.from({ length: 4096 }, () => `\\x${hex()}`);
   const identifier = () => identifiers[random(identifiers.length)];
   let text =
-    "synthetic_time,tx_hash,vega_time,seq_num,id,market_id,price,size,buyer,seller,aggressor,buy_order,sell_order,type,reference,fees\n";
+    "synthetic_time,tx_hash,vega_time,seq_num,id,market_id,price,size,buyer,seller,aggressor,buy_order,sell_order,type,buyer_maker_fee,buyer_infrastructure_fee\n";
   for (let n = 0, written = 0; written < size; n += 1) {
-    text += `2023-11-14 22:13:${10 + (n % 50)}.${100000 + random(900000)}+00,${identifier()},2023-11-14 22:13:20.123456+00,${n},${identifier()},${identifier()},${random(1e9)},${random(1000)},${identifier()},${identifier()},SIDE_BUY,${identifier()},${identifier()},TYPE_DEFAULT,${n % 50 === 0 ? '"said ""hi"",\nand left"' : ""},${n % 3 === 0 ? '""' : random(100000)}\n`;
+    text += `2023-11-14 22:13:${10 + (n % 50)}.${100000 + random(900000)}+00,${identifier()},2023-11-14 22:13:20.123456+00,${n},${identifier()},${identifier()},${random(1e9)},${random(1000)},${identifier()},${identifier()},1,${identifier()},${identifier()},1,${n % 50 === 0 ? '"said ""hi"",\nand left"' : ""},${n % 3 === 0 ? '""' : random(100000)}\n`;
     if (text.length > MIB || written + text.length >= size) {
       written += text.length;
       yield text;

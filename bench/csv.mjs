@@ -34,9 +34,9 @@ const shapes = {
   trades: {
     megabytes: 160,
     header:
-      "synthetic_time,tx_hash,vega_time,seq_num,id,market_id,price,size,buyer,seller,aggressor,buy_order,sell_order,type,reference,fees",
+      "synthetic_time,tx_hash,vega_time,seq_num,id,market_id,price,size,buyer,seller,aggressor,buy_order,sell_order,type,buyer_maker_fee,buyer_infrastructure_fee",
     row: (n) =>
-      `2023-11-14 22:13:${10 + (n % 50)}.${100000 + random(900000)}+00,${identifier()},2023-11-14 22:13:20.123456+00,${n},${identifier()},${identifier()},${number(9)},${number(3)},${identifier()},${identifier()},SIDE_BUY,${identifier()},${identifier()},TYPE_DEFAULT,${n % 50 === 0 ? '"said ""hi"",\nand left"' : ""},${n % 3 === 0 ? '""' : number(5)}\n`,
+      `2023-11-14 22:13:${10 + (n % 50)}.${100000 + random(900000)}+00,${identifier()},2023-11-14 22:13:20.123456+00,${n},${identifier()},${identifier()},${number(9)},${number(3)},${identifier()},${identifier()},1,${identifier()},${identifier()},1,${n % 50 === 0 ? '"said ""hi"",\nand left"' : ""},${n % 3 === 0 ? '""' : number(5)}\n`,
   },
   narrow: {
     megabytes: 60,

@@ -14,6 +14,8 @@ import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
+import { profileRules } from "./schema/profile.js";
+import type { TableName } from "./schema/tables.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
 import { startingOver } from "./transport/layers/fallback.js";
@@ -33,7 +35,10 @@ export interface Client extends Listings, Paging, Transactions, AsyncDisposable 
    * @throws {@link RequestError} if the table is unknown, a block is not a positive whole number, or the range is
    *   reversed
    */
-  exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
+  exportNetworkHistory<Asked extends TableName = TableName>(
+    request: ExportRequest<Asked>,
+    options?: ExportOptions,
+  ): NetworkHistoryExport<Asked>;
   /**
    * Export the entries of a party's ledger as CSV.
    *
@@ -87,6 +92,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const checked = readConfig(config);
   const transport = createTransport(checked, options);
   const failing = failingCall(checked);
+  const { extensions, chainIdPrefix } = profileRules[checked.profile];
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
   const dataService = serviceClient(TradingDataService);
   const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
@@ -101,7 +107,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       const { tableNumber: table, ...asked } = readExportRequest(request);
       const { headers } = exportOptions;
       return createExport({
-        options: exportOptions,
+        options: { ...exportOptions, extensions: exportOptions.extensions ?? extensions },
         maxArchiveBytes: checked.limits.maxArchiveBytes,
         takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, exportOptions)),
         fail: failing(exportMethod, exportOptions.signal),
@@ -135,6 +141,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createTransactions(serviceClient(CoreService), {
       chainId: checked.chainId,
       isLoopback: staysOnLoopback(checked),
+      chainIdPrefix,
     }),
 
     close: () => transport.close(),

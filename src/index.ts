@@ -18,9 +18,11 @@ export {
 export type { ArchiveFile } from "./archive/files.js";
 export { mergeArchives } from "./archive/merge.js";
 export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./archive/names.js";
-export type { ArchiveOptions, RowOptions } from "./archive/open.js";
+export type { ArchiveOptions, RowOptions, TypedRowOptions } from "./archive/open.js";
 export { type Archive, openArchive } from "./archive/open.js";
 export type { SavedArchive } from "./archive/save.js";
+export type { TypedBatch, TypedOptions } from "./archive/typed.js";
+export type { UnknownPart } from "./archive/unknown-part.js";
 export type { Verification } from "./archive/verify.js";
 export { type Client, createClient } from "./client.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
@@ -88,7 +90,21 @@ export type { PaginationRequest } from "./listing/pagination.js";
 export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
+export { rowJsonSchema } from "./schema/json-schema.js";
+export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";
+export {
+  type ColumnMeaning,
+  type ColumnType,
+  FIRST_SCHEMA_VERSION,
+  NEWEST_SCHEMA_VERSION,
+  schemaVersions,
+  type TableColumn,
+  type TableSchema,
+  tableSchema,
+} from "./schema/table-schema.js";
 export { type TableName, tableNames } from "./schema/tables.js";
+export type { TypedRecord, TypedRow, TypedValue } from "./schema/typed-row.js";
+export { rowInterface } from "./schema/typescript.js";
 export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
 export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
 export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";

@@ -1,9 +1,11 @@
 import { batchRecords, type CsvBatch, type CsvDecodeOptions, type CsvRecord, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
+import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { corrupt, nameText } from "../zip/archive-error.js";
 import type { Entry } from "../zip/entry.js";
 import { type ExportEntry, type Exported, exportEntries } from "./rules.js";
+import { type TypedBatch, type TypedFile, type TypedOptions, typedBatches } from "./typed.js";
 
 /**
  * One CSV file of an archive. The parts of its name are missing where the name has another form (specification, 4.1).
@@ -35,12 +37,29 @@ export interface ArchiveFile {
    */
   rows(): AsyncIterableIterator<CsvRecord, undefined>;
   /**
+   * Read the rows as plain objects whose values have the types of the table's columns.
+   *
+   * @param options `typed: true`; the table, where the file's name does not tell it
+   * @returns the typed rows by the names of their columns; those before a mistake come before the error
+   * @throws {@link RequestError} as above, and where the table is not known; {@link ProtocolError} also where a column
+   *   is missing or a value does not fit its type
+   */
+  rows<Table extends TableName>(options: TypedOptions<Table>): AsyncIterableIterator<TypedRow<Table>, undefined>;
+  /**
    * Read the rows as arrays, many at once. This is faster than `rows()`.
    *
    * @returns batches of rows, fields in the order of `columns`
    * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
    */
   batches(): AsyncGenerator<CsvBatch, void, undefined>;
+  /**
+   * Read the rows as arrays of typed values, many at once.
+   *
+   * @param options as for `rows()`
+   * @returns batches of rows, values in the order of `columns`
+   * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
+   */
+  batches(options: TypedOptions): AsyncGenerator<TypedBatch, void, undefined>;
 }
 
 /** How the files of an archive are read. */
@@ -87,14 +106,38 @@ export async function* csvFiles(
         get crc32() {
           return entry.measures?.crc32;
         },
-        rows: () => batchRecords(reading.batches()),
-        batches: reading.batches,
+        ...consuming({ name: entry.name, ...name }, reading.batches, exported),
       };
       await reading.finish();
     } finally {
       await batches.return();
     }
   }
+}
+
+/** The ways to take the rows of a file. */
+function consuming(
+  file: TypedFile,
+  plain: () => AsyncGenerator<CsvBatch, void, undefined>,
+  exported: Exported,
+): Pick<ArchiveFile, "rows" | "batches"> {
+  const asked = async () => (typeof exported === "function" ? await exported() : exported)?.table;
+
+  function batches(): AsyncGenerator<CsvBatch, void, undefined>;
+  function batches(options?: TypedOptions): AsyncGenerator<TypedBatch, void, undefined>;
+  function batches(options?: TypedOptions): AsyncGenerator<TypedBatch, void, undefined> {
+    return options?.typed === true ? typedBatches(file, plain(), options, asked) : plain();
+  }
+
+  function rows(): AsyncIterableIterator<CsvRecord, undefined>;
+  function rows<Table extends TableName>(
+    options: TypedOptions<Table>,
+  ): AsyncIterableIterator<TypedRow<Table>, undefined>;
+  function rows(options?: TypedOptions): AsyncIterableIterator<TypedRecord, undefined> {
+    return batchRecords(batches(options));
+  }
+
+  return { rows, batches };
 }
 
 /** The header row of a CSV file. */

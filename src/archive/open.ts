@@ -2,12 +2,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type JSZip from "jszip";
-import { batchRecords, type CsvBatch, type CsvRecord } from "../csv/index.js";
+import { batchRecords, type CsvRecord } from "../csv/index.js";
+import type { TableName } from "../schema/tables.js";
+import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, readSource, type Seekable } from "../zip/seekable.js";
 import { archiveEntries, arrivingEntries } from "./entries.js";
 import { type ArchiveFile, csvFiles, csvHeads, type FileOptions } from "./files.js";
 import { saveArchive } from "./save.js";
 import { zipInMemory } from "./to-zip.js";
+import type { TypedBatch, TypedOptions } from "./typed.js";
 
 /** How an archive is read. */
 export interface ArchiveOptions extends FileOptions {
@@ -32,10 +35,20 @@ export interface RowOptions {
    * may add a column.
    */
   readonly columns?: "own" | "union" | undefined;
+  /** Whether values are given by their types; false by default: each value is its text. */
+  readonly typed?: false | undefined;
 }
 
-/** An archive of CSV files, read on demand. An archive from a stream can be read once, by one of the methods. */
-export interface Archive {
+/** How typed rows are read. */
+export interface TypedRowOptions<Table extends TableName = TableName>
+  extends Omit<RowOptions, "typed">,
+    TypedOptions<Table> {}
+
+/**
+ * An archive of CSV files, read on demand. An archive from a stream can be read once, by one of the methods. `Asked` is
+ * the table, where it is known at compile time.
+ */
+export interface Archive<Asked extends TableName = TableName> {
   /**
    * Read the files, in the order of their blocks. A file whose rows are not taken is read and checked all the same.
    *
@@ -58,6 +71,19 @@ export interface Archive {
    *   as `files()` does; {@link FileError} also where the temporary file cannot be written
    */
   rows(options?: RowOptions): AsyncIterable<CsvRecord>;
+  /**
+   * Read the rows of all files, and give each value the type that its column has in the network's tables.
+   *
+   * @param options `typed: true`, which columns the records have, the table where the files' names do not tell it, and
+   *   who is told of what this release does not know
+   * @returns the typed rows by the names of their columns; those before a mistake come before the error
+   * @throws {@link ProtocolError} also where a file lacks a column of its schema version, or a value does not fit its
+   *   type; {@link RequestError} also where the table is not known, or another; all else as above
+   *
+   * @example
+   * for await (const { price, size } of archive.rows({ typed: true, table: "trades" })) console.log(price * size);
+   */
+  rows<Table extends TableName = Asked>(options: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
   /**
    * Take the archive into memory. Each file is inflated and checked first.
    *
@@ -95,20 +121,25 @@ export function openArchive(source: ArchiveSource, options: ArchiveOptions = {})
     csvFiles(arrivingEntries(stream, { ...reading, onClose }), fileOptions);
   const files = () => readSource(source, stored, streamed);
 
-  async function* united(archive: Seekable): AsyncGenerator<CsvRecord, void, undefined> {
+  async function* united(archive: Seekable, given: RowOptions | TypedRowOptions) {
     const heads = await csvHeads(archiveEntries(archive, reading), fileOptions);
     const columns = new Set(heads.flatMap((head) => head.columns));
-    yield* batchRecords(batchesOf(stored(archive)), [...columns]);
+    yield* batchRecords(batchesOf(stored(archive), given), [...columns]);
+  }
+
+  function rows(given?: RowOptions): AsyncIterable<CsvRecord>;
+  function rows<Table extends TableName>(given: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
+  function rows(given: RowOptions | TypedRowOptions = {}): AsyncIterable<TypedRecord> {
+    if (given.columns !== "union") {
+      return batchRecords(batchesOf(files(), given));
+    }
+    const all = (archive: Seekable) => united(archive, given);
+    return readSource(source, all, (stream) => spooled(stream, signal, (path) => readSource(path, all, notASeekable)));
   }
 
   return {
     files,
-    rows: ({ columns = "own" } = {}) =>
-      columns === "union"
-        ? readSource(source, united, (stream) =>
-            spooled(stream, signal, (path) => readSource(path, united, notASeekable)),
-          )
-        : batchRecords(batchesOf(files())),
+    rows,
     toZip: () =>
       zipInMemory(
         readSource(
@@ -121,9 +152,12 @@ export function openArchive(source: ArchiveSource, options: ArchiveOptions = {})
   };
 }
 
-async function* batchesOf(files: AsyncIterable<ArchiveFile>): AsyncGenerator<CsvBatch, void, undefined> {
+async function* batchesOf(
+  files: AsyncIterable<ArchiveFile>,
+  options: RowOptions | TypedRowOptions,
+): AsyncGenerator<TypedBatch, void, undefined> {
   for await (const file of files) {
-    yield* file.batches();
+    yield* options.typed === true ? file.batches(options) : file.batches();
   }
 }
 

@@ -2,12 +2,14 @@ import { Option } from "commander";
 import { type LoadedConfig, loadConfig } from "../config/load.js";
 import { type ClientConfig, configSchema } from "../config/schema.js";
 import { RequestError } from "../errors/index.js";
+import { profiles } from "../schema/profile.js";
 
 /** The values of {@link clientOptions}. Timeouts are in milliseconds. */
 export interface ClientOptions {
   readonly config?: string;
   readonly transport?: string;
   readonly chainId?: string;
+  readonly profile?: string;
   readonly grpcUrl?: string;
   readonly restUrl?: string;
   readonly caFile?: string;
@@ -31,6 +33,7 @@ export function clientOptions(): Option[] {
   return [
     new Option("--config <file>", "configuration file; by default tradewire.config.json, if it exists"),
     new Option("--transport <name>", "how to reach the node").choices(configSchema.shape.transport.unwrap().options),
+    profileOption(),
     new Option("--grpc-url <url>", "where the node answers gRPC"),
     new Option("--rest-url <url>", "where the HTTP gateway answers"),
     new Option("--ca-file <file>", "PEM file with the certificate authorities to trust, for https URLs"),
@@ -39,6 +42,17 @@ export function clientOptions(): Option[] {
     timeout("idle", "longest time in which nothing comes on a stream"),
     new Option("--verbose", "report on standard error when and why calls wait or are tried again"),
   ];
+}
+
+/**
+ * Create the option that says how nodes behave.
+ *
+ * @returns the option; a client's own default is that of its configuration
+ */
+export function profileOption(): Option {
+  return new Option("--profile <name>", "what to expect where deployed nodes differ from the specification").choices(
+    profiles,
+  );
 }
 
 /**
@@ -74,6 +88,7 @@ export function loadClientConfig(options: ClientOptions): LoadedConfig {
   const given = [
     { name: "--transport", key: "transport", value: options.transport },
     { name: "--chain-id", key: "chainId", value: options.chainId },
+    { name: "--profile", key: "profile", value: options.profile },
     { name: "--grpc-url", key: "grpc.url", value: options.grpcUrl },
     { name: "--rest-url", key: "rest.url", value: options.restUrl },
     { name: "--connect-timeout", key: "timeouts.connectMs", value: options.connectTimeout },

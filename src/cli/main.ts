@@ -16,6 +16,7 @@ import { addMerge } from "./commands/merge.js";
 import { addDescribe, addMethods } from "./commands/methods.js";
 import { addParams } from "./commands/params.js";
 import { addRows } from "./commands/rows.js";
+import { addSchema } from "./commands/schema.js";
 import { addSegments } from "./commands/segments.js";
 import { addStopOrder } from "./commands/stop-order.js";
 import { addStopOrders } from "./commands/stop-orders.js";
@@ -36,6 +37,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
   for (const add of [
     addExport,
     addSegments,
+    addSchema,
     addLedger,
     addRows,
     addInspect,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { RequestError } from "../errors/index.js";
+import { profiles } from "../schema/profile.js";
 import { grpc, rest, type tls } from "./endpoints.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";
@@ -64,6 +65,11 @@ export const configSchema = z
       transport: oneOf("auto", ...transportNames).optional(),
       /** The chain to sign for. Without it, transactions are signed for the chain of a node on loopback only. */
       chainId: chainId.optional(),
+      /**
+       * Whether the node behaves as the `specification` says, or as `deployed` nodes do where they differ: `deployed`
+       * takes exports without extensions, and submits input data without the chain's identifier before it.
+       */
+      profile: oneOf(...profiles).default("specification"),
       grpc: grpc.optional(),
       rest: rest.optional(),
       timeouts: timeouts.prefault({}),
@@ -122,7 +128,10 @@ export const configKeys = schemaKeys(configSchema);
 /** A client's configuration; keys that are left out have their defaults. */
 export type ClientConfig = z.input<typeof configSchema>;
 /** A configuration with every default filled in, and the transport chosen. */
-export type Config = Pick<z.output<typeof configSchema>, "chainId" | "timeouts" | "retry" | "fallback" | "limits"> &
+export type Config = Pick<
+  z.output<typeof configSchema>,
+  "chainId" | "profile" | "timeouts" | "retry" | "fallback" | "limits"
+> &
   (
     | { readonly transport: "auto"; readonly grpc: GrpcConfig; readonly rest: RestConfig }
     | { readonly transport: "grpc" | "grpc-js"; readonly grpc: GrpcConfig; readonly rest?: RestConfig | undefined }

@@ -1,6 +1,6 @@
 import { constants } from "node:buffer";
 import { RequestError } from "../errors/index.js";
-import { each } from "./each.js";
+import { type Batch, each } from "./each.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./format.js";
 import { type CsvBatch, createReader, type ReaderSettings } from "./reader.js";
 
@@ -116,17 +116,17 @@ function settingsOf(options: CsvDecodeOptions): ReaderSettings {
  * @param columns the columns that every record has, `null` where its file lacks one; by default those of its own file
  * @returns the records, one by one
  */
-export function batchRecords(
-  batches: AsyncGenerator<CsvBatch, void, undefined>,
+export function batchRecords<Value>(
+  batches: AsyncGenerator<Batch<readonly (Value | null)[]>, void, undefined>,
   columns?: readonly string[],
-): AsyncIterableIterator<CsvRecord, undefined> {
-  return each(batches, recordsOf(columns));
+): AsyncIterableIterator<Record<string, Value | null>, undefined> {
+  return each(batches, recordsOf<Value>(columns));
 }
 
-function recordsOf(all?: readonly string[]): (row: CsvRow, columns: readonly string[]) => CsvRecord {
-  let blank: CsvRecord = {};
+function recordsOf<Value>(all?: readonly string[]) {
+  let blank: Record<string, Value | null> = {};
   let blankOf: readonly string[] | undefined;
-  return (row, columns) => {
+  return (row: readonly (Value | null)[], columns: readonly string[]): Record<string, Value | null> => {
     if (columns !== blankOf) {
       // Each record is a copy of an object that owns every key, so no assignment reaches a setter of the prototype.
       blank = Object.fromEntries((all ?? columns).map((column) => [column, null]));

@@ -1,5 +1,8 @@
-import type { CsvRow } from "./format.js";
-import type { CsvBatch } from "./reader.js";
+/** Some rows of a file, and the names of its columns. */
+export interface Batch<Row> {
+  readonly columns: readonly string[];
+  readonly rows: Row[];
+}
 
 /**
  * Make one item of each row of the batches. An async generator would do the same, but each of its steps costs as much
@@ -9,12 +12,12 @@ import type { CsvBatch } from "./reader.js";
  * @param itemOf makes an item of a row and the columns of its file
  * @returns the items, one by one
  */
-export function each<Item>(
-  batches: AsyncGenerator<CsvBatch, void, undefined>,
-  itemOf: (row: CsvRow, columns: readonly string[]) => Item,
+export function each<Row, Item>(
+  batches: AsyncGenerator<Batch<Row>, void, undefined>,
+  itemOf: (row: Row, columns: readonly string[]) => Item,
 ): AsyncIterableIterator<Item, undefined> {
   let columns: readonly string[] = [];
-  let rows: Iterator<CsvRow> = [].values();
+  let rows: Iterator<Row> = [].values();
   let waiting = 0;
   let turn: Promise<unknown> = Promise.resolve();
 

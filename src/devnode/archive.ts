@@ -1,19 +1,23 @@
-import { csvName } from "../archive/names.js";
+import { archiveName, csvName, type ExportName } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
 import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../history/segments.js";
+import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/tables.js";
 import { writeArchiveFiles } from "../zip/write.js";
-import type { Database, Segment } from "./database.js";
+import type { History, Segment } from "./history/history.js";
+import { csvHeader } from "./tables/index.js";
 
 /** What {@link writeArchive} exports. */
 export interface WriteArchiveOptions {
-  /** Identifier of the chain, for the names of the CSV files. */
-  readonly chainId: string;
   readonly table: TableName;
   /** First block; the first of a segment. */
   readonly fromBlock: bigint;
   /** Last block, inclusive; the last of a segment. */
   readonly toBlock: bigint;
+  /** Whose names the files have; the specification's by default. */
+  readonly profile?: Profile | undefined;
+  /** Ends the work at once, with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The size of each part of an archive, in bytes. The last part may be smaller. */
@@ -24,53 +28,84 @@ export const partSize = 1024 * 1024;
  * Like a deployed node, it deflates the files, puts sizes in data descriptors and writes no comment. The same history
  * always gives the same bytes.
  *
- * One segment is read at a time, and only as fast as the caller takes the parts. The reading ends when the caller stops
+ * Rows are made some at a time, and only as fast as the caller takes the parts. The work ends when the caller stops
  * early.
  *
- * @param database the database that holds the history
- * @param options the chain, the table and the range of blocks
+ * @param history the history
+ * @param options the table, the range of blocks and whose names the files have
  * @returns the bytes of the archive, in parts of {@link partSize} bytes
  * @throws {@link RequestError} if the range does not consist of whole segments
  */
 export async function* writeArchive(
-  database: Database,
+  history: Pick<History, "chainId" | "segments" | "read">,
   options: WriteArchiveOptions,
 ): AsyncGenerator<Uint8Array, void> {
-  const range = checkRange(await database.listSegments(), options);
+  const range = checkRange(history.segments(), options);
   if (!range.valid) {
     throw new RequestError(`${range.problem}; ${nearestText(range.nearest)}`, {
       advice: "Ask for whole history segments.",
     });
   }
+  const { table, profile = "specification", signal } = options;
   const spans = schemaSpans(range.segments);
-  const files = spans.map((span) => ({
-    name: fileName(span, options, spans.length > 1),
-    content: () => copySegments(database, options.table, span),
-  }));
+  const files = spans.map((span) => {
+    const { fromBlock, toBlock, databaseVersion: schemaVersion } = span;
+    const versioned = profile === "deployed" || spans.length > 1;
+    const name = { chainId: history.chainId, table, fromBlock, toBlock, ...(versioned && { schemaVersion }) };
+    return {
+      name: profile === "deployed" ? deployedName(name, "csv") : csvName(name),
+      content: () => csvOf(history, table, span, signal),
+    };
+  });
   yield* inParts(writeArchiveFiles(files));
 }
 
-function fileName(
-  { fromBlock, toBlock, databaseVersion }: ReturnType<typeof schemaSpans>[number],
-  { chainId, table }: WriteArchiveOptions,
-  crossing: boolean,
+/**
+ * Name the archive of a range of whole segments.
+ *
+ * @param chainId the identifier of the chain
+ * @param segments those of the range, at least one
+ * @param options the table, the range of blocks and whose name it is
+ * @returns the name; by the specification it has the schema version of the last block if the range crosses a change
+ */
+export function nameOfArchive(
+  chainId: string,
+  segments: readonly Segment[],
+  { table, fromBlock, toBlock, profile }: WriteArchiveOptions,
 ): string {
-  return csvName({ chainId, table, schemaVersion: crossing ? databaseVersion : undefined, fromBlock, toBlock });
+  const name = { chainId, table, fromBlock, toBlock };
+  const schemaVersion = segments.at(-1)?.databaseVersion;
+  return profile === "deployed"
+    ? deployedName(name, "zip")
+    : archiveName(segments[0]?.databaseVersion === schemaVersion ? name : { ...name, schemaVersion });
 }
 
-async function* copySegments(database: Database, table: TableName, { segments }: SegmentSpan<Segment>) {
-  for (const [index, { fromHeight, toHeight, databaseVersion }] of segments.entries()) {
-    yield await database.copyTable({
-      table,
-      fromBlock: fromHeight,
-      toBlock: toHeight,
-      databaseVersion,
-      header: index === 0,
-    });
+/** A name as deployed nodes give it: versions have at least three digits, heights at least six. */
+function deployedName({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName, extension: string): string {
+  const version = schemaVersion === undefined ? [] : [String(schemaVersion).padStart(3, "0")];
+  const heights = [fromBlock, toBlock].map((height) => String(height).padStart(6, "0"));
+  return `${[chainId, table, ...version, ...heights].join("-")}.${extension}`;
+}
+
+async function* csvOf(
+  history: Pick<History, "read">,
+  table: TableName,
+  { segments, databaseVersion }: SegmentSpan<Segment> & { readonly databaseVersion: bigint },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(csvHeader(table, databaseVersion));
+  for (const segment of segments) {
+    yield* history.read(table, segment, signal);
   }
 }
 
-async function* inParts(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+/**
+ * Put bytes into parts of one size.
+ *
+ * @param chunks the bytes, split anywhere
+ * @returns parts of {@link partSize} bytes; the last one may be smaller
+ */
+export async function* inParts(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   let part = new Uint8Array(partSize);
   let length = 0;
   for await (const chunk of chunks) {

@@ -20,11 +20,14 @@ export async function readBody(request: IncomingMessage): Promise<Pick<HttpCall,
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of request) {
-    pieces.push(piece);
     size += piece.length;
-    if (size > MAX_BODY_BYTES) {
-      throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
+    if (size <= MAX_BODY_BYTES) {
+      pieces.push(piece);
     }
+  }
+  // Reading goes on to the end: a client that is cut off while it sends may lose the answer.
+  if (size > MAX_BODY_BYTES) {
+    throw new ConnectError(`the body is larger than ${MAX_BODY_BYTES} bytes`, Code.ResourceExhausted);
   }
   const bytes = Buffer.concat(pieces);
   const contentType = request.headers["content-type"];
@@ -61,7 +64,7 @@ export async function send(
   response: ServerResponse,
   status: number,
   header: Headers,
-  contentType: string,
+  contentType: string | readonly string[],
   body: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>,
 ): Promise<void> {
   const disposition = header.get("content-disposition");

@@ -8,7 +8,6 @@ import {
   isMessage,
   type JsonValue,
   type MessageShape,
-  toJson,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
@@ -18,10 +17,11 @@ import { answersRaw, type HttpBinding, httpBindings, responsePart } from "../htt
 import { matchPath } from "../http-rule/path-template.js";
 import { readCall } from "../http-rule/read-call.js";
 import { httpStatusFromCode } from "../http-rule/status.js";
-import { anyToObject, knownTypes } from "../json/any.js";
 import { errorObject } from "../json/error-object.js";
 import { isJsonObject } from "../json/values.js";
+import type { Profile } from "../schema/profile.js";
 import { readBody, send } from "./gateway-body.js";
+import { messageJson } from "./gateway-json.js";
 
 const NDJSON = "application/x-ndjson";
 /** Below this path, JSON leaves defaults out and has enums as numbers. */
@@ -38,9 +38,15 @@ const TERSE_PATH = "/api/v2/stream/";
  *
  * @param transport answers the calls
  * @param services the services whose methods the gateway offers
+ * @param profile with `deployed`, exports are answered with the archive whatever is accepted, and errors of calls that
+ *   do not stream have two content types
  * @returns a request listener for Node's HTTP server
  */
-export function createGateway(transport: Transport, services: readonly DescService[]): RequestListener {
+export function createGateway(
+  transport: Transport,
+  services: readonly DescService[],
+  profile: Profile = "specification",
+): RequestListener {
   // Deployed gateways take the last that fits: /api/v2/node/signatures is no node. A path that ends in a colon and a
   // verb also matches templates without it, or with less of it: those come later.
   const routes = services
@@ -99,7 +105,8 @@ export function createGateway(transport: Transport, services: readonly DescServi
     }
     const input = createAsyncIterable([message]);
     const { header, message: outputs } = await transport.stream(method, signal, undefined, undefined, input);
-    await stream(method, rule, outputs, header, request, response);
+    const ndjson = profile === "specification" && (request.headers.accept ?? "").includes(NDJSON);
+    await stream(method, rule, { outputs, header, ndjson }, request, response);
   }
 
   return async (request, response) => {
@@ -110,7 +117,7 @@ export function createGateway(transport: Transport, services: readonly DescServi
         if (response.headersSent) {
           throw reason;
         }
-        return sendError(request, response, reason, (error) => error);
+        return sendError(request, response, reason, (error) => error, profile);
       });
     } catch {
       response.destroy(); // The client has gone, or the answer cannot be completed.
@@ -130,12 +137,18 @@ function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
 async function stream(
   method: DescMethod,
   rule: HttpBinding,
-  outputs: AsyncIterable<MessageShape<DescMessage>>,
-  header: Headers,
+  {
+    outputs,
+    header,
+    ndjson,
+  }: {
+    readonly outputs: AsyncIterable<MessageShape<DescMessage>>;
+    readonly header: Headers;
+    readonly ndjson: boolean;
+  },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const ndjson = (request.headers.accept ?? "").includes(NDJSON);
   const raw = method.output.typeName === HttpBodySchema.typeName && !ndjson;
   const terse = rule.template.text.startsWith(TERSE_PATH);
   const iterator = outputs[Symbol.asyncIterator]();
@@ -169,10 +182,12 @@ async function sendError(
   response: ServerResponse,
   reason: unknown,
   wrap: (error: JsonValue) => JsonValue,
+  profile: Profile = "specification",
 ): Promise<void> {
   const error = errorJson(reason);
   const text = JSON.stringify(wrap(error));
-  await send(request, response, httpStatusFromCode(error.code), new Headers(), "application/json", [text]);
+  const type = profile === "deployed" ? ["application/json", "application/json"] : "application/json";
+  await send(request, response, httpStatusFromCode(error.code), new Headers(), type, [text]);
 }
 
 function errorJson(reason: unknown) {
@@ -180,14 +195,4 @@ function errorJson(reason: unknown) {
     reason instanceof TradewireError ? new ConnectError(reason.summary, reason.code) : ConnectError.from(reason);
   const { code, message, details } = errorObject(error);
   return { code, message, details: details.map((detail) => ({ ...detail })) };
-}
-
-function messageJson(desc: DescMessage, message: MessageShape<DescMessage>, terse = false): JsonValue {
-  if (isMessage(message, HttpBodySchema)) {
-    const { contentType, data, extensions } = message;
-    // Buffer encodes base64 much faster than toJson does.
-    const base64 = Buffer.from(data.buffer, data.byteOffset, data.length).toString("base64");
-    return { contentType, data: base64, extensions: extensions.map((any) => ({ ...anyToObject(any) })) };
-  }
-  return toJson(desc, message, { registry: knownTypes, alwaysEmitImplicit: !terse, enumAsInteger: terse });
 }

@@ -2,12 +2,12 @@ import { fromJson } from "@bufbuild/protobuf";
 import { anyPack, StructSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { archiveName } from "../archive/names.js";
 import { ARCHIVE_TYPE } from "../history/assemble.js";
 import { checkRange, nearestText } from "../history/segments.js";
+import type { Profile } from "../schema/profile.js";
 import { tableName, tableNames } from "../schema/tables.js";
-import { writeArchive } from "./archive.js";
-import type { Database, Segment } from "./database.js";
+import { nameOfArchive, writeArchive } from "./archive.js";
+import type { History } from "./history/history.js";
 import { invalid } from "./invalid.js";
 
 type HistoryService = Pick<
@@ -16,14 +16,20 @@ type HistoryService = Pick<
 >;
 
 /**
- * Implement the methods for network history on a database (specification, 4.1).
+ * Implement the methods for network history (specification, 4.1).
  *
- * @param database the database that holds the history
+ * @param history the history
+ * @param options `profile`: `specification`, the default, or `deployed`, by which CSV files always have the schema
+ *   version in their names and archives never, and no extensions are sent
  * @returns the methods of the data service that export history and list its segments
  */
-export function historyService(database: Database): HistoryService {
+export function historyService(
+  history: Pick<History, "chainId" | "segments" | "read">,
+  { profile = "specification" }: { readonly profile?: Profile | undefined } = {},
+): HistoryService {
+  const { chainId } = history;
   return {
-    async *exportNetworkHistory({ fromBlock, toBlock, table: tableNumber }, { responseHeader }) {
+    async *exportNetworkHistory({ fromBlock, toBlock, table: tableNumber }, { responseHeader, signal }) {
       const table = tableName(tableNumber);
       if (table === undefined) {
         throw invalid(
@@ -31,30 +37,27 @@ export function historyService(database: Database): HistoryService {
           `${tableNumber} is not a table that can be exported; the tables are ${tableNames.join(", ")}`,
         );
       }
-      const range = checkRange(await database.listSegments(), { fromBlock, toBlock });
+      const range = checkRange(history.segments(), { fromBlock, toBlock });
       if (!range.valid) {
         throw invalid("range", `${range.problem}; ${nearestText(range.nearest)}`);
       }
-      const { chainId } = database;
-      const name = archiveName({ chainId, table, fromBlock, toBlock, schemaVersion: archiveVersion(range.segments) });
-      responseHeader.set("content-disposition", `attachment;filename=${name}`);
-      const metadata = fromJson(StructSchema, {
-        chainId,
-        table,
-        fromBlock: String(fromBlock),
-        toBlock: String(toBlock),
-      });
-      let extensions = [anyPack(StructSchema, metadata)];
-      for await (const data of writeArchive(database, { chainId, table, fromBlock, toBlock })) {
+      const wanted = { table, fromBlock, toBlock, profile, signal };
+      responseHeader.set(
+        "content-disposition",
+        `attachment;filename=${nameOfArchive(chainId, range.segments, wanted)}`,
+      );
+      const blocks = { fromBlock: String(fromBlock), toBlock: String(toBlock) };
+      let extensions =
+        profile === "deployed" ? [] : [anyPack(StructSchema, fromJson(StructSchema, { chainId, table, ...blocks }))];
+      for await (const data of writeArchive(history, wanted)) {
         yield { contentType: ARCHIVE_TYPE, data, extensions };
         extensions = [];
       }
     },
 
     async listAllNetworkHistorySegments() {
-      const segments = await database.listSegments();
       return {
-        segments: segments.map((segment) => ({
+        segments: history.segments().map((segment) => ({
           fromHeight: segment.fromHeight,
           toHeight: segment.toHeight,
           historySegmentId: segment.id,
@@ -65,10 +68,4 @@ export function historyService(database: Database): HistoryService {
       };
     },
   };
-}
-
-/** The schema version in an archive's name: that of its last block if the range crosses a schema change, else none. */
-function archiveVersion(segments: readonly Segment[]): bigint | undefined {
-  const last = segments.at(-1)?.databaseVersion;
-  return segments[0]?.databaseVersion === last ? undefined : last;
 }

@@ -6,149 +6,89 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+import { CanceledError, ConnectionError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
-import type { ChainIdPrefix } from "../transaction/transaction.js";
-import { applyCommand } from "./core/apply.js";
-import { readLastBlocks, readSpamRules, recordBlock } from "./core/blocks.js";
-import { createLocalChain } from "./core/chain.js";
+import { withAdmin } from "./admin.js";
+import { type Controls, createControls } from "./controls.js";
 import { coreMethods } from "./core/service.js";
 import { stateMethods } from "./core/state-service.js";
 import { dataMethods } from "./data/index.js";
-import { createStreams } from "./data/observe.js";
-import { openDatabase } from "./database.js";
+import { DEV_MNEMONIC, devKeys } from "./dev-keys.js";
+import { createFailures } from "./failures.js";
 import { createGateway } from "./gateway.js";
 import { MAX_BODY_BYTES } from "./gateway-body.js";
 import { historyService } from "./history-service.js";
+import { openJournal } from "./journal.js";
 import { ledgerService } from "./ledger-service.js";
-import { createRateLimiter, type RateLimit } from "./rate-limit.js";
+import { createLocalNetwork, type LocalNetwork } from "./local-network.js";
+import { checkOptions, type DevnodeOptions } from "./options.js";
+import { createRateLimiter } from "./rate-limit.js";
 import { offerReflection } from "./reflection/service.js";
 import { answerUnknownMethod } from "./unknown-method.js";
 
-/** Options of {@link startDevnode}. */
-export interface DevnodeOptions {
-  /** The address to listen on. The default, `127.0.0.1`, cannot be reached from other machines. */
-  readonly host?: string | undefined;
-  /** TCP port for gRPC; 0, the default, takes a free one. */
-  readonly grpcPort?: number | undefined;
-  /** TCP port for the HTTP gateway; 0, the default, takes a free one. */
-  readonly restPort?: number | undefined;
-  /** Identifier of the chain, 1 to 50 characters of `A-Z a-z 0-9 . _ -`; `tradewire-devnet` by default. */
-  readonly chainId?: string | undefined;
-  /** Number of history segments; 5 by default. From the 4th on the database schema has one more column. */
-  readonly segments?: number | undefined;
-  /** Number of blocks in each segment; 1000 by default. */
-  readonly blocksPerSegment?: number | undefined;
-  /**
-   * Milliseconds from one block to the next; 1000 by default. With 0, only {@link Devnode.makeBlock} and nothing else
-   * makes blocks.
-   */
-  readonly blockMs?: number | undefined;
-  /**
-   * Where transactions of version TX_VERSION_V3 carry the chain's identifier. `signed-and-submitted`, the default,
-   * follows the specification (2.5); `signature-only` follows deployed nodes.
-   */
-  readonly chainIdPrefix?: ChainIdPrefix | undefined;
-  /** Cancels the start; aborted later, it stops the node as {@link Devnode.close} does. */
-  readonly signal?: AbortSignal | undefined;
-  /**
-   * The limit on the calls of each address; none by default. `true` stands for that of deployed nodes: 100 calls at
-   * once, 20 a second, and a ban of ten minutes for who goes on after refusals.
-   */
-  readonly rateLimit?: boolean | RateLimit | undefined;
-}
+export type { Controls } from "./controls.js";
+export type { Failure } from "./failures.js";
+export type { Genesis } from "./history/history.js";
+export type { TransactionFailure } from "./local-network.js";
+export type { DevnodeOptions } from "./options.js";
+export type { RateLimit } from "./rate-limit.js";
 
 /** A running local node. */
-export interface Devnode extends AsyncDisposable {
+export interface Devnode extends Controls, AsyncDisposable {
   /** URL of the gRPC server. It also speaks Connect's own protocol. */
   readonly grpcUrl: string;
   /** URL of the HTTP gateway. */
   readonly restUrl: string;
   readonly chainId: string;
-  /** Make a block of all waiting transactions at once, and return its height. */
-  makeBlock(): Promise<bigint>;
+  /** Public keys with balances, 64 hex digits each: the keys 1 to 10 of `mnemonic`. */
+  readonly keys: readonly string[];
+  /** The mnemonic of the keys. Everybody knows it. */
+  readonly mnemonic: string;
   /** Stop the node and cut off calls in progress. Further calls of this function have no effect. */
   close(): Promise<void>;
 }
 
 const services = [TradingDataService, CoreService, CoreStateService];
+const methods = services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`));
 
 /** Size of the HTTP/2 flow-control windows, in bytes. Node's default of 64 KiB makes large requests slow. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
 /**
- * Start a local node: the services of a trading network's node over gRPC and over an HTTP gateway, on an embedded
- * PostgreSQL in memory. Its history is made up, and the same on every start.
+ * Start a local node: a network of one, with the services of a trading network's node over gRPC and over an HTTP
+ * gateway. It begins with a made-up history, the same on every start, and goes on from there: blocks are made, orders
+ * trade, and new history segments appear.
  *
- * @param options the address and TCP ports, the chain, the size of the history, and the time between blocks in
- *   milliseconds
+ * @param options where it listens, the chain and its history, what makes blocks, and how it behaves
  * @returns the running node; `close()` or `await using` stops it
  * @throws {@link RequestError} if an option has an invalid value
  * @throws {@link ConnectionError} if the node cannot listen on an address
+ * @throws {@link FileError} if its folder cannot be read or written
  * @throws {@link CanceledError} if the signal is aborted during the start; nothing is left running then
  *
  * @example
- * await using node = await startDevnode();
+ * await using node = await startDevnode({ activity: 2 });
  * const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
  */
 export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnode> {
-  const { host = "127.0.0.1", grpcPort = 0, restPort = 0 } = options;
-  const { chainId = "tradewire-devnet", segments = 5, blocksPerSegment = 1000 } = options;
-  checkPort(grpcPort, "grpcPort");
-  checkPort(restPort, "restPort");
-  const { blockMs = 1000, chainIdPrefix = "signed-and-submitted" } = options;
-  if (!Number.isInteger(blockMs) || blockMs < 0 || blockMs > 2 ** 31 - 1) {
-    throw new RequestError(`blockMs is ${blockMs}`, { advice: "Give whole milliseconds, or 0 for no blocks." });
-  }
-  const { signal, rateLimit = false } = options;
-  const limiter = rateLimit === false ? undefined : createRateLimiter(rateLimit === true ? {} : rateLimit);
-  const database = await openDatabase({ chainId, segments, blocksPerSegment, signal });
-  const { pg } = database;
-  const rules = await readSpamRules(pg);
-  const chain = createLocalChain({
-    chainId,
-    chainIdPrefix,
-    history: await readLastBlocks(pg, rules.pastBlocks + 1),
-    rules,
-    record: (block) => recordBlock(pg, block),
-    execute: (command) => applyCommand(pg, command),
-  });
-  const makeBlock = async () => (await chain.makeBlock()).height;
-  const clock = blockMs === 0 ? undefined : setInterval(() => void chain.makeBlock(), blockMs);
-  const streams = createStreams(chain);
-  const routes = (router: ConnectRouter) => {
-    router.service(CoreService, coreMethods({ chain, chainId, rules, pg, streams }));
-    router.service(CoreStateService, stateMethods(pg));
-    router.service(TradingDataService, {
-      ...historyService(database),
-      ...ledgerService(database),
-      ...dataMethods(pg, chain, streams),
-    });
-    offerReflection(router, services);
-  };
-  const jsonOptions = { registry: knownTypes };
-  const grpc = createHttp2Server(
-    { settings: { initialWindowSize: WINDOW_BYTES } },
-    connectNodeAdapter({
-      routes,
-      jsonOptions,
-      readMaxBytes: MAX_BODY_BYTES,
-      fallback: answerUnknownMethod,
-      ...(limiter && { interceptors: [limiter.interceptor], contextValues: limiter.contextValues }),
-    }),
-  );
-  const gateway = createGateway(createRouterTransport(routes), services);
-  const rest = createHttpServer(limiter?.limited(gateway) ?? gateway);
+  const checked = checkOptions(options);
+  const { host, chainId, blockMs, signal, rateLimit } = checked;
+  throwIfAborted(signal);
+  const limiter = rateLimit === undefined ? undefined : createRateLimiter(rateLimit);
+  const failures = createFailures(methods);
+  const grpc = createHttp2Server({ settings: { initialWindowSize: WINDOW_BYTES } });
+  const rest = createHttpServer();
   const sessions = trackSessions(grpc);
+  const cleanups: (() => void)[] = [];
   const stopAll = async () => {
-    signal?.removeEventListener("abort", close);
-    clearInterval(clock);
+    for (const cleanUp of cleanups.splice(0)) {
+      cleanUp();
+    }
     for (const session of sessions) {
       session.destroy();
     }
     rest.closeAllConnections();
     await Promise.all([stop(grpc), stop(rest)]);
-    await database.close();
   };
   let stopping: Promise<void> | undefined;
   const close = () => {
@@ -156,22 +96,62 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     return stopping;
   };
   try {
-    const grpcUrl = await listen(grpc, host, grpcPort);
-    const restUrl = await listen(rest, host, restPort);
-    if (signal?.aborted === true) {
-      throw new CanceledError({ cause: signal.reason });
+    // A port that is taken is found before anything is built.
+    const grpcUrl = await listen(grpc, host, checked.grpcPort);
+    const restUrl = await listen(rest, host, checked.restPort);
+    throwIfAborted(signal);
+    const journal = checked.dataDir === undefined ? undefined : openJournal(checked.dataDir, checked.settings);
+    cleanups.push(() => journal?.[Symbol.dispose]());
+    const network = createLocalNetwork(checked);
+    const controls = createControls(network, failures, journal);
+    const routes = (router: ConnectRouter) => addServices(router, network, checked);
+    const adapter = connectNodeAdapter({
+      routes,
+      jsonOptions: { registry: knownTypes },
+      readMaxBytes: MAX_BODY_BYTES,
+      fallback: answerUnknownMethod,
+      interceptors: [...(limiter === undefined ? [] : [limiter.interceptor]), failures.interceptor],
+      ...(limiter && { contextValues: limiter.contextValues }),
+    });
+    grpc.on("request", failures.breakable(adapter));
+    const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
+    const gateway = createGateway(router, services, checked.profile);
+    const open = checked.admin ? withAdmin(gateway, controls) : gateway;
+    rest.on("request", failures.breakable(limiter?.limited(open) ?? open));
+    const clock = blockMs === 0 ? undefined : setInterval(() => void controls.makeBlock().catch(endClock), blockMs);
+    cleanups.push(() => clearInterval(clock));
+    function endClock(reason: unknown): void {
+      clearInterval(clock);
+      process.emitWarning(`the local node makes no more blocks: ${String(reason)}`);
     }
     signal?.addEventListener("abort", close);
-    return { grpcUrl, restUrl, chainId, makeBlock, close, [Symbol.asyncDispose]: close };
+    cleanups.push(() => signal?.removeEventListener("abort", close));
+    const identity = { grpcUrl, restUrl, chainId, keys: devKeys, mnemonic: DEV_MNEMONIC };
+    return { ...identity, ...controls, close, [Symbol.asyncDispose]: close };
   } catch (reason) {
     await close();
     throw reason;
   }
 }
 
-function checkPort(port: number, name: string): void {
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new RequestError(`${name} is ${port}`, { advice: "Give a TCP port from 1 to 65535, or 0 for a free one." });
+function addServices(
+  router: ConnectRouter,
+  network: LocalNetwork,
+  { chainId, profile }: ReturnType<typeof checkOptions>,
+): void {
+  router.service(CoreService, coreMethods({ ...network, chainId, profile }));
+  router.service(CoreStateService, stateMethods(network));
+  router.service(TradingDataService, {
+    ...historyService(network.history, { profile }),
+    ...ledgerService(network.history),
+    ...dataMethods(network),
+  });
+  offerReflection(router, services);
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) {
+    throw new CanceledError({ cause: signal.reason });
   }
 }
 

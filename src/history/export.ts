@@ -1,12 +1,15 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
-import { type Archive, openArchive } from "../archive/open.js";
+import { type Archive, openArchive, type RowOptions, type TypedRowOptions } from "../archive/open.js";
 import { saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
 import { verifyNames } from "../archive/verify.js";
+import type { CsvRecord } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
+import type { TableName } from "../schema/tables.js";
+import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { followingController } from "../signal/follow.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
@@ -153,6 +156,13 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     return openArchive(bytes({ call, onHeader }), { exported: asked, maxRowBytes, signal, onClose });
   }
 
+  function rows(given?: RowOptions): AsyncIterable<CsvRecord>;
+  function rows<Table extends TableName>(given: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
+  function rows(given?: RowOptions | TypedRowOptions): AsyncIterable<TypedRecord> {
+    const archive = opened();
+    return given?.typed === true ? archive.rows(given) : archive.rows(given);
+  }
+
   function toZip() {
     const { onHeader, asked } = expecting();
     return zipInMemory(bytes({ onHeader }), { maxArchiveBytes, exported: asked, maxRowBytes, signal }).catch(fail);
@@ -170,7 +180,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     },
     saveTo: (target, options = {}) => startingOver((contextValues) => save(target, options, contextValues)).catch(fail),
     files: () => opened().files(),
-    rows: (options) => opened().rows(options),
+    rows,
     toZip,
   };
 }

@@ -1,11 +1,13 @@
 import type { CallOptions } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import type { ArchiveFile } from "../archive/files.js";
-import type { Archive, RowOptions } from "../archive/open.js";
+import type { Archive, RowOptions, TypedRowOptions } from "../archive/open.js";
 import type { SavedArchive } from "../archive/save.js";
 import type { Verification } from "../archive/verify.js";
 import type { CsvRecord } from "../csv/index.js";
 import type { TypedObject } from "../errors/index.js";
+import type { TableName } from "../schema/tables.js";
+import type { TypedRow } from "../schema/typed-row.js";
 import type { ExportChunk } from "./chunks.js";
 import type { BlockRange } from "./segments.js";
 
@@ -72,7 +74,7 @@ export interface SavedExport extends SavedArchive {
  * where it cannot be reached or the connection is lost, {@link ProtocolError} where the stream or the archive breaks a
  * rule or is cut short, {@link RequestError} as `range()` does, and {@link CanceledError} where the signal was aborted.
  */
-export interface NetworkHistoryExport extends Archive {
+export interface NetworkHistoryExport<Asked extends TableName = TableName> extends Archive<Asked> {
   /**
    * Get the blocks that are exported: the range asked for or, with `snap`, the widened one. The node is asked for its
    * segments once, and only with `snap` or `check`.
@@ -134,6 +136,19 @@ export interface NetworkHistoryExport extends Archive {
    * for await (const trade of client.exportNetworkHistory(request).rows()) console.log(trade["price"]);
    */
   rows(options?: RowOptions): AsyncIterable<CsvRecord>;
+  /**
+   * Read the rows of all files as they arrive, and give each value the type that its column has in the network's tables.
+   *
+   * @param options `typed: true`, which columns the records have, and who is told of what this release does not know
+   * @returns the typed rows by the names of their columns; those before a mistake come before the error
+   * @throws {@link ProtocolError} also where a file lacks a column of its schema version, or a value does not fit its
+   *   type; all else as said above, while reading
+   *
+   * @example
+   * const trades = client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 3000 });
+   * for await (const { price, size } of trades.rows({ typed: true })) console.log(price * size);
+   */
+  rows<Table extends TableName = Asked>(options: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
   /**
    * Take the archive into memory.
    *

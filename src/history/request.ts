@@ -14,13 +14,13 @@ import {
 } from "./segments.js";
 
 /** The request for an export (specification, 4.1). */
-export interface ExportRequest {
+export interface ExportRequest<Asked extends TableName = TableName> {
   /** First block: the first of a history segment. */
   readonly fromBlock: bigint | number;
   /** Last block, inclusive: the last of a history segment. */
   readonly toBlock: bigint | number;
   /** The table, by its enum number, its enum name (`TABLE_TRADES`) or the name that archives carry (`trades`). */
-  readonly table: Table | TableName | `TABLE_${Uppercase<TableName>}`;
+  readonly table: Table | Asked | `TABLE_${Uppercase<Asked>}`;
 }
 
 /**

@@ -148,19 +148,23 @@ export interface Transactions {
  * Make the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
- * @param settings the chain to sign for, and whether the node is on loopback
+ * @param settings the chain to sign for, whether the node is on loopback, and what is submitted of the chain's identifier
  * @returns the operations
  */
-export function createTransactions(service: ConnectClient<typeof CoreService>, settings: ChainSettings): Transactions {
+export function createTransactions(
+  service: ConnectClient<typeof CoreService>,
+  settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix">,
+): Transactions {
   const allowance = createBlockAllowance(service);
 
   async function sign(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<Signed> {
     const { readCommand } = await import("./input-data.js");
     readCommand(command); // A wrong command must not use up a part of the allowance.
     const { signer, maxDifficulty = MAX_DIFFICULTY } = options;
+    const form = { ...options, chainIdPrefix: options.chainIdPrefix ?? settings.chainIdPrefix };
     const chainId = namedChain(options.chainId, settings);
     const { block, giveBack } = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, signal });
-    const transaction = await createTransaction(command, { ...options, block, signal }).catch((reason: unknown) => {
+    const transaction = await createTransaction(command, { ...form, block, signal }).catch((reason: unknown) => {
       giveBack();
       throw reason;
     });

@@ -36,6 +36,7 @@ describe("tradewire config", () => {
     expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
       ["key", "value", "source"],
       ["transport", "auto", "default"],
+      ["profile", "specification", "default"],
       ["grpc.url", "https://grpc.example", "--grpc-url"],
       ["grpc.codec", "proto", "default"],
       ["grpc.windowBytes", "8388608", "default"],

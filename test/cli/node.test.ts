@@ -6,11 +6,13 @@ import { type Outcome, type Running, run, startCommand } from "../support/comman
 
 import { closedUrl } from "../support/node.js";
 
+const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+
 /** One node for all, started by the command itself. */
 let node: Running;
-let urls: { grpcUrl: string; restUrl: string; chainId: string };
+let urls: { grpcUrl: string; restUrl: string; chainId: string; keys: string[] };
 beforeAll(async () => {
-  const size = ["--segments", "4", "--blocks-per-segment", "10", "--chain-id", "cli-1"];
+  const size = ["--segments", "4", "--blocks-per-segment", "10", "--block-ms", "0", "--chain-id", "cli-1"];
   node = startCommand(["devnode", "--grpc-port", "0", "--rest-port", "0", "--json", ...size]);
   urls = JSON.parse(await node.firstLine);
 });
@@ -61,17 +63,17 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
     const rows = list.split("\n").map((line) => line.trim().split(/ +/));
     expect(rows.map((cells) => cells.slice(0, 4))).toEqual([
       ["from", "to", "schema", "chain"],
-      ["1", "10", "1", "cli-1"],
-      ["11", "20", "1", "cli-1"],
-      ["21", "30", "1", "cli-1"],
-      ["31", "40", "2", "cli-1"],
+      ["1", "10", "115", "cli-1"],
+      ["11", "20", "115", "cli-1"],
+      ["21", "30", "115", "cli-1"],
+      ["31", "40", "116", "cli-1"],
     ]);
     expect(summary).toBe(
       [
-        "                  from  to  segments",
-        "contiguous           1  40         4",
-        "schema version 1     1  30         3",
-        "schema version 2    31  40         1",
+        "                    from  to  segments",
+        "contiguous             1  40         4",
+        "schema version 115     1  30         3",
+        "schema version 116    31  40         1",
         "",
       ].join("\n"),
     );
@@ -85,8 +87,8 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
       spans: [{ fromBlock: "1", toBlock: "40", segments: 4 }],
       gaps: [],
       schemas: [
-        { fromBlock: "1", toBlock: "30", databaseVersion: "1", segments: 3 },
-        { fromBlock: "31", toBlock: "40", databaseVersion: "2", segments: 1 },
+        { fromBlock: "1", toBlock: "30", databaseVersion: "115", segments: 3 },
+        { fromBlock: "31", toBlock: "40", databaseVersion: "116", segments: 1 },
       ],
     });
     expect(segments).toHaveLength(4);
@@ -95,7 +97,7 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
       toHeight: "10",
       historySegmentId: expect.stringMatching(/^[0-9a-f]{64}$/),
       previousHistorySegmentId: "",
-      databaseVersion: "1",
+      databaseVersion: "115",
       chainId: "cli-1",
     });
   });
@@ -114,7 +116,10 @@ describe("tradewire devnode", () => {
       grpcUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       restUrl: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
       chainId: "cli-1",
+      mnemonic: DEV_MNEMONIC,
+      keys: Array(10).fill(expect.stringMatching(/^[0-9a-f]{64}$/)),
     });
+    expect(new Set(urls.keys).size).toBe(10);
   });
 
   it("says where a port is taken", async () => {
@@ -155,7 +160,12 @@ describe("tradewire devnode", () => {
     presentable(outcome);
     expect(outcome.code).toBe(0);
     expect(outcome.out).toMatch(/^gRPC http:\S+\nREST http:\S+\n$/);
-    expect(outcome.err).toBe("The node of chain tradewire-devnet is running; Ctrl-C stops it.\n");
+    expect(outcome.err.split("\n")).toEqual([
+      `Keys with balances, of the mnemonic that everybody knows, "${DEV_MNEMONIC}":`,
+      ...urls.keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}`),
+      "The node of chain tradewire-devnet is running; Ctrl-C stops it.",
+      "",
+    ]);
   });
 });
 
@@ -167,7 +177,7 @@ describe("tradewire demo", () => {
       presentable(outcome);
       expect(outcome).toMatchObject({ code: 0, err: "" });
       expect(outcome.out).toContain("Both archives are identical. They hold:\n");
-      const name = "tradewire-devnet-trades-2-2001-5000.zip";
+      const name = "tradewire-devnet-trades-116-2001-5000.zip";
       expect([await readdir(join(folder, "grpc")), await readdir(join(folder, "rest"))]).toEqual([[name], [name]]);
     } finally {
       await rm(folder, { recursive: true });

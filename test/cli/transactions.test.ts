@@ -6,8 +6,9 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { main, type Outcome, run, start, startCommand } from "../support/command.js";
+import { openMarket } from "../support/devnode.js";
 import { closedUrl } from "../support/node.js";
-import { market, seed, sender } from "../support/transactions.js";
+import { seed, sender } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to: a slow machine does not age what was signed. */
 let node: Devnode;
@@ -18,7 +19,10 @@ beforeAll(async () => {
   node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
   folder = await mkdtemp(join(tmpdir(), "tradewire-submit-"));
   keyFile = await write("key", `${seed}\n`);
-  commandFile = await write("command.json", JSON.stringify({ stopOrdersSubmission: { risesAbove: stopOrder("100") } }));
+  commandFile = await write(
+    "command.json",
+    JSON.stringify({ stopOrdersSubmission: { risesAbove: stopOrder("9999999") } }),
+  );
 });
 beforeEach(async () => {
   await node.makeBlock(); // Each block serves only so many transactions of a key.
@@ -30,7 +34,7 @@ afterAll(async () => {
 
 function stopOrder(price: string) {
   const orderSubmission = {
-    marketId: market,
+    marketId: openMarket,
     size: "10",
     side: "SIDE_SELL",
     timeInForce: "TIME_IN_FORCE_IOC",

@@ -23,6 +23,7 @@ describe("readConfig", () => {
   it("fills in the defaults", () => {
     expect(readConfig({ grpc: GRPC, rest: REST })).toEqual({
       transport: "auto",
+      profile: "specification",
       grpc: { ...GRPC, codec: "proto", windowBytes: 8_388_608, keepaliveMs: 310_000, allowInsecureHeaders: false },
       rest: { ...REST, streams: "envelopes", jsonAsText: false, allowInsecureHeaders: false },
       timeouts: { connectMs: 10_000, callMs: 60_000 },

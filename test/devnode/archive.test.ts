@@ -2,23 +2,27 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { setTimeout } from "node:timers/promises";
+import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { partSize, type WriteArchiveOptions, writeArchive } from "../../src/devnode/archive.js";
-import { type Database, openDatabase } from "../../src/devnode/database.js";
+import { createHistory, type History } from "../../src/devnode/history/history.js";
+import { createMadeUp } from "../../src/devnode/made-up/index.js";
+import { csvHeader } from "../../src/devnode/tables/index.js";
 import { RequestError } from "../../src/errors/index.js";
 import { tableNames } from "../../src/schema/tables.js";
 
-const chainId = "devnode-1";
-const whole: WriteArchiveOptions = { chainId, table: "trades", fromBlock: 1n, toBlock: 5000n };
+const whole: WriteArchiveOptions = { table: "trades", fromBlock: 1n, toBlock: 5000n };
+const made = () =>
+  createHistory({
+    madeUp: createMadeUp({ blocks: 5000 }),
+    chainId: "devnode-1",
+    segments: 5,
+    blocksPerSegment: 1000,
+  });
+const history = made();
 
-let database: Database;
-beforeAll(async () => {
-  database = await openDatabase({ chainId, segments: 5, blocksPerSegment: 1000 });
-});
-afterAll(() => database.close());
-
-async function parts(options: WriteArchiveOptions, from = database): Promise<Uint8Array[]> {
+async function parts(options: WriteArchiveOptions, from: Pick<History, "chainId" | "segments" | "read"> = history) {
   const all = [];
   for await (const part of writeArchive(from, options)) {
     all.push(part);
@@ -34,40 +38,68 @@ async function files(options: WriteArchiveOptions): Promise<Map<string, string>>
   return new Map(await Promise.all(entries));
 }
 
-/** The real database, counting what is being copied. */
+/** The real history, counting the pieces that are made. */
 function watched(fail = Number.POSITIVE_INFINITY) {
-  const counts = { started: 0, active: 0 };
-  const copyTable: Database["copyTable"] = async (options) => {
-    counts.started += 1;
+  const counts = { made: 0, active: 0 };
+  async function* read(...[table, segment, signal]: Parameters<History["read"]>) {
     counts.active += 1;
     try {
-      if (counts.started === fail) {
-        throw new Error("the disk is gone");
+      for await (const piece of history.read(table, segment, signal)) {
+        counts.made += 1;
+        if (counts.made === fail) {
+          throw new Error("the disk is gone");
+        }
+        yield piece;
       }
-      return await database.copyTable(options);
     } finally {
       counts.active -= 1;
     }
-  };
-  return { counts, database: { ...database, copyTable } };
+  }
+  return { counts, history: { ...history, read } };
 }
 
 describe("writeArchive", () => {
   it.each(tableNames)("puts one CSV file of %s into the archive of one schema version", async (table) => {
-    const csvs = await files({ chainId, table, fromBlock: 1001n, toBlock: 3000n });
+    const csvs = await files({ table, fromBlock: 1001n, toBlock: 3000n });
     expect([...csvs.keys()]).toEqual([`devnode-1-${table}-1001-3000.csv`]);
-    const span = { table, fromBlock: 1001n, toBlock: 3000n, databaseVersion: 1n, header: true };
-    expect([...csvs.values()]).toEqual([new TextDecoder().decode(await database.copyTable(span))]);
+    const expected = [Buffer.from(csvHeader(table, 115))];
+    for (const segment of history.segments().slice(1, 3)) {
+      for await (const piece of history.read(table, segment)) {
+        expected.push(Buffer.from(piece));
+      }
+    }
+    expect([...csvs.values()]).toEqual([Buffer.concat(expected).toString()]);
   });
 
   it("splits the CSV where the schema changes, each file with its own header", async () => {
     const csvs = [...(await files(whole))];
-    expect(csvs.map(([name]) => name)).toEqual(["devnode-1-trades-1-1-3000.csv", "devnode-1-trades-2-3001-5000.csv"]);
+    expect(csvs.map(([name]) => name)).toEqual([
+      "devnode-1-trades-115-1-3000.csv",
+      "devnode-1-trades-116-3001-5000.csv",
+    ]);
     const headers = csvs.map(([, csv]) => csv.slice(0, csv.indexOf("\n")).split(","));
-    expect(headers[1]).toEqual([...(headers[0] ?? []), "buyer_buy_back_fee"]);
+    expect(headers[1]?.slice(0, 34)).toEqual(headers[0]);
+    expect(headers[1]).toHaveLength(40);
     for (const [, csv] of csvs) {
       expect(csv.split("synthetic_time,tx_hash,")).toHaveLength(2);
     }
+  });
+
+  it("names files as deployed nodes do where that is asked for", async () => {
+    const deployed = { profile: "deployed" } as const;
+    expect([...(await files({ ...whole, ...deployed })).keys()]).toEqual([
+      "devnode-1-trades-115-000001-003000.csv",
+      "devnode-1-trades-116-003001-005000.csv",
+    ]);
+    const early = createHistory({
+      madeUp: createMadeUp({ blocks: 10 }),
+      chainId: "c",
+      segments: 1,
+      blocksPerSegment: 10,
+      schemaVersions: [7],
+    });
+    const [part] = await parts({ table: "blocks", fromBlock: 1n, toBlock: 10n, ...deployed }, early);
+    expect(Object.keys((await JSZip.loadAsync(part ?? "")).files)).toEqual(["c-blocks-007-000001-000010.csv"]);
   });
 
   it("gives parts of one mebibyte, the last one shorter", async () => {
@@ -105,39 +137,52 @@ describe("writeArchive", () => {
     }
   });
 
-  it("makes the same bytes of another database", async () => {
-    const other = await openDatabase({ chainId, segments: 5, blocksPerSegment: 1000 });
-    try {
-      for (const table of tableNames) {
-        const options = { chainId, table, fromBlock: 2001n, toBlock: 4000n };
-        expect(Buffer.concat(await parts(options)).equals(Buffer.concat(await parts(options, other)))).toBe(true);
-      }
-    } finally {
-      await other.close();
+  it("makes the same bytes of another history of the same blocks, and beside other exports", async () => {
+    const other = made();
+    const tables = ["trades", "orders", "markets"] as const;
+    const options = tables.map((table) => ({ table, fromBlock: 2001n, toBlock: 4000n }));
+    const beside = await Promise.all(options.map((each) => parts(each, other)));
+    for (const [index, each] of options.entries()) {
+      expect(Buffer.concat(beside[index] ?? []).equals(Buffer.concat(await parts(each)))).toBe(true);
     }
   });
 
-  it("makes the same bytes beside other exports", async () => {
-    const orders: WriteArchiveOptions = { ...whole, table: "orders" };
-    const [a, b] = await Promise.all([parts(whole), parts(orders)]);
-    expect(Buffer.concat(a).equals(Buffer.concat(await parts(whole)))).toBe(true);
-    expect(Buffer.concat(b).equals(Buffer.concat(await parts(orders)))).toBe(true);
-  });
-
-  it("reads no further when its parts are no longer taken, and leaves nothing running", async () => {
-    const { counts, database: watching } = watched();
+  it("makes no further rows when its parts are no longer taken, and leaves nothing running", async () => {
+    const { counts } = await (async () => {
+      const { counts, history: watching } = watched();
+      await parts(whole, watching);
+      return { counts };
+    })();
+    const all = counts.made;
+    const { counts: stopped, history: watching } = watched();
     for await (const part of writeArchive(watching, whole)) {
       expect(part).toHaveLength(partSize);
       break;
     }
-    expect(counts.started).toBeLessThan(5);
+    const after = stopped.made;
+    expect(after).toBeLessThan(all);
+    await setTimeout(50);
+    expect(stopped).toEqual({ made: after, active: 0 });
+  });
+
+  it("stops at once where its signal is aborted, even before its first part", async () => {
+    const { counts, history: watching } = watched();
+    const abort = new AbortController();
+    const exported = parts({ ...whole, signal: abort.signal }, watching);
+    while (counts.made < 3) {
+      await setTimeout(1);
+    }
+    const before = counts.made;
+    abort.abort(new Error("nobody listens"));
+    await expect(exported).rejects.toThrow("nobody listens");
+    expect(counts.made).toBeLessThanOrEqual(before + 1);
     expect(counts.active).toBe(0);
   });
 
-  it("fails when a later segment cannot be read", async () => {
-    const { counts, database: failing } = watched(4);
+  it("fails when a later piece cannot be read", async () => {
+    const { counts, history: failing } = watched(100);
     await expect(parts(whole, failing)).rejects.toThrow("the disk is gone");
-    expect(counts).toEqual({ started: 4, active: 0 });
+    expect(counts).toEqual({ made: 100, active: 0 });
   });
 
   it("refuses a range off the segment boundaries", async () => {

@@ -3,7 +3,9 @@ import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createServer, connect as dial } from "node:net";
 import { networkInterfaces } from "node:os";
-import { json } from "node:stream/consumers";
+import { Readable } from "node:stream";
+import { json, text } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
@@ -55,10 +57,10 @@ describe("startDevnode", () => {
     expect(
       segments.map(({ fromHeight, toHeight, databaseVersion }) => [fromHeight, toHeight, databaseVersion]),
     ).toEqual([
-      [1n, 10n, 1n],
-      [11n, 20n, 1n],
-      [21n, 30n, 1n],
-      [31n, 40n, 2n],
+      [1n, 10n, 115n],
+      [11n, 20n, 115n],
+      [21n, 30n, 115n],
+      [31n, 40n, 116n],
     ]);
     expect(segments.map(({ chainId }) => chainId)).toEqual(Array(4).fill("devnode-1"));
   });
@@ -73,7 +75,10 @@ describe("startDevnode", () => {
       }),
     );
     expect(files[0]).toEqual(files[1]);
-    expect(files[0]?.map(([name]) => name)).toEqual(["devnode-1-trades-1-21-30.csv", "devnode-1-trades-2-31-40.csv"]);
+    expect(files[0]?.map(([name]) => name)).toEqual([
+      "devnode-1-trades-115-21-30.csv",
+      "devnode-1-trades-116-31-40.csv",
+    ]);
   });
 
   it.each(["grpc", "rest"] as const)(
@@ -151,6 +156,17 @@ describe("startDevnode", () => {
     const call = (bytes: number) => core.submitRawTransaction({ tx: new Uint8Array(bytes) });
     await expect(call(4 * 1024 * 1024)).rejects.toMatchObject({ code: Code.ResourceExhausted });
     await expect(call(1024 * 1024)).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  it("answers a client that reads nothing before it has sent too much", async () => {
+    const { port } = new URL(node.restUrl);
+    const socket = dial({ port: Number(port), host: "127.0.0.1" }).pause();
+    const size = 32 * 1024 * 1024;
+    socket.write(`POST /transaction/raw HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\nconnection: close\r\n\r\n`);
+    await pipeline(Readable.from(Array(32).fill(Buffer.alloc(size / 32))), socket, { end: false });
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 429 /);
+    expect(answer).toContain("the body is larger than 4194304 bytes");
   });
 
   it("listens on the loopback address only", async () => {
@@ -233,7 +249,10 @@ describe("a node that is closed", () => {
   it("is not started where its signal is aborted before or during the start, and stops where it is later", async () => {
     const options = { segments: 1, blocksPerSegment: 1 };
     await expect(startDevnode({ ...options, signal: AbortSignal.abort() })).rejects.toThrow(CanceledError);
-    await expect(startDevnode({ ...options, signal: AbortSignal.timeout(1) })).rejects.toThrow(CanceledError);
+    const during = new AbortController();
+    const starting = startDevnode({ ...options, signal: during.signal });
+    during.abort();
+    await expect(starting).rejects.toThrow(CanceledError);
     const abort = new AbortController();
     const other = await startDevnode({ ...options, signal: abort.signal });
     await using client = createClient({ transport: "rest", rest: { url: other.restUrl }, retry: { tries: 1 } });

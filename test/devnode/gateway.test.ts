@@ -44,6 +44,13 @@ const transport = createRouterTransport((router) => {
       yield { response: { case: "snapshot", value: { accounts } } };
       yield { response: { case: "updates", value: {} } };
     },
+    getMarket: () => ({
+      market: {
+        id: "a1",
+        successorMarketId: undefined,
+        tradableInstrument: { instrument: { id: "i", product: { case: "future", value: { quoteName: "USD" } } } },
+      },
+    }),
     listAllNetworkHistorySegments() {
       return { segments: [{ fromHeight: 1n, toHeight: 2n ** 63n - 1n }] };
     },
@@ -166,6 +173,46 @@ describe("createGateway", () => {
         },
       ],
     });
+  });
+
+  it("writes null for messages that are not set, and nothing for optional fields and alternatives", async () => {
+    const { market } = json(await ask("/api/v2/market/a1")) as Record<string, Record<string, never>>;
+    expect(market).toMatchObject({
+      id: "a1",
+      fees: null,
+      marketTimestamps: null,
+      tickSize: "",
+      tradableInstrument: {
+        marginCalculator: null,
+        instrument: {
+          metadata: null,
+          future: { quoteName: "USD", dataSourceSpecForSettlementData: null },
+        },
+      },
+    });
+    expect(market).not.toHaveProperty("successorMarketId");
+    for (const alternative of ["spot", "perpetual", "future.cap"]) {
+      expect(market).not.toHaveProperty(`tradableInstrument.instrument.${alternative}`);
+    }
+  });
+
+  it("as deployed, always answers an export with the archive, and gives the type of an error twice", async () => {
+    const deployed = createServer(createGateway(transport, [TradingDataService], "deployed"));
+    await new Promise<void>((resolve) => {
+      deployed.listen(0, "127.0.0.1", resolve);
+    });
+    const { port } = deployed.address() as AddressInfo;
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${EXPORT}`, { headers: { accept: "application/x-ndjson" } });
+      expect(answer.headers.get("content-type")).toBe("application/zip");
+      expect(Buffer.from(await answer.arrayBuffer()).equals(archive)).toBe(true);
+      const error = await fetch(`http://127.0.0.1:${port}/api/v2/nothing`);
+      expect(error.status).toBe(404);
+      expect(error.headers.get("content-type")).toBe("application/json, application/json");
+    } finally {
+      deployed.closeAllConnections();
+      deployed.close();
+    }
   });
 
   it("answers an error before the first chunk with its status, under error", async () => {

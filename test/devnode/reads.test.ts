@@ -3,13 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { Asset_Status } from "../../gen/vega/assets_pb.js";
-import { Market_State } from "../../gen/vega/markets_pb.js";
-import { Order_Status, Side, type Trade } from "../../gen/vega/vega_pb.js";
+import { Market_State, Market_TradingMode } from "../../gen/vega/markets_pb.js";
+import { Order_Status, type Trade } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { allPages, exportedRows, type PageOf, type Paging } from "../support/all-pages.js";
 
 const BLOCKS = 200;
+/** The keys with balances, which are parties beside the made-up ones, and have an account of each asset that markets settle in. */
+const KEYS = 10;
+const SETTLEMENT_ASSETS = 5;
+const PARTIES = 97 + KEYS;
+/** The orders on the books of the three markets that trade: ten levels on each side. */
+const RESTING = 3 * 2 * 10;
 const NOBODY = "ab".repeat(32);
 
 let node: Devnode;
@@ -87,8 +93,9 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
         ({ marketId, timestamp }) => marketId === market.id && timestamp <= (marketData?.timestamp ?? 0n),
       );
       expect(marketData?.lastTradedPrice).toBe(traded?.price);
-      if (market.state === Market_State.SETTLED) {
+      if (market.tradingMode !== Market_TradingMode.CONTINUOUS) {
         expect([book.buy, book.sell]).toEqual([[], []]);
+        expect(marketData).toMatchObject({ bestBidPrice: "0", bestBidVolume: 0n, bestOfferPrice: "0" });
         continue;
       }
       expect(book.buy.map(({ price }) => Number(price))).toEqual(
@@ -98,8 +105,10 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
         [0, 100, 200].map((step) => Number(marketData?.bestOfferPrice) + step),
       );
       expect(book.buy[0]?.volume).toBe(marketData?.bestBidVolume);
+      expect(book.sell[0]?.volume).toBe(marketData?.bestOfferVolume);
       expect(Number(marketData?.bestBidPrice)).toBeLessThan(Number(marketData?.bestOfferPrice));
     }
+    expect(markets.filter(({ tradingMode }) => tradingMode === Market_TradingMode.CONTINUOUS)).toHaveLength(3);
   });
 
   test("settled markets are listed only where asked for", async () => {
@@ -138,7 +147,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
         hex(row["sell_order"]),
       ]),
     );
-    expect(rows[0]?.["aggressor"]).toBe(`SIDE_${Side[trades[0]?.aggressor ?? 0]}`);
+    expect(rows[0]?.["aggressor"]).toBe(String(trades[0]?.aggressor));
     const time = Date.parse(rows[0]?.["vega_time"]?.replace(/\.\d+\+00/, "Z").replace(" ", "T") ?? "");
     const micros = /\.(\d+)\+/.exec(rows[0]?.["vega_time"] ?? "")?.[1]?.padEnd(6, "0");
     expect(trades[0]?.timestamp).toBe(BigInt(time) * 1_000_000n + BigInt(micros ?? 0) * 1000n);
@@ -155,10 +164,10 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
   test.each([
     ["listMarkets", { includeSettled: true }, 12],
     ["listAssets", {}, 6],
-    ["listParties", {}, 97],
-    ["listAccounts", {}, 311],
+    ["listParties", {}, PARTIES],
+    ["listAccounts", {}, 311 + KEYS * SETTLEMENT_ASSETS],
     ["listAllPositions", {}, 1164],
-    ["listOrders", {}, 2 * BLOCKS],
+    ["listOrders", {}, 3 * BLOCKS + RESTING],
   ] as const)("%s gives each record once, page by page, forwards and backwards", async (method, request, count) => {
     const list = async (pagination: Paging): Promise<PageOf<object> | undefined> => {
       const { $typeName: _, ...answer } = await data[method]({ ...request, pagination });

@@ -48,7 +48,7 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
 
   test("a stop order is listed after the next block, and no more as live once it is cancelled", async () => {
     await using connected = over();
-    const price = String(1000 + transport.length);
+    const price = String(9_000_000 + transport.length);
     const signer = signerFromSeed(block.hash);
     const sent = await connected.sendCommand(stopOrder(price), { signer });
     expect(sent).toMatchObject({ success: true, code: 0, data: "", log: "", height: 0n });
@@ -327,7 +327,7 @@ const tamperings: readonly Tampering[] = [
   [
     "a flipped bit in the price",
     "tx.signature.value",
-    changed((tx) => ({ ...tx, inputData: flipped(tx.inputData, Buffer.from(tx.inputData).indexOf("123456")) })),
+    changed((tx) => ({ ...tx, inputData: flipped(tx.inputData, Buffer.from(tx.inputData).indexOf("9000000")) })),
   ],
   [
     "a byte more",

@@ -57,6 +57,23 @@ async function taken(values: AsyncIterable<unknown>) {
 }
 
 describe.each(Object.keys(ways))("over %s, an export", (way) => {
+  it.each(["chain-1-trades-1-3000.csv", "export.csv"])("gives typed rows of the table asked for, from %s", (name) => {
+    const typed = rawZip([{ name, content: "price,size,aggressor\n12,3,1\n7,2,\n" }]);
+    return exporting(way, chunksOf(typed), async (exported) => {
+      expect(await taken(exported.rows({ typed: true }))).toEqual({
+        all: [
+          { price: 12n, size: 3n, aggressor: "SIDE_BUY" },
+          { price: 7n, size: 2n, aggressor: null },
+        ],
+        error: undefined,
+      });
+      for await (const file of exported.files()) {
+        const { all } = await taken(file.rows({ typed: true, table: "trades" }));
+        expect(all).toHaveLength(2);
+      }
+    });
+  });
+
   it("gives its rows, with their own columns or with all", async () => {
     await exporting(way, chunksOf(archive), async (exported) => {
       expect(await taken(exported.rows())).toEqual({ all: rows, error: undefined });

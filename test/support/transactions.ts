@@ -12,6 +12,7 @@ import { solve } from "../../src/transaction/proof-of-work.js";
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import type { BlockTask } from "../../src/transaction/transaction.js";
+import { openMarket } from "./devnode.js";
 
 /** A seed that does not occur anywhere else, as 64 hex digits. */
 export const seed = "5eed0fa11ce5b0b57ead1e55ca11ab1e5eed0fa11ce5b0b57ead1e55ca11ab1e";
@@ -19,17 +20,17 @@ export const seed = "5eed0fa11ce5b0b57ead1e55ca11ab1e5eed0fa11ce5b0b57ead1e55ca1
 /** The signer with that seed. */
 export const sender = signerFromSeed(seed);
 
-/** The identifier of a market. */
-export const market = "a5".repeat(32);
+/** The identifier of a market of the local node that takes orders. */
+export const market = openMarket;
 
 /**
- * Make a valid command that submits a stop order.
+ * Make a valid command that submits a stop order. The default price is far above the market's, so that it waits.
  *
  * @param price the trigger price
  * @param marketId the market, 64 hex digits
  * @returns the command
  */
-export function stopOrder(price = "123456", marketId = market): CommandInit {
+export function stopOrder(price = "9000000", marketId = market): CommandInit {
   return {
     case: "stopOrdersSubmission",
     value: {

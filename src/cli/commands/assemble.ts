@@ -4,13 +4,16 @@ import { saveArchive } from "../../archive/save.js";
 import { RequestError } from "../../errors/index.js";
 import { assemble } from "../../history/assemble.js";
 import { capturedChunks } from "../../history/captured.js";
+import { type Profile, profileRules } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
+import { profileOption } from "../client-options.js";
 import { bytesOf, STANDARD } from "../input.js";
 import { type CommandContext, writeOut } from "../output.js";
 
 interface AssembleCommandOptions {
   readonly out?: string;
-  readonly extensions: "required" | "optional";
+  readonly profile?: Profile;
+  readonly extensions?: "required" | "optional";
   readonly force?: boolean;
   readonly json?: boolean;
 }
@@ -31,10 +34,12 @@ export function addAssemble(program: Command, context: CommandContext): void {
       "folder or file to save to, or - for standard output; by default the capture's name with .zip",
     )
     .addOption(
-      new Option("--extensions <rule>", "whether the first chunk must carry extensions")
-        .choices(["required", "optional"])
-        .default("required"),
+      new Option("--extensions <rule>", "whether the first chunk must carry extensions").choices([
+        "required",
+        "optional",
+      ]),
     )
+    .addOption(profileOption())
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object")
     .action((file: string, options: AssembleCommandOptions) => runAssemble(file, options, context));
@@ -64,7 +69,7 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
 
 async function* archiveOf(
   file: string,
-  { extensions }: AssembleCommandOptions,
+  { profile = "specification", extensions = profileRules[profile].extensions }: AssembleCommandOptions,
   context: CommandContext,
 ): AsyncGenerator<Uint8Array> {
   for await (const { data } of assemble(capturedChunks(bytesOf(file, context)), { extensions })) {

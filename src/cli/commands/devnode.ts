@@ -1,41 +1,52 @@
 import { once } from "node:events";
-import { type Command, Option } from "commander";
+import { createReadStream } from "node:fs";
+import { buffer } from "node:stream/consumers";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../config/load.js";
-import { startDevnode } from "../../devnode/index.js";
-import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { type CommandContext, json } from "../output.js";
+import { type DevnodeOptions, type Genesis, startDevnode } from "../../devnode/index.js";
+import { fileError, readingAdvice } from "../../errors/file-error.js";
+import { profiles } from "../../schema/profile.js";
+import { isTableName, tableNames } from "../../schema/tables.js";
+import { type CommandContext, json, printable } from "../output.js";
 import { wholeNumber } from "../whole-number.js";
+import { addDevnodeControls } from "./devnode-controls.js";
 
-interface DevnodeCommandOptions {
-  readonly host: string;
-  readonly grpcPort: number;
-  readonly restPort: number;
-  readonly chainId?: string;
-  readonly segments?: number;
-  readonly blocksPerSegment?: number;
-  readonly blockMs?: number;
-  readonly chainIdPrefix?: ChainIdPrefix;
-  readonly rateLimit?: boolean;
+type DevnodeCommandOptions = Omit<DevnodeOptions, "signal" | "genesis" | "onFailure"> & {
+  readonly genesis: Readonly<Record<string, string>>;
   readonly json?: boolean;
-}
+};
 
 /**
- * Add the command `devnode`, which runs a local node.
+ * Add the command `devnode`, which runs a local node, and those below it that control one.
  *
  * @param program the command `tradewire`, to which it is added
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addDevnode(program: Command, { out, err, signal }: CommandContext): void {
-  program
+export function addDevnode(program: Command, context: CommandContext): void {
+  const { out, err, signal } = context;
+  const devnode = program
     .command("devnode")
     .description("Run a local node with a made-up history until it is interrupted.")
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--grpc-port <port>", "TCP port for gRPC; 0 takes a free one", wholeNumber, DEFAULT_GRPC_PORT)
     .option("--rest-port <port>", "TCP port for the HTTP gateway; 0 takes a free one", wholeNumber, DEFAULT_REST_PORT)
-    .option("--chain-id <id>", "identifier of the chain")
-    .option("--segments <count>", "number of history segments", wholeNumber)
-    .option("--blocks-per-segment <count>", "blocks in each segment", wholeNumber)
-    .option("--block-ms <milliseconds>", "time from one block to the next; 0 for none", wholeNumber)
+    .option("--chain-id <id>", "identifier of the chain (default: tradewire-devnet)")
+    .addOption(
+      new Option("--profile <name>", "whether it behaves by the specification or as deployed nodes do").choices(
+        profiles,
+      ),
+    )
+    .option("--segments <count>", "number of history segments to begin with (default: 5)", wholeNumber)
+    .option("--blocks-per-segment <count>", "blocks in each segment (default: 1000; deployed: 300)", wholeNumber)
+    .option(
+      "--schema-versions <versions>",
+      "schema version of each segment, the last for all that follow (default: 115,115,115,116)",
+      (text: string) => text.split(",").map(wholeNumber),
+    )
+    .option("--genesis <table=file>", "rows of a table from a CSV file, in place of made-up ones", genesisFile, {})
+    .option("--block-ms <milliseconds>", "time from one block to the next; 0 for none (default: 1000)", wholeNumber)
+    .option("--activity <trades>", "trades of made-up parties in each block (default: 0)", wholeNumber)
+    .option("--data-dir <folder>", "folder that keeps the blocks across restarts")
     .addOption(
       new Option("--chain-id-prefix <rule>", "what transactions do with the chain's identifier").choices([
         "signed-and-submitted",
@@ -43,14 +54,52 @@ export function addDevnode(program: Command, { out, err, signal }: CommandContex
       ]),
     )
     .option("--rate-limit", "limit the calls of each address as deployed nodes do, and ban who goes on")
+    .option("--admin", "let the commands below control the node, through its gateway")
     .option("--json", "print where it listens as a JSON object")
-    .action(async (options: DevnodeCommandOptions) => {
-      await using node = await startDevnode({ ...options, signal });
-      const { grpcUrl, restUrl, chainId } = node;
-      out.write(options.json === true ? json({ grpcUrl, restUrl, chainId }) : `gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+    .allowExcessArguments()
+    .action(async (given: DevnodeCommandOptions, { args: [unknown] }: Command) => {
+      if (unknown !== undefined) {
+        devnode.error(`error: unknown command '${unknown}'`);
+      }
+      const { genesis: files, json: asJson, ...options } = given;
+      await using node = await startDevnode({
+        ...options,
+        genesis: await readGenesis(files, signal),
+        signal,
+        onFailure({ height, txHash, errors }) {
+          err.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
+        },
+      });
+      const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
+      if (asJson === true) {
+        out.write(json({ grpcUrl, restUrl, chainId, mnemonic, keys }));
+      } else {
+        out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
+        err.write(`Keys with balances, of the mnemonic that everybody knows, "${mnemonic}":\n`);
+        err.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
+      }
       err.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
       if (!signal.aborted) {
         await once(signal, "abort");
       }
     });
+  addDevnodeControls(devnode, context);
+}
+
+function genesisFile(text: string, files: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [table = "", ...path] = text.split("=");
+  if (!isTableName(table) || path.length === 0) {
+    throw new InvalidArgumentError(`Give TABLE=FILE; the tables are ${tableNames.join(", ")}.`);
+  }
+  return { ...files, [table]: path.join("=") };
+}
+
+async function readGenesis(files: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Genesis> {
+  const read = Object.entries(files).map(async ([table, path]) => {
+    const bytes = await buffer(createReadStream(path, { signal })).catch((reason: unknown) => {
+      throw fileError(reason, path, readingAdvice);
+    });
+    return [table, bytes] as const;
+  });
+  return Object.fromEntries(await Promise.all(read));
 }

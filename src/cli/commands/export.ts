@@ -23,7 +23,7 @@ interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly snap?: boolean;
   readonly format: "zip" | RowFormatName;
   readonly out: string;
-  readonly extensions: "required" | "optional";
+  readonly extensions?: "required" | "optional";
   readonly verify?: Verification;
   readonly force?: boolean;
   readonly json?: boolean;
@@ -56,9 +56,10 @@ export function addExport(program: Command, context: CommandContext): void {
     )
     .option("--out <path>", "folder to save to, path of the file, or - for standard output", ".")
     .addOption(
-      new Option("--extensions <rule>", "whether the first chunk must carry extensions")
-        .choices(["required", "optional"])
-        .default("required"),
+      new Option("--extensions <rule>", "whether the first chunk must carry extensions").choices([
+        "required",
+        "optional",
+      ]),
     )
     .addOption(
       new Option(

@@ -18,7 +18,7 @@ interface SignOptions extends ClientOptions {
   readonly keyFile?: string;
   readonly type: SubmissionType;
   readonly txVersion: "TX_VERSION_V2" | "TX_VERSION_V3";
-  readonly chainIdPrefix: ChainIdPrefix;
+  readonly chainIdPrefix?: ChainIdPrefix;
 }
 
 interface SubmitOptions extends SignOptions {
@@ -91,9 +91,7 @@ function signingOptions(): Option[] {
     new Option(
       "--chain-id-prefix <rule>",
       "whether the chain's identifier is submitted before the input data, or only signed",
-    )
-      .choices(["signed-and-submitted", "signature-only"])
-      .default("signed-and-submitted"),
+    ).choices(["signed-and-submitted", "signature-only"]),
     chainIdOption(),
   ];
 }

@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import { createClient } from "../../client.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
+import { profileRules } from "../../schema/profile.js";
 import { requireChain } from "../../transaction/chain-to-sign.js";
 import type { Problem } from "../../transaction/check/index.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
@@ -11,7 +12,7 @@ import { readTransactionInput } from "../json-input.js";
 import { type CommandContext, json } from "../output.js";
 
 interface VerifyOptions extends ClientOptions {
-  readonly chainIdPrefix: ChainIdPrefix;
+  readonly chainIdPrefix?: ChainIdPrefix;
   readonly json?: boolean;
 }
 
@@ -30,9 +31,7 @@ export function addVerify(program: Command, context: CommandContext): void {
       new Option(
         "--chain-id-prefix <rule>",
         "whether the chain's identifier stands before the input data, or is only signed",
-      )
-        .choices(["signed-and-submitted", "signature-only"])
-        .default("signed-and-submitted"),
+      ).choices(["signed-and-submitted", "signature-only"]),
     )
     .option("--json", "print the result as a JSON object");
   for (const option of [chainIdOption(), ...clientOptions()]) {
@@ -74,7 +73,8 @@ async function examine(
   const block = await client.lastBlockHeight({ signal });
   const { chainId } = block;
   requireChain(chainId, config.chainId);
-  const { inputData, publicKey, problems } = openTransactionSync(tx, { chainId, chainIdPrefix: options.chainIdPrefix });
+  const { chainIdPrefix = profileRules[config.profile ?? "specification"].chainIdPrefix } = options;
+  const { inputData, publicKey, problems } = openTransactionSync(tx, { chainId, chainIdPrefix });
   if (inputData === undefined) {
     return { chainId, problems };
   }

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { PGlite } from "@electric-sql/pglite";
-import { type Row, readRow } from "../data/row.js";
+import type { Block } from "../world/event.js";
 
 /** The network's rules for proofs of work, from its parameters. */
 export interface SpamRules {
@@ -24,12 +23,7 @@ export interface Usage {
 }
 
 /** A block that transactions may be tied to. */
-export interface Block {
-  readonly height: bigint;
-  /** 64 hex digits. */
-  readonly hash: string;
-  /** Unix nanoseconds. */
-  readonly time: bigint;
+export interface SpamBlock extends Block {
   /** The usage of each key, by public key in hex. */
   readonly usage: Map<string, Usage>;
   /** The names of the transaction identifiers and nonces that transactions tied to this block have used. */
@@ -38,19 +32,18 @@ export interface Block {
 
 /** The last blocks of a chain. */
 export interface Blocks {
-  last(): Block;
+  last(): SpamBlock;
   /** The block at a height, or `undefined` if it is too old or not made yet. */
-  at(height: bigint): Block | undefined;
+  at(height: bigint): SpamBlock | undefined;
   /** All blocks that transactions may be tied to, oldest first. */
-  recent(): readonly Block[];
+  recent(): readonly SpamBlock[];
   /** Whether a transaction identifier or a nonce was used. */
   isUsed(name: string): boolean;
   /** Make the next block, of a time in Unix nanoseconds; at least a millisecond after the last one. */
-  add(time: bigint): Block;
+  add(time: bigint): SpamBlock;
+  /** Keep the blocks as they are. The result brings them back, as often as it is called. */
+  save(): () => void;
 }
-
-/** A block of the history. */
-export type PastBlock = Pick<Block, "height" | "hash" | "time">;
 
 /**
  * Create the last blocks of a chain.
@@ -59,9 +52,9 @@ export type PastBlock = Pick<Block, "height" | "hash" | "time">;
  * @param pastBlocks the number of earlier blocks to keep
  * @returns the blocks, to which more can be added
  */
-export function createBlocks(history: readonly [PastBlock, ...PastBlock[]], pastBlocks: number): Blocks {
-  const begin = (block: PastBlock): Block => ({ ...block, usage: new Map(), used: new Set() });
-  const recent = history.slice(-1 - pastBlocks).map(begin);
+export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: number): Blocks {
+  const begin = (block: Block): SpamBlock => ({ ...block, usage: new Map(), used: new Set() });
+  let recent = history.slice(-1 - pastBlocks).map(begin);
   let last = recent.at(-1) ?? begin(history[0]);
   return {
     last: () => last,
@@ -78,64 +71,41 @@ export function createBlocks(history: readonly [PastBlock, ...PastBlock[]], past
       }
       return last;
     },
+    save() {
+      const kept = recent.map(copyOf);
+      return () => {
+        recent = kept.map(copyOf);
+        last = recent.at(-1) ?? last;
+      };
+    },
   };
 }
 
-/** The hash of a block, as the history of blocks has it. */
-function blockHash(height: bigint): string {
+function copyOf(block: SpamBlock): SpamBlock {
+  const usage = new Map([...block.usage].map(([key, counts]) => [key, { ...counts }]));
+  return { ...block, usage, used: new Set(block.used) };
+}
+
+/**
+ * Compute the hash of a block.
+ *
+ * @param height the block's height
+ * @returns 64 hex digits in lower case
+ */
+export function blockHash(height: bigint): string {
   return createHash("sha256").update(`block:${height}`).digest("hex");
-}
-
-/**
- * Read the last blocks of the history.
- *
- * @param pg the database with the history
- * @param count the most blocks to read
- * @returns the blocks, oldest first
- * @throws Error if the history has no block
- */
-export async function readLastBlocks(pg: PGlite, count: number): Promise<[PastBlock, ...PastBlock[]]> {
-  const { rows } = await pg.query<Row>("SELECT height, hash, vega_time FROM blocks ORDER BY row_height DESC LIMIT $1", [
-    count,
-  ]);
-  const [first, ...others] = rows.toReversed().map((row) => {
-    const { text, integer } = readRow(row);
-    return { height: integer("height"), hash: text("hash"), time: integer("vega_time") };
-  });
-  if (first === undefined) {
-    throw new Error("the history has no block");
-  }
-  return [first, ...others];
-}
-
-/**
- * Keep a block that was made since the start.
- *
- * @param pg the database
- * @param block the block
- */
-export async function recordBlock(pg: PGlite, { height, hash, time }: PastBlock): Promise<void> {
-  await pg.query(
-    `INSERT INTO made_block VALUES
-       ($1, decode($2, 'hex'), timestamptz 'epoch' + $3::text::bigint / 1000 * interval '1 microsecond')`,
-    [height, hash, String(time)],
-  );
 }
 
 /**
  * Read the rules for proofs of work from the network's parameters.
  *
- * @param pg the database with the table of network parameters
+ * @param parameters the parameters, by key
  * @returns the rules
  */
-export async function readSpamRules(pg: PGlite): Promise<SpamRules> {
-  const { rows } = await pg.query<{ readonly key: string; readonly value: string }>(
-    "SELECT key, value FROM network_parameter WHERE key LIKE 'spam.pow.%'",
-  );
-  const values = new Map(rows.map(({ key, value }) => [key, value]));
-  const number = (name: string) => Number(values.get(`spam.pow.${name}`));
+export function spamRules(parameters: ReadonlyMap<string, string>): SpamRules {
+  const number = (name: string) => Number(parameters.get(`spam.pow.${name}`));
   return {
-    hashFunction: values.get("spam.pow.hashFunction") ?? "",
+    hashFunction: parameters.get("spam.pow.hashFunction") ?? "",
     difficulty: number("difficulty"),
     transactionsPerBlock: number("numberOfTxPerBlock"),
     increasing: number("increaseDifficulty") === 1,

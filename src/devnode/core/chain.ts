@@ -1,182 +1,128 @@
 import { createHash } from "node:crypto";
-import { EventEmitter } from "node:events";
-import type { InputData, Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { isSpecified, type Problem } from "../../transaction/check/index.js";
+import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { decodeHex } from "../../transaction/hex.js";
-import { verify } from "../../transaction/proof-of-work.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
-import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
-import { type Block, type Blocks, createBlocks, expectedDifficulty, type PastBlock, type SpamRules } from "./blocks.js";
-import type { ExecutedCommand } from "./command.js";
+import type { ExecutedCommand } from "../engine/engine.js";
+import type { Block } from "../world/event.js";
+import { type Accepted, countServed, type ExamineOptions, examine, type Refusal } from "./examine.js";
 
-/** Codes of failed submissions (specification, 2.6), as deployed nodes number them. */
-export const FAILURE = { validation: 51, decoding: 60, unknownCommand: 80, spam: 89 } as const;
+/** A transaction that waits for a block. */
+export interface Waiting {
+  readonly tx: Transaction;
+  /** Its hash, 64 hex digits in upper case. */
+  readonly txHash: string;
+}
 
-/** The reason why a transaction is refused. */
-export interface Refusal {
-  readonly code: number;
-  readonly problems: readonly Problem[];
+/** A transaction in a block. */
+export interface BlockTransaction extends ExecutedCommand {
+  /** 64 hex digits in upper case. */
+  readonly txHash: string;
 }
 
 /** Options of {@link createLocalChain}. */
-export interface LocalChainOptions {
-  readonly chainId: string;
-  readonly chainIdPrefix: ChainIdPrefix;
-  /** The last blocks that were made, oldest first. */
-  readonly history: readonly [PastBlock, ...PastBlock[]];
-  readonly rules: SpamRules;
-  /** Keeps a block that was made, before its commands are carried out. */
-  readonly record: (block: Block) => Promise<void>;
-  /** Carries out a command in a block. A command that rejects is skipped. */
-  readonly execute: (command: ExecutedCommand) => Promise<void>;
+export interface LocalChainOptions extends ExamineOptions {
+  /** Carries out the transactions of a block. */
+  readonly execute: (block: Block, transactions: readonly BlockTransaction[], taken: readonly Waiting[]) => void;
+  /** Told of a transaction that was taken, and is dropped when its block is made. */
+  readonly dropped: (txHash: string, reason: string) => void;
 }
 
 /** A chain of one node. It checks transactions, keeps them in its mempool, and puts them into blocks. */
 export interface LocalChain {
-  readonly blocks: Blocks;
-  /** Tells of each block (`block`) when its commands were carried out. */
-  readonly events: EventEmitter;
   /** The number of transactions that wait for a block, and of those in the last one. */
   counts(): { readonly waiting: number; readonly inLastBlock: number };
   /** Check a transaction. The result is `undefined` if it would be accepted. */
   check(tx: Transaction): Refusal | undefined;
   /** Check a transaction, and put it into the mempool unless it is refused. */
-  submit(tx: Transaction): Refusal | undefined;
-  /** Make a block from the mempool, and carry out its commands. */
-  makeBlock(): Promise<Block>;
+  submit(tx: Transaction, txHash: string): Refusal | undefined;
+  /** Make a block of a time, in Unix nanoseconds, from the mempool, and carry out its commands. */
+  makeBlock(time: bigint): Block;
   /** Wait for the next block. */
   nextBlock(): Promise<Block>;
-}
-
-/** A transaction that passed all checks. */
-interface Accepted {
-  readonly inputData: InputData;
-  readonly publicKey: string;
-  readonly block: Block;
-  readonly zeroBits: number;
-  /** The names of the transaction identifier and the nonce that it uses. */
-  readonly uses: readonly string[];
+  /** Keep the chain as it is. The result brings it back, as often as it is called. */
+  save(): () => void;
 }
 
 /**
- * Create a chain that continues from a height.
+ * Create a chain that continues from its last blocks.
  *
- * @param options the chain, its last height, the rules for proofs of work, and the function that carries out commands
+ * @param options the chain, its last blocks, the rules for proofs of work, and the function that carries out commands
  * @returns the chain; it makes blocks only when `makeBlock()` is called
  */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
-  const { rules } = options;
-  const blocks = createBlocks(options.history, rules.pastBlocks);
-  const events = new EventEmitter().setMaxListeners(0); // Each open stream listens.
-  let mempool: Omit<ExecutedCommand, "height" | "timestamp">[] = [];
+  const { blocks, rules, profile } = options;
+  let mempool: (Waiting & { readonly accepted: Accepted })[] = [];
   let waiting: ((block: Block) => void)[] = [];
   let inLastBlock = 0;
-  let making: Promise<Block> = Promise.resolve(blocks.last());
 
-  function examine(tx: Transaction): Accepted | Refusal {
-    const { inputData, publicKey, problems } = openTransactionSync(tx, options);
-    if (inputData === undefined) {
-      const isUnread = problems.every(({ path }) => path === "tx.inputData");
-      return { code: isUnread ? FAILURE.decoding : FAILURE.validation, problems };
-    }
-    const wrong = inputDataProblems(inputData);
-    if (wrong.length > 0) {
-      const isUnknown = !isSpecified(inputData.command.case);
-      return { code: isUnknown ? FAILURE.unknownCommand : FAILURE.validation, problems: wrong };
-    }
-    return examineWork(tx, inputData, publicKey);
-  }
-
-  function examineWork(tx: Transaction, inputData: InputData, publicKey: string): Accepted | Refusal {
-    const spam = (path: string, message: string) => ({ code: FAILURE.spam, problems: [{ path, message }] });
-    const block = blocks.at(inputData.blockHeight);
-    if (block === undefined) {
-      const last = blocks.last().height;
-      const first = blocks.recent()[0]?.height ?? last;
-      return spam("tx.inputData.blockHeight", `is ${inputData.blockHeight}, not one of the blocks ${first} to ${last}`);
-    }
-    const { tid = "" } = tx.pow ?? {};
-    const uses = [`tid ${tid}`, `nonce ${publicKey} ${inputData.nonce}`] as const;
-    if (blocks.isUsed(uses[0])) {
-      return spam("tx.pow.tid", "was used by another transaction");
-    }
-    if (blocks.isUsed(uses[1])) {
-      return spam("tx.inputData.nonce", "was used by another transaction of tx.pubKey");
-    }
-    const difficulty = expectedDifficulty(rules, block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 });
-    if (difficulty === undefined) {
-      return spam("tx.inputData.blockHeight", `is that of a block that has served its transactions of tx.pubKey`);
-    }
-    const { height, hash } = block;
-    const problem = proofProblem(tx, { height, hash, difficulty, hashFunction: rules.hashFunction });
-    if (problem !== undefined) {
-      return { code: FAILURE.spam, problems: [problem] };
-    }
-    return { inputData, publicKey, block, zeroBits: zeroBits(tx, hash, difficulty), uses };
-  }
-
-  /** The zero bits of a proof of work that has at least `difficulty` of them. */
-  function zeroBits({ pow }: Transaction, blockHash: string, difficulty: number): number {
-    const { tid = "", nonce = 0n } = pow ?? {};
-    let bits = difficulty;
-    while (bits < 256 && verify({ blockHash, tid, nonce, difficulty: bits + 1, hashFunction: rules.hashFunction })) {
-      bits += 1;
-    }
-    return bits;
-  }
-
-  function accept(tx: Transaction, { inputData, publicKey, block, zeroBits: bits, uses }: Accepted): void {
-    const usage = block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 };
-    block.usage.set(publicKey, { seen: usage.seen + 1, zeroBits: usage.zeroBits + bits });
-    for (const name of uses) {
-      block.used.add(name);
-    }
-    const signature = decodeHex(tx.signature?.value ?? "", SIGNATURE_BYTES) ?? new Uint8Array();
-    mempool.push({ command: inputData.command, partyId: publicKey, signature });
-  }
-
-  async function makeBlock(): Promise<Block> {
-    const commands = mempool;
-    const waiters = waiting;
-    mempool = [];
-    waiting = [];
-    const block = blocks.add(BigInt(Date.now()) * 1_000_000n);
-    inLastBlock = commands.length;
-    // The database may be closed meanwhile.
-    await options.record(block).catch(() => undefined);
-    for (const command of commands) {
-      // A command that cannot be carried out does not stop the others.
-      await options.execute({ ...command, height: block.height, timestamp: block.time }).catch(() => undefined);
-    }
-    for (const resolve of waiters) {
-      resolve(block);
-    }
-    events.emit("block");
-    return block;
+  /** What a block serves of the mempool. Deployed nodes count it only now, and drop the rest without a word. */
+  function served(): typeof mempool {
+    return profile === "specification"
+      ? mempool
+      : mempool.filter(({ accepted, txHash }) => {
+          const current = blocks.at(accepted.block.height);
+          const isServed = current !== undefined && countServed({ ...accepted, block: current }, rules);
+          if (!isServed) {
+            options.dropped(txHash, "its block has served the transactions of its key");
+          }
+          return isServed;
+        });
   }
 
   return {
-    blocks,
-    events,
     counts: () => ({ waiting: mempool.length, inLastBlock }),
+
     check(tx) {
-      const examined = examine(tx);
+      const examined = examine(tx, options);
       return "code" in examined ? examined : undefined;
     },
-    submit(tx) {
-      const examined = examine(tx);
-      if ("code" in examined) {
-        return examined;
+
+    submit(tx, txHash) {
+      const accepted = examine(tx, options);
+      if ("code" in accepted) {
+        return accepted;
       }
-      accept(tx, examined);
+      if (profile === "specification") {
+        countServed(accepted, rules);
+      }
+      for (const name of accepted.uses) {
+        accepted.block.used.add(name);
+      }
+      mempool.push({ tx, txHash, accepted });
       return undefined;
     },
-    makeBlock() {
-      making = making.then(makeBlock);
-      return making;
+
+    makeBlock(time) {
+      const block = blocks.add(time);
+      const taken = served();
+      const waiters = waiting;
+      mempool = [];
+      waiting = [];
+      inLastBlock = taken.length;
+      const transactions = taken.map(({ tx, txHash, accepted: { inputData, publicKey } }) => ({
+        txHash,
+        command: inputData.command,
+        partyId: publicKey,
+        signature: decodeHex(tx.signature?.value ?? "", SIGNATURE_BYTES) ?? new Uint8Array(),
+      }));
+      options.execute({ height: block.height, hash: block.hash, time: block.time }, transactions, taken);
+      for (const resolve of waiters) {
+        resolve(block);
+      }
+      return block;
     },
+
     nextBlock: () => new Promise((resolve) => waiting.push(resolve)),
+
+    save() {
+      const restoreBlocks = blocks.save();
+      const kept = { mempool: [...mempool], inLastBlock };
+      return () => {
+        restoreBlocks();
+        mempool = [...kept.mempool];
+        ({ inLastBlock } = kept);
+      };
+    },
   };
 }
 

@@ -1,49 +1,51 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import type { Streams } from "../data/observe.js";
-import { expectedDifficulty, type SpamRules } from "./blocks.js";
-import { type LocalChain, type Refusal, transactionHash } from "./chain.js";
-import { createStatistics } from "./statistics.js";
+import type { Profile } from "../../schema/profile.js";
+import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
+import { type LocalChain, transactionHash } from "./chain.js";
+import { outcome } from "./outcome.js";
+import { createStatistics, type StatisticsOptions } from "./statistics.js";
 
 type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "observeEventBus" | "propagateChainEvent">;
 
 /** What {@link coreMethods} answers from. */
-export interface CoreOptions {
-  readonly chain: LocalChain;
-  readonly chainId: string;
+export interface CoreOptions extends StatisticsOptions {
+  /** Takes transactions. */
+  readonly chain: Pick<LocalChain, "counts" | "check" | "submit" | "nextBlock">;
+  readonly blocks: Blocks;
   readonly rules: SpamRules;
-  readonly pg: PGlite;
-  readonly streams: Streams;
+  /** Whether refusals have the form of the specification, the default, or that of deployed nodes. */
+  readonly profile?: Profile | undefined;
 }
 
 /**
  * Implement the methods that check and submit transactions (specification, 4.2), and those that describe the last blocks
  * and the chain.
  *
- * @param options the chain that takes the transactions, its identifier and rules, the database and the open streams
+ * @param options the chain that takes the transactions, its identifier and rules, how things stand and the open streams
  * @returns the methods of the core service
  */
 export function coreMethods(options: CoreOptions): CoreMethods {
-  const { chain, chainId, rules, pg } = options;
+  const { chain, chainId, rules, blocks, profile = "specification" } = options;
   const statistics = createStatistics(options);
 
   async function submit(transaction: Transaction, txHash: string, type: SubmitTransactionRequest_Type) {
-    switch (type) {
+    // Deployed nodes do not look at the type.
+    switch (profile === "deployed" ? SubmitTransactionRequest_Type.SYNC : type) {
       case SubmitTransactionRequest_Type.UNSPECIFIED:
       case SubmitTransactionRequest_Type.ASYNC:
-        chain.submit(transaction); // An asynchronous submission does not report a refusal.
+        chain.submit(transaction, txHash); // An asynchronous submission does not report a refusal.
         return { success: true, txHash };
       case SubmitTransactionRequest_Type.SYNC:
-        return { txHash, ...outcome(chain.submit(transaction)) };
+        return { txHash, ...outcome(chain.submit(transaction, txHash), profile) };
       case SubmitTransactionRequest_Type.COMMIT: {
-        const refusal = chain.submit(transaction);
+        const refusal = chain.submit(transaction, txHash);
         if (refusal === undefined) {
           await chain.nextBlock();
         }
-        return { txHash, ...outcome(refusal) };
+        return { txHash, ...outcome(refusal, profile) };
       }
       default:
         throw new ConnectError(`type is ${String(type)}, which is no type of submission`, Code.InvalidArgument);
@@ -62,21 +64,18 @@ export function coreMethods(options: CoreOptions): CoreMethods {
     },
 
     async checkTransaction({ tx }) {
-      return outcome(chain.check(required(tx)));
+      return outcome(chain.check(required(tx)), profile);
     },
 
     async checkRawTransaction({ tx }) {
-      return outcome(chain.check(fromBytes(tx)));
+      return outcome(chain.check(fromBytes(tx)), profile);
     },
 
-    async statistics() {
-      return { statistics: await statistics(pg) };
-    },
-
-    getVegaTime: () => ({ timestamp: chain.blocks.last().time }),
+    statistics: () => ({ statistics: statistics() }),
+    getVegaTime: () => ({ timestamp: blocks.last().time }),
 
     async lastBlockHeight() {
-      const { height, hash } = chain.blocks.last();
+      const { height, hash } = blocks.last();
       return {
         height,
         hash,
@@ -93,7 +92,7 @@ export function coreMethods(options: CoreOptions): CoreMethods {
       if (!/^[0-9a-f]{64}$/.test(partyId)) {
         throw new ConnectError("partyId is not a public key of 64 hex digits", Code.InvalidArgument);
       }
-      const blockStates = chain.blocks.recent().map(({ height, hash, usage }) => {
+      const blockStates = blocks.recent().map(({ height, hash, usage }) => {
         const used = usage.get(partyId) ?? { seen: 0, zeroBits: 0 };
         const difficulty = expectedDifficulty(rules, used);
         return {
@@ -125,20 +124,4 @@ function fromBytes(bytes: Uint8Array): Transaction {
   } catch (cause) {
     throw new ConnectError("tx is not a serialized transaction", Code.InvalidArgument, undefined, undefined, cause);
   }
-}
-
-/**
- * A refusal as a submission result (specification, 2.6). `data` is a JSON object: problems by the path of the field.
- */
-function outcome(refusal: Refusal | undefined): { success: boolean; code: number; data: string; log: string } {
-  if (refusal === undefined) {
-    return { success: true, code: 0, data: "", log: "" };
-  }
-  const reasons = new Map<string, string[]>();
-  for (const { path, message } of refusal.problems) {
-    reasons.set(path, [...(reasons.get(path) ?? []), message]);
-  }
-  const data = JSON.stringify(Object.fromEntries(reasons));
-  const log = refusal.problems.map(({ path, message }) => `${path} ${message}`).join("; ");
-  return { success: false, code: refusal.code, data, log };
 }

@@ -1,15 +1,13 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import type { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
-import { accountConditions } from "../data/accounts.js";
-import { assetOf } from "../data/assets.js";
-import { type Conditions, createConditions, identifier } from "../data/conditions.js";
+import { AccountTypeSchema } from "../../../gen/vega/vega_pb.js";
+import { filteredAccounts } from "../data/accounts.js";
+import { identifier, oneOf } from "../data/conditions.js";
 import { latestMarketData } from "../data/market-data.js";
-import { marketOf } from "../data/markets.js";
+import { isSettled } from "../data/markets.js";
 import { networkLimits } from "../data/network.js";
-import { parameter, withoutNul } from "../data/parameters.js";
 import { partyOf } from "../data/parties.js";
-import { type Row, readRow } from "../data/row.js";
+import type { World } from "../world/world.js";
 
 type StateMethods = Pick<
   ServiceImpl<typeof CoreStateService>,
@@ -23,71 +21,61 @@ type StateMethods = Pick<
 >;
 
 /**
- * Implement the methods that give the state of the network's engine, from the tables that the data service reads.
- * Nothing is paged.
+ * Implement the methods that give the state of the network's engine. Nothing is paged.
  *
- * @param pg the database
+ * @param options how things stand
  * @returns the methods of the state service for which the local node has data
  */
-export function stateMethods(pg: PGlite): StateMethods {
-  /** All rows of a table, or those that meet conditions. */
-  async function all(
-    table: string,
-    { sql, parameters }: Conditions = createConditions().build(),
-    order = "id",
-  ): Promise<Row[]> {
-    const where = sql.length === 0 ? "" : `WHERE ${sql.join(" AND ")}`;
-    const { rows } = await pg.query<Row>(`SELECT * FROM ${table} ${where} ORDER BY ${order}`, [...parameters]);
-    return rows;
-  }
+export function stateMethods({ world }: { readonly world: World }): StateMethods {
   const chosen = (id: string) => (id === "" ? [] : [identifier(id)]);
 
   return {
     async listAccounts({ party, market }) {
-      const conditions = accountConditions({ partyIds: chosen(party), marketIds: chosen(market) });
-      const accounts = (await all("account", conditions)).map((row) => {
-        const { text } = readRow(row);
-        return {
-          party: text("owner"),
-          market: text("market_id"),
-          balance: text("balance"),
-          asset: text("asset_id"),
-          type: text("kind"),
-        };
-      });
-      return { accounts };
+      const found = filteredAccounts(world, { partyIds: chosen(party), marketIds: chosen(market) });
+      return {
+        accounts: byId(found).map(({ owner, marketId, balance, asset, type }) => ({
+          party: owner,
+          market: marketId,
+          balance,
+          asset,
+          type: AccountTypeSchema.value[type]?.name ?? String(type),
+        })),
+      };
     },
 
     async listAssets({ asset }) {
-      const { oneOf, build } = createConditions();
-      oneOf("id", "text", chosen(asset));
-      return { assets: (await all("asset", build())).map(assetOf) };
+      const isChosen = oneOf(chosen(asset));
+      return { assets: byId(world.assets.values()).filter(({ id }) => isChosen(id)) };
     },
 
-    async listMarkets({ market }) {
+    async listMarkets({ market: marketId }) {
       // The engine forgets markets that are settled.
-      const { identifiers, add, build } = createConditions();
-      identifiers("id", chosen(market));
-      add((state) => `state <> ${state}`, "STATE_SETTLED");
-      return { markets: (await all("market", build())).map(marketOf) };
+      const isChosen = oneOf(chosen(marketId));
+      return { markets: byId(world.markets.values()).filter((market) => isChosen(market.id) && !isSettled(market)) };
     },
 
     async listMarketsData({ market }) {
-      return { marketsData: await latestMarketData(pg, chosen(market)) };
+      return { marketsData: latestMarketData(world, chosen(market)) };
     },
 
     async listNetworkLimits() {
-      return { networkLimits: await networkLimits(pg) };
+      return { networkLimits: networkLimits(world) };
     },
 
-    async listNetworkParameters({ networkParameterKey: key }) {
-      const { oneOf, build } = createConditions();
-      oneOf("key", "text", key === "" ? [] : [withoutNul(key)]);
-      return { networkParameters: (await all("network_parameter", build(), "key")).map(parameter) };
+    async listNetworkParameters({ networkParameterKey }) {
+      const isChosen = oneOf(networkParameterKey === "" ? [] : [networkParameterKey]);
+      const chosenOnes = [...world.parameters].filter(([key]) => isChosen(key));
+      return {
+        networkParameters: chosenOnes.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => ({ key, value })),
+      };
     },
 
     async listParties() {
-      return { parties: (await all("party")).map(partyOf) };
+      return { parties: byId(world.parties.values()).map(partyOf) };
     },
   };
+}
+
+function byId<T extends { readonly id: string }>(records: Iterable<T>): T[] {
+  return [...records].sort((a, b) => (a.id < b.id ? -1 : 1));
 }

@@ -1,68 +1,64 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { PGlite } from "@electric-sql/pglite";
 import type { StatisticsSchema } from "../../../gen/vega/api/v1/core_pb.js";
 import { ChainStatus } from "../../../gen/vega/vega_pb.js";
 import { epochOf, epochTimestamps } from "../data/epochs.js";
 import { VERSION } from "../data/network.js";
 import type { Streams } from "../data/observe.js";
-import { type Row, readRow } from "../data/row.js";
-import { tables } from "../tables/index.js";
+import type { World } from "../world/world.js";
+import type { Blocks } from "./blocks.js";
 import type { LocalChain } from "./chain.js";
+
+/** What {@link createStatistics} counts. */
+export interface StatisticsOptions {
+  readonly chainId: string;
+  readonly chain: Pick<LocalChain, "counts">;
+  readonly blocks: Pick<Blocks, "last">;
+  readonly world: World;
+  readonly streams: Pick<Streams, "open">;
+}
 
 /**
  * Prepare the statistics of a node.
  *
- * @param options the chain, its identifier, and the open streams
- * @returns a function that reads them as they stand
+ * @param options the chain and its last blocks, how things stand, and the open streams
+ * @returns a function that makes them, as they are at the time
  */
-export function createStatistics({
-  chain,
-  chainId,
-  streams,
-}: {
-  readonly chain: LocalChain;
-  readonly chainId: string;
-  readonly streams: Streams;
-}): (pg: PGlite) => Promise<MessageInitShape<typeof StatisticsSchema>> {
-  const historyBlocks = chain.blocks.last().height;
+export function createStatistics(options: StatisticsOptions): () => MessageInitShape<typeof StatisticsSchema> {
+  const { chainId, chain, blocks, world, streams } = options;
   const uptime = rfc3339(now());
 
-  return async (pg) => {
-    const { height, hash, time } = chain.blocks.last();
+  return () => {
+    const { height, hash, time } = blocks.last();
     const { waiting, inLastBlock } = chain.counts();
-    const epoch = await epochTimestamps(pg, epochOf(height));
-    const { rows } = await pg.query<Row>(
-      `SELECT (SELECT count(*) FROM market) AS markets, (SELECT count(*) FROM live_order) AS orders,
-         (SELECT vega_time FROM chain_block WHERE height = 1) AS genesis`,
-    );
-    const { integer } = readRow(rows[0] ?? {});
-    const orders = historyBlocks * BigInt(tables.orders.rowsPerBlock) + integer("orders");
+    const epoch = epochTimestamps(world, epochOf(height));
+    const { orders, trades } = world.totals;
     return {
       status: ChainStatus.CONNECTED,
       chainId,
       appVersion: VERSION,
       blockHeight: height,
       blockHash: hash,
-      blockDuration: time - (chain.blocks.at(height - 1n)?.time ?? time),
+      blockDuration: time - (world.blockAt(height - 1n)?.time ?? time),
       backlogLength: BigInt(waiting),
       txPerBlock: BigInt(inLastBlock),
-      genesisTime: rfc3339(integer("genesis")),
+      genesisTime: rfc3339(world.blockAt(1n)?.time ?? time),
       vegaTime: rfc3339(time),
       currentTime: rfc3339(now()),
       uptime,
       epochSeq: epochOf(height),
       epochStartTime: rfc3339(epoch.startTime),
       epochExpiryTime: rfc3339(epoch.expiryTime),
-      totalMarkets: integer("markets"),
+      totalMarkets: BigInt(world.markets.size),
       totalOrders: orders,
       totalCreateOrder: orders,
-      totalTrades: historyBlocks * BigInt(tables.trades.rowsPerBlock),
+      totalTrades: trades,
       orderSubscriptions: streams.open("order"),
       tradeSubscriptions: streams.open("trade"),
       accountSubscriptions: streams.open("account"),
       positionsSubscriptions: streams.open("position"),
       marketDataSubscriptions: streams.open("marketData"),
       marketDepthSubscriptions: streams.open("marketDepth"),
+      marketDepthUpdatesSubscriptions: streams.open("marketDepthUpdates"),
     };
   };
 }

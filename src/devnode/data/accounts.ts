@@ -1,34 +1,33 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import type {
   AccountBalanceSchema,
   AccountFilter,
   TradingDataService,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { AccountTypeSchema } from "../../../gen/vega/vega_pb.js";
-import { type Conditions, createConditions, identifier } from "./conditions.js";
-import { enumNames } from "./enum-names.js";
-import { readSnapshot, type Watch } from "./observe.js";
-import { idKey, type Listing, readPage } from "./page.js";
-import { type Row, readRow } from "./row.js";
-
-const accounts: Listing = { from: ["account"], key: [idKey] };
+import type { Account } from "../../../gen/vega/vega_pb.js";
+import type { World } from "../world/world.js";
+import { identifier, identifiers, oneOf } from "./conditions.js";
+import { keyPart, sortedListing } from "./listing.js";
+import { type Streams, snapshotPages } from "./observe.js";
+import { readPage } from "./page.js";
 
 /**
  * Implement the methods for accounts.
  *
- * @param pg the database that holds the table
- * @param watch keeps streams open
+ * @param world how things stand
+ * @param streams keeps streams open
  * @returns the methods of the data service that list and stream accounts
  */
 export function accountMethods(
-  pg: PGlite,
-  watch: Watch,
+  world: World,
+  streams: Streams,
 ): Pick<ServiceImpl<typeof TradingDataService>, "listAccounts" | "observeAccounts"> {
   return {
     async listAccounts({ filter, pagination }) {
-      return { accounts: await readPage(pg, accounts, pagination, balanceOf, accountConditions(filter ?? {})) };
+      const found = filteredAccounts(world, filter ?? {});
+      const listing = sortedListing(found, [keyPart.id], ({ id }) => [id]);
+      return { accounts: readPage(listing, pagination, balanceOf) };
     },
 
     async *observeAccounts({ marketId, partyId, asset, type }, { signal }) {
@@ -38,39 +37,46 @@ export function accountMethods(
         marketIds: marketId === "" ? [] : [marketId],
         accountTypes: type === 0 ? [] : [type],
       };
-      for await (const { rows, lastPage } of readSnapshot(pg, accounts.from, accountConditions(filter))) {
-        yield { response: { case: "snapshot", value: { accounts: rows.map(balanceOf), lastPage } } };
-      }
-      yield* watch("account", signal); // No command that the local node carries out changes a balance.
+      const matches = accountFilter(filter);
+      yield* streams.watch({
+        subject: "account",
+        signal,
+        snapshot: () =>
+          snapshotPages(filteredAccounts(world, filter)).map(({ records, lastPage }) => ({
+            response: { case: "snapshot" as const, value: { accounts: records.map(balanceOf), lastPage } },
+          })),
+        select: (happenings) =>
+          happenings.flatMap(({ event }) => (event.case === "account" && matches(event.value) ? [event.value] : [])),
+        message: (accounts) => ({
+          response: { case: "updates" as const, value: { accounts: accounts.map(balanceOf) } },
+        }),
+      });
     },
   };
 }
 
 /**
- * Translate a filter of accounts into conditions.
+ * Find the accounts that a filter lets through.
  *
+ * @param world how things stand
  * @param filter the filter
- * @returns SQL conditions and their parameters
+ * @returns the accounts
  * @throws ConnectError with `InvalidArgument` if an identifier is malformed
  */
-export function accountConditions(filter: Partial<AccountFilter>): Conditions {
-  const { assetId = "", partyIds = [], marketIds = [], accountTypes = [] } = filter;
-  const { oneOf, build } = createConditions();
-  const checked = (id: string) => identifier(id, "filter");
-  oneOf("asset_id", "text", assetId === "" ? [] : [checked(assetId)]);
-  oneOf("owner", "text", partyIds.map(checked));
-  oneOf("market_id", "text", marketIds.map(checked));
-  oneOf("kind", "text", enumNames(AccountTypeSchema, accountTypes));
-  return build();
+export function filteredAccounts(world: World, filter: Partial<AccountFilter>): Account[] {
+  return [...world.accounts.values()].filter(accountFilter(filter));
 }
 
-function balanceOf(row: Row): MessageInitShape<typeof AccountBalanceSchema> {
-  const { text, enumeration } = readRow(row);
-  return {
-    owner: text("owner"),
-    balance: text("balance"),
-    asset: text("asset_id"),
-    marketId: text("market_id"),
-    type: enumeration(AccountTypeSchema, "kind"),
-  };
+function accountFilter(filter: Partial<AccountFilter>): (account: Account) => boolean {
+  const { assetId = "", partyIds = [], marketIds = [], accountTypes = [] } = filter;
+  const isOfAsset = oneOf(assetId === "" ? [] : [identifier(assetId, "filter")]);
+  const isOfParty = identifiers(partyIds);
+  const isOnMarket = identifiers(marketIds);
+  const isOfType = oneOf(accountTypes);
+  return ({ asset, owner, marketId, type }) =>
+    isOfAsset(asset) && isOfParty(owner) && isOnMarket(marketId) && isOfType(type);
+}
+
+function balanceOf({ owner, balance, asset, marketId, type }: Account): MessageInitShape<typeof AccountBalanceSchema> {
+  return { owner, balance, asset, marketId, type };
 }

@@ -1,43 +1,94 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { PGlite } from "@electric-sql/pglite";
-import type { PriceLevelSchema } from "../../../gen/vega/vega_pb.js";
-import { type Row, readRow } from "./row.js";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { MarketDepth, PriceLevel } from "../../../gen/vega/vega_pb.js";
+import type { Happening } from "../world/event.js";
+import type { World } from "../world/world.js";
+import { identifier } from "./conditions.js";
+import type { Streams } from "./observe.js";
+import { observedMarkets } from "./observed-markets.js";
+import { lastTrade } from "./trades.js";
 
-/** A market's order book. */
-export interface OrderBook {
-  readonly marketId: string;
-  readonly buy: MessageInitShape<typeof PriceLevelSchema>[];
-  readonly sell: MessageInitShape<typeof PriceLevelSchema>[];
-  /** Height of the block that changed it last. */
-  readonly sequenceNumber: bigint;
+/** Where order books are kept. */
+export interface Books {
+  /**
+   * Read a market's order book: the best `maxDepth` levels of each side, or all. Its sequence number is the height of the
+   * block that changed it last.
+   */
+  depth(marketId: string, maxDepth?: number): MarketDepth;
 }
 
+type DepthMethods = Pick<
+  ServiceImpl<typeof TradingDataService>,
+  "getLatestMarketDepth" | "observeMarketsDepth" | "observeMarketsDepthUpdates"
+>;
+
 /**
- * Read a market's order book. Its best prices and their volumes are those of the market's data; the levels behind them
- * are made up.
+ * Implement the methods for order books.
  *
- * @param pg the database
- * @param marketId the market, 64 hex digits
- * @param maxDepth the most levels of a side; all by default, and where it is 0
- * @returns the levels of both sides, the best first; none for a market that is not there or is settled
+ * @param world how things stand
+ * @param books the order books
+ * @param streams keeps streams open
+ * @returns the methods of the data service for the depth of markets
  */
-export async function marketDepth(pg: PGlite, marketId: string, maxDepth = 0n): Promise<OrderBook> {
-  const { rows } = await pg.query<Row>(
-    `SELECT * FROM book_level
-     WHERE market = decode($1, 'hex') AND ($2::text = '0' OR level < $2::text::numeric) ORDER BY level`,
-    [marketId, String(maxDepth)],
-  );
-  const side = (name: string) =>
-    rows
-      .filter((row) => row["side"] === name)
-      .map((row) => {
-        const { text, integer } = readRow(row);
-        return { price: text("price"), volume: integer("volume"), numberOfOrders: integer("number_of_orders") };
-      });
+export function depthMethods(world: World, books: Books, streams: Streams): DepthMethods {
   return {
-    marketId,
-    buy: side("SIDE_BUY"),
-    sell: side("SIDE_SELL"),
-    sequenceNumber: readRow(rows[0] ?? {}).integer("row_height"),
+    async getLatestMarketDepth({ marketId, maxDepth = 0n }) {
+      const id = identifier(marketId);
+      const { buy, sell, sequenceNumber } = books.depth(id, maxDepth === 0n ? undefined : Number(maxDepth));
+      const trade = lastTrade(world, id);
+      return { marketId: id, buy, sell, sequenceNumber, ...(trade && { lastTrade: trade }) };
+    },
+
+    async *observeMarketsDepth({ marketIds }, { signal }) {
+      const ids = observedMarkets(world, marketIds);
+      yield* streams.watch({
+        subject: "marketDepth",
+        signal,
+        snapshot: () => [{ marketDepth: ids.map((id) => books.depth(id)) }],
+        select: (happenings) => changedBooks(ids, happenings).map((id) => books.depth(id)),
+        message: (marketDepth) => ({ marketDepth: [...marketDepth] }),
+      });
+    },
+
+    async *observeMarketsDepthUpdates({ marketIds }, { signal }) {
+      const ids = observedMarkets(world, marketIds);
+      const told = new Map(ids.map((id) => [id, books.depth(id)]));
+      /** What changed on a market's book since it was told last, if anything did. */
+      const update = (id: string) => {
+        const before = told.get(id);
+        const now = books.depth(id);
+        const buy = changedLevels(before?.buy ?? [], now.buy);
+        const sell = changedLevels(before?.sell ?? [], now.sell);
+        if (buy.length + sell.length === 0) {
+          return [];
+        }
+        told.set(id, now);
+        const previousSequenceNumber = before?.sequenceNumber ?? 0n;
+        return [{ marketId: id, buy, sell, sequenceNumber: now.sequenceNumber, previousSequenceNumber }];
+      };
+      yield* streams.watch({
+        subject: "marketDepthUpdates",
+        signal,
+        select: (happenings) => changedBooks(ids, happenings).flatMap(update),
+        message: (updates) => ({ update: [...updates] }),
+      });
+    },
   };
+}
+
+/** Those of some markets whose books may have changed: every change is one of an order. */
+function changedBooks(ids: readonly string[], happenings: readonly Happening[]): string[] {
+  const changed = new Set(happenings.map(({ event }) => (event.case === "order" ? event.value.marketId : undefined)));
+  return ids.filter((id) => changed.has(id));
+}
+
+/** The levels that are new or not as they were, and those that are gone, with nothing at their price. */
+function changedLevels(before: readonly PriceLevel[], now: readonly PriceLevel[]): PriceLevel[] {
+  const old = new Map(before.map((level) => [level.price, level]));
+  const changed = now.filter(({ price, volume, numberOfOrders }) => {
+    const level = old.get(price);
+    old.delete(price);
+    return level?.volume !== volume || level.numberOfOrders !== numberOfOrders;
+  });
+  return [...changed, ...Array.from(old.values(), (level) => ({ ...level, volume: 0n, numberOfOrders: 0n }))];
 }

@@ -1,11 +1,18 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { PGlite } from "@electric-sql/pglite";
-import type { EpochTimestampsSchema } from "../../../gen/vega/vega_pb.js";
-import { EPOCH_BLOCKS } from "../tables/entities.js";
-import { type Row, readRow } from "./row.js";
+import { EPOCH_BLOCKS } from "../made-up/chain.js";
+import type { World } from "../world/world.js";
 
 /** How long an epoch is meant to last, in nanoseconds: the history has a block a second. */
 const EPOCH_NANOSECONDS = BigInt(EPOCH_BLOCKS) * 1_000_000_000n;
+
+/** When an epoch began, and when it ended or is to end: Unix nanoseconds, and heights. */
+export interface EpochTimes {
+  readonly startTime: bigint;
+  readonly expiryTime: bigint;
+  readonly firstBlock: bigint;
+  /** Given with the last block's height once the epoch has ended. */
+  readonly endTime?: bigint;
+  readonly lastBlock?: bigint;
+}
 
 /**
  * Find the epoch of a block.
@@ -18,28 +25,17 @@ export function epochOf(height: bigint): bigint {
 }
 
 /**
- * Read when an epoch began, and when it ended or is to end.
+ * Find when an epoch began, and when it ended or is to end.
  *
- * @param pg the database with the chain's blocks
+ * @param world how things stand
  * @param epoch the epoch's number; it must have begun
- * @returns times in Unix nanoseconds and heights; 0 for the end of an epoch that has not ended
+ * @returns its times and heights
  */
-export async function epochTimestamps(
-  pg: PGlite,
-  epoch: bigint,
-): Promise<
-  Required<Pick<MessageInitShape<typeof EpochTimestampsSchema>, "startTime" | "expiryTime">> &
-    MessageInitShape<typeof EpochTimestampsSchema>
-> {
+export function epochTimestamps(world: World, epoch: bigint): EpochTimes {
   const firstBlock = epoch === 0n ? 1n : epoch * BigInt(EPOCH_BLOCKS);
   const lastBlock = (epoch + 1n) * BigInt(EPOCH_BLOCKS) - 1n;
-  const { rows } = await pg.query<Row>("SELECT height, vega_time FROM chain_block WHERE height IN ($1, $2)", [
-    firstBlock,
-    lastBlock,
-  ]);
-  const times = new Map(rows.map(readRow).map(({ integer }) => [integer("height"), integer("vega_time")]));
-  const startTime = times.get(firstBlock) ?? 0n;
-  const endTime = times.get(lastBlock);
+  const startTime = world.blockAt(firstBlock)?.time ?? 0n;
+  const endTime = world.blockAt(lastBlock)?.time;
   return {
     startTime,
     expiryTime: startTime + EPOCH_NANOSECONDS,

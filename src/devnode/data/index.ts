@@ -1,9 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { LocalChain } from "../core/chain.js";
+import type { World } from "../world/world.js";
 import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
+import { type Books, depthMethods } from "./depth.js";
 import { marketDataMethods } from "./market-data.js";
 import { marketMethods } from "./markets.js";
 import { networkMethods } from "./network.js";
@@ -15,30 +15,34 @@ import { positionMethods } from "./positions.js";
 import { stopOrderMethods } from "./stop-orders.js";
 import { tradeMethods } from "./trades.js";
 
+/** What {@link dataMethods} answers from. */
+export interface DataOptions {
+  /** How things stand. It changes as blocks are made: each call reads it anew. */
+  readonly world: World;
+  /** The order books. */
+  readonly engine: Books;
+  readonly streams: Streams;
+}
+
 /**
  * Implement the methods of the data service that read what the node holds.
  *
- * @param pg the database
- * @param chain the chain, for its last block
- * @param streams keeps streams open
+ * @param options how things stand, the order books, and what keeps streams open
  * @returns the methods; those that are not among them are unimplemented
  */
-export function dataMethods(
-  pg: PGlite,
-  chain: LocalChain,
-  { watch }: Streams,
-): Partial<ServiceImpl<typeof TradingDataService>> {
+export function dataMethods({ world, engine, streams }: DataOptions): Partial<ServiceImpl<typeof TradingDataService>> {
   return {
-    ...networkMethods(pg, chain),
-    ...parameterMethods(pg),
-    ...assetMethods(pg),
-    ...marketMethods(pg),
-    ...marketDataMethods(pg, watch),
-    ...partyMethods(pg),
-    ...accountMethods(pg, watch),
-    ...positionMethods(pg, watch),
-    ...orderMethods(pg, watch),
-    ...stopOrderMethods(pg),
-    ...tradeMethods(pg, watch),
+    ...networkMethods(world),
+    ...parameterMethods(world),
+    ...assetMethods(world),
+    ...marketMethods(world),
+    ...marketDataMethods(world, streams),
+    ...depthMethods(world, engine, streams),
+    ...partyMethods(world),
+    ...accountMethods(world, streams),
+    ...positionMethods(world, streams),
+    ...orderMethods(world, streams),
+    ...stopOrderMethods(world),
+    ...tradeMethods(world, streams),
   };
 }

@@ -1,99 +1,43 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { PGlite } from "@electric-sql/pglite";
 import type { PageInfoSchema, Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { invalid } from "../invalid.js";
-import type { Conditions } from "./conditions.js";
-import type { Row } from "./row.js";
+import type { Key, Keyed, Listing } from "./listing.js";
 
 /** The default and the maximum number of records on a page. */
 const DEFAULT_SIZE = 1000;
 const MAX_SIZE = 5000;
 
-/** SQL that reads a cursor's text as a value of a PostgreSQL type. */
-const boundOf = {
-  bigint: (text: string) => `${text}::text::bigint`,
-  text: (text: string) => `${text}::text`,
-  bytea: (hex: string) => `decode(${hex}, 'hex')`,
-  timestamptz: (time: string) => `(timestamptz 'epoch' + ${time}::text::bigint / 1000 * interval '1 microsecond')`,
-};
-
-/** A column that a listing is ordered by. The key columns of a listing together identify a row. */
-export interface KeyColumn {
-  readonly name: string;
-  /** The PostgreSQL type. */
-  readonly type: keyof typeof boundOf;
-  /** Matches the column's values as text. */
-  readonly pattern: RegExp;
-}
-
-/** The source of a listing's rows. */
-export interface Listing {
-  /** The tables, whose rows are listed together. */
-  readonly from: readonly string[];
-  /** The columns that it is ordered by. Oldest first is ascending, newest first is descending. */
-  readonly key: readonly KeyColumn[];
-  /** Whether it can only be read newest first, as deployed nodes do with stop orders. */
-  readonly newestFirstOnly?: boolean;
-}
-
-/** A page of a listing, as its message has it: the rows' messages, each with its cursor, and the page information. */
+/** A page of a listing, as its message has it: the records' messages, each with its cursor, and the page information. */
 export interface Page<N> {
   readonly edges: { readonly node: N; readonly cursor: string }[];
   readonly pageInfo: MessageInitShape<typeof PageInfoSchema>;
 }
 
-/** The key of what happens in blocks: the height, and the place in the block. */
-export const blockKey: readonly KeyColumn[] = [
-  { name: "row_height", type: "bigint", pattern: /^\d{1,18}$/ },
-  { name: "row_index", type: "bigint", pattern: /^\d{1,18}$/ },
-];
-
-/** A key column of times, whose cursors are Unix nanoseconds. */
-export const timeKey: KeyColumn = { name: "vega_time", type: "timestamptz", pattern: /^[0-8]?\d{1,18}$/ };
-
-/** A key column of identifiers that are kept as bytes. */
-export const bytesKey = (name: string): KeyColumn => ({ name, type: "bytea", pattern: /^[0-9a-f]{64}$/ });
-
-/** A key column of identifiers that are kept as text. */
-export const idKey: KeyColumn = { name: "id", type: "text", pattern: /^[0-9a-f]{64}$/ };
-
 /**
- * Read one page of a listing (specification, 2.1 and 2.2). The key of the neighbouring row finds the page, so rows that
- * are added or removed do not shift it.
+ * Read one page of a listing (specification, 2.1 and 2.2). The key of the neighbouring record finds the page, so records
+ * that are added or removed do not shift it.
  *
- * @param pg the database
- * @param listing the tables and their key
+ * @param listing the records and their keys
  * @param pagination the pagination of the request; the first page, newest first, if it is `undefined`
- * @param toNode makes the message of a row
- * @param conditions conditions that rows must meet; none by default
+ * @param toNode makes the message of a record
  * @returns the page
  * @throws ConnectError with `InvalidArgument` if the pagination is invalid
  */
-export async function readPage<N>(
-  pg: PGlite,
-  listing: Listing,
+export function readPage<T, N>(
+  listing: Listing<T>,
   pagination: Pagination | undefined,
-  toNode: (row: Row) => N,
-  { sql, parameters }: Conditions = { sql: [], parameters: [] },
-): Promise<Page<N>> {
+  toNode: (record: T) => N,
+): Page<N> {
   const { size, cursor, backwards, newestFirst } = readPagination(pagination, listing);
-  const descending = newestFirst !== backwards;
-  const conditions = [...sql];
-  if (cursor !== undefined) {
-    const bounds = listing.key.map(({ type }, index) => boundOf[type](`$${parameters.length + index + 1}`));
-    const columns = listing.key.map(({ name }) => name);
-    conditions.push(`(${columns.join(", ")}) ${descending ? "<" : ">"} (${bounds.join(", ")})`);
+  const found: Keyed<T>[] = [];
+  // One more record shows a next page.
+  for (const record of listing.read(newestFirst !== backwards, cursor)) {
+    found.push(record);
+    if (found.length > size) {
+      break;
+    }
   }
-  const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-  const order = listing.key.map(({ name }) => `${name} ${descending ? "DESC" : "ASC"}`).join(", ");
-  // One more row shows a next page. Each table gives its first rows alone, for PostgreSQL to compute no others.
-  const ordered = `ORDER BY ${order} LIMIT ${size + 1}`;
-  const tables = listing.from.map((table) => `(SELECT * FROM ${table} ${where} ${ordered})`);
-  const { rows: found } = await pg.query<Row>(`SELECT * FROM (${tables.join(" UNION ALL ")}) AS listed ${ordered}`, [
-    ...parameters,
-    ...(cursor ?? []),
-  ]);
-  const edges = found.slice(0, size).map((row) => ({ node: toNode(row), cursor: writeCursor(listing, row) }));
+  const edges = found.slice(0, size).map(({ key, value }) => ({ node: toNode(value), cursor: writeCursor(key) }));
   if (backwards) {
     edges.reverse();
   }
@@ -111,12 +55,14 @@ export async function readPage<N>(
 
 interface PageRequest {
   readonly size: number;
-  readonly cursor: readonly string[] | undefined;
+  readonly cursor: Key | undefined;
   readonly backwards: boolean;
   readonly newestFirst: boolean;
 }
 
-function readPagination(pagination: Pagination | undefined, listing: Listing): PageRequest {
+type Rules = Pick<Listing<unknown>, "keyParts" | "newestFirstOnly">;
+
+function readPagination(pagination: Pagination | undefined, listing: Rules): PageRequest {
   const { first, after, last, before, newestFirst = true } = pagination ?? {};
   if (first !== undefined && last !== undefined) {
     throw invalid("pagination", "first and last cannot both be given");
@@ -139,20 +85,20 @@ function readPagination(pagination: Pagination | undefined, listing: Listing): P
   return { size, cursor: cursor === undefined ? undefined : readCursor(listing, cursor), backwards, newestFirst };
 }
 
-function writeCursor(listing: Listing, row: Row): string {
-  return Buffer.from(JSON.stringify(listing.key.map(({ name }) => String(row[name])))).toString("base64");
+function writeCursor(key: Key): string {
+  return Buffer.from(JSON.stringify(key)).toString("base64");
 }
 
-function readCursor({ key }: Listing, cursor: string): string[] {
+function readCursor({ keyParts }: Rules, cursor: string): Key {
   const bytes = Buffer.from(cursor, "base64");
   if (cursor === "" || bytes.toString("base64") !== cursor) {
     throw invalid("pagination", "the cursor is not base64");
   }
   const values = parse(bytes.toString());
-  if (!Array.isArray(values) || values.length !== key.length) {
+  if (!Array.isArray(values) || values.length !== keyParts.length) {
     throw invalid("pagination", "the cursor is not one of this listing");
   }
-  return key.map(({ pattern }, index) => {
+  return keyParts.map((pattern, index) => {
     const value: unknown = values[index];
     if (typeof value !== "string" || !pattern.test(value)) {
       throw invalid("pagination", "the cursor is not one of this listing");

@@ -1,55 +1,28 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { findRow } from "./find-row.js";
-import { type Listing, readPage } from "./page.js";
-import { type Row, readRow } from "./row.js";
-
-const networkParameters: Listing = {
-  from: ["network_parameter"],
-  key: [{ name: "key", type: "text", pattern: /^[\x20-\x7e]+$/ }],
-};
+import type { World } from "../world/world.js";
+import { existing } from "./existing.js";
+import { keyPart, sortedListing } from "./listing.js";
+import { readPage } from "./page.js";
 
 /**
- * Implement the methods for network parameters on a database (specification, 4.3).
+ * Implement the methods for network parameters (specification, 4.3).
  *
- * @param pg the database that holds the table
+ * @param world how things stand
  * @returns the methods of the data service that list parameters and get one
  */
 export function parameterMethods(
-  pg: PGlite,
+  world: World,
 ): Pick<ServiceImpl<typeof TradingDataService>, "listNetworkParameters" | "getNetworkParameter"> {
   return {
     async listNetworkParameters({ pagination }) {
-      return { networkParameters: await readPage(pg, networkParameters, pagination, parameter) };
+      const listing = sortedListing(world.parameters, [keyPart.text], ([key]) => [key]);
+      return { networkParameters: readPage(listing, pagination, ([key, value]) => ({ key, value })) };
     },
 
     async getNetworkParameter({ key }) {
-      const what = `network parameter ${JSON.stringify(key)}`;
-      return {
-        networkParameter: parameter(await findRow(pg, "network_parameter WHERE key = $1", [withoutNul(key)], what)),
-      };
+      const value = existing(world.parameters.get(key), `network parameter ${JSON.stringify(key)}`);
+      return { networkParameter: { key, value } };
     },
   };
-}
-
-/**
- * Convert a row of the table of network parameters to its message.
- *
- * @param row the row
- * @returns the key and the value
- */
-export function parameter(row: Row): { key: string; value: string } {
-  const { text } = readRow(row);
-  return { key: text("key"), value: text("value") };
-}
-
-/**
- * Make text fit for a query. PostgreSQL's text cannot hold NUL, so text with NUL matches no row. NULL does the same.
- *
- * @param text any text
- * @returns the text, or null
- */
-export function withoutNul(text: string): string | null {
-  return text.includes("\0") ? null : text;
 }

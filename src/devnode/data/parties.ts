@@ -1,43 +1,41 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { createConditions, identifier } from "./conditions.js";
-import { findRow } from "./find-row.js";
-import { idKey, type Listing, readPage } from "./page.js";
-import { type Row, readRow } from "./row.js";
-
-const parties: Listing = {
-  from: ["party"],
-  key: [{ name: "created_at", type: "bigint", pattern: /^[0-8]?\d{1,18}$/ }, idKey],
-};
+import type { PartyRecord, World } from "../world/world.js";
+import { identifier } from "./conditions.js";
+import { existing } from "./existing.js";
+import { keyPart, sortedListing, timePart } from "./listing.js";
+import { readPage } from "./page.js";
 
 /**
  * Implement the methods for parties. A key becomes a party with its first command that is carried out.
  *
- * @param pg the database that holds the table
+ * @param world how things stand
  * @returns the methods of the data service that list parties and get one
  */
-export function partyMethods(pg: PGlite): Pick<ServiceImpl<typeof TradingDataService>, "listParties" | "getParty"> {
+export function partyMethods(world: World): Pick<ServiceImpl<typeof TradingDataService>, "listParties" | "getParty"> {
+  const find = (id: string) => world.parties.get(identifier(id));
   return {
     async listParties({ partyId, pagination }) {
-      const { oneOf, build } = createConditions();
-      oneOf("id", "text", partyId === "" ? [] : [identifier(partyId)]);
-      return { parties: await readPage(pg, parties, pagination, partyOf, build()) };
+      const found = partyId === "" ? world.parties.values() : [find(partyId)].filter((party) => party !== undefined);
+      const listing = sortedListing(found, [keyPart.time, keyPart.id], ({ createdAt, id }) => [
+        timePart(createdAt),
+        id,
+      ]);
+      return { parties: readPage(listing, pagination, partyOf) };
     },
 
     async getParty({ partyId }) {
-      const row = await findRow(pg, "party WHERE id = $1", [identifier(partyId)], `party ${partyId}`);
-      return { party: partyOf(row) };
+      return { party: partyOf(existing(find(partyId), `party ${partyId}`)) };
     },
   };
 }
 
 /**
- * Convert a row of the table of parties to its message.
+ * Convert a party to its message.
  *
- * @param row the row
- * @returns the party
+ * @param party the party
+ * @returns its identifier
  */
-export function partyOf(row: Row): { id: string } {
-  return { id: readRow(row).text("id") };
+export function partyOf({ id }: PartyRecord): { id: string } {
+  return { id };
 }

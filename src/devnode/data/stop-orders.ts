@@ -1,35 +1,52 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
-import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { identifier } from "./conditions.js";
-import { findRow } from "./find-row.js";
-import { idKey, type Listing, readPage } from "./page.js";
-import { filterConditions } from "./stop-order-filter.js";
-import { stopOrderEvent } from "./stop-order-row.js";
-
-const stopOrders: Listing = {
-  from: ["stop_order"],
-  key: [{ name: "created_at", type: "bigint", pattern: /^[0-8]?\d{1,18}$/ }, idKey],
-  newestFirstOnly: true,
-};
+import type { StopOrderFilter, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
+import type { World } from "../world/world.js";
+import { identifier, identifiers, oneOf, within } from "./conditions.js";
+import { existing } from "./existing.js";
+import { keyPart, sortedListing, timePart } from "./listing.js";
+import { readPage } from "./page.js";
 
 /**
- * Implement the methods for stop orders on a database (specification, 4.4).
+ * Implement the methods for stop orders (specification, 4.4).
  *
- * @param pg the database that holds the table
+ * @param world how things stand
  * @returns the methods of the data service that list stop orders and get one
  */
 export function stopOrderMethods(
-  pg: PGlite,
+  world: World,
 ): Pick<ServiceImpl<typeof TradingDataService>, "listStopOrders" | "getStopOrder"> {
   return {
     async listStopOrders({ pagination, filter }) {
-      return { orders: await readPage(pg, stopOrders, pagination, stopOrderEvent, filterConditions(filter)) };
+      const found = [...world.stopOrders.values()].filter(stopOrderFilter(filter));
+      const sorted = sortedListing(found, [keyPart.time, keyPart.id], ({ stopOrder }) => [
+        timePart(stopOrder?.createdAt ?? 0n),
+        stopOrder?.id ?? "",
+      ]);
+      return { orders: readPage({ ...sorted, newestFirstOnly: true }, pagination, (order) => order) };
     },
 
     async getStopOrder({ orderId }) {
-      const row = await findRow(pg, "stop_order WHERE id = $1", [identifier(orderId)], `stop order ${orderId}`);
-      return { order: stopOrderEvent(row) };
+      return { order: existing(world.stopOrders.get(identifier(orderId)), `stop order ${orderId}`) };
     },
   };
+}
+
+/** The condition that a filter makes. Its range of dates is about the last change. Live stop orders are pending. */
+function stopOrderFilter(filter: StopOrderFilter | undefined): (event: StopOrderEvent) => boolean {
+  const { statuses = [], expiryStrategies = [], partyIds = [], marketIds = [], dateRange, liveOnly } = filter ?? {};
+  const hasStatus = oneOf(statuses);
+  const hasStrategy = oneOf(expiryStrategies);
+  const isOfParty = identifiers(partyIds);
+  const isOnMarket = identifiers(marketIds);
+  const isChangedWithin = within(dateRange);
+  return ({ stopOrder }) =>
+    stopOrder !== undefined &&
+    hasStatus(stopOrder.status) &&
+    hasStrategy(stopOrder.expiryStrategy ?? 0) &&
+    isOfParty(stopOrder.partyId) &&
+    isOnMarket(stopOrder.marketId) &&
+    isChangedWithin(stopOrder.updatedAt ?? stopOrder.createdAt) &&
+    (liveOnly !== true || stopOrder.status === StopOrder_Status.PENDING);
 }

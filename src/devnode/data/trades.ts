@@ -1,46 +1,53 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { PGlite } from "@electric-sql/pglite";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { SideSchema, Trade_TypeSchema, type TradeSchema } from "../../../gen/vega/vega_pb.js";
-import { asNanoseconds, createConditions, identifier } from "./conditions.js";
-import type { Watch } from "./observe.js";
-import { blockKey, type Listing, readPage } from "./page.js";
-import { type Row, readRow } from "./row.js";
-
-const trades: Listing = { from: ["trades"], key: blockKey };
+import type { Trade } from "../../../gen/vega/vega_pb.js";
+import type { World } from "../world/world.js";
+import { identifier, identifiers, within } from "./conditions.js";
+import { timelineListing } from "./listing.js";
+import type { Streams } from "./observe.js";
+import { readPage } from "./page.js";
 
 type TradeMethods = Pick<ServiceImpl<typeof TradingDataService>, "listTrades" | "getLastTrade" | "observeTrades">;
 
 /**
- * Implement the methods for trades, from the table that is exported.
+ * Implement the methods for trades.
  *
- * @param pg the database that holds the table
- * @param watch keeps streams open
+ * @param world how things stand
+ * @param streams keeps streams open
  * @returns the methods of the data service that list and stream trades and get the last one
  */
-export function tradeMethods(pg: PGlite, watch: Watch): TradeMethods {
+export function tradeMethods(world: World, streams: Streams): TradeMethods {
   return {
     async listTrades({ marketIds, orderIds, partyIds, dateRange, pagination }) {
-      const { identifiers, within, build } = createConditions();
-      identifiers("market_id", marketIds);
-      identifiers(["buy_order", "sell_order"], orderIds);
-      identifiers(["buyer", "seller"], partyIds);
-      within(asNanoseconds("vega_time"), dateRange);
-      return { trades: await readPage(pg, trades, pagination, tradeOf, build()) };
+      const isOnMarket = identifiers(marketIds);
+      const isOfOrder = identifiers(orderIds);
+      const isOfParty = identifiers(partyIds);
+      const isWithin = within(dateRange);
+      const listing = timelineListing(
+        world.trades,
+        ({ marketId, buyOrder, sellOrder, buyer, seller, timestamp }) =>
+          isOnMarket(marketId) && isOfOrder(buyOrder, sellOrder) && isOfParty(buyer, seller) && isWithin(timestamp),
+      );
+      return { trades: readPage(listing, pagination, (trade) => trade) };
     },
 
     async getLastTrade({ marketId }) {
-      const trade = await lastTrade(pg, identifier(marketId));
+      const trade = lastTrade(world, identifier(marketId));
       return trade === undefined ? {} : { trade };
     },
 
     async *observeTrades({ marketIds, partyIds }, { signal }) {
-      // Malformed identifiers are refused here as in listings.
-      const { identifiers } = createConditions();
-      identifiers("market_id", marketIds);
-      identifiers("buyer", partyIds);
-      yield* watch("trade", signal); // The local node does not match orders, so it has no new trades.
+      const isOnMarket = identifiers(marketIds);
+      const isOfParty = identifiers(partyIds);
+      yield* streams.watch({
+        subject: "trade",
+        signal,
+        select: (happenings) =>
+          happenings
+            .flatMap(({ event }) => (event.case === "trade" ? [event.value] : []))
+            .filter(({ marketId, buyer, seller }) => isOnMarket(marketId) && isOfParty(buyer, seller)),
+        message: (trades) => ({ trades: [...trades] }),
+      });
     },
   };
 }
@@ -48,47 +55,16 @@ export function tradeMethods(pg: PGlite, watch: Watch): TradeMethods {
 /**
  * Find the last trade on a market.
  *
- * @param pg the database
- * @param marketId the market, 64 hex digits
+ * @param world how things stand
+ * @param marketId the market, 64 hex digits in lower case
  * @returns the trade; `undefined` if there is none
  */
-export async function lastTrade(
-  pg: PGlite,
-  marketId: string,
-): Promise<MessageInitShape<typeof TradeSchema> | undefined> {
-  const { identifiers, build } = createConditions();
-  identifiers("market_id", [marketId]);
-  const { sql, parameters } = build();
-  const { rows } = await pg.query<Row>(
-    `SELECT * FROM trades WHERE ${sql.join(" AND ")} ORDER BY row_height DESC, row_index DESC LIMIT 1`,
-    [...parameters],
-  );
-  return rows[0] && tradeOf(rows[0]);
-}
-
-function tradeOf(row: Row): MessageInitShape<typeof TradeSchema> {
-  const { text, integer, enumeration } = readRow(row);
-  const fee = (payer: string) => ({
-    makerFee: text(`${payer}_maker_fee`),
-    infrastructureFee: text(`${payer}_infrastructure_fee`),
-    liquidityFee: text(`${payer}_liquidity_fee`),
-    buyBackFee: text(`${payer}_buy_back_fee`),
-  });
-  return {
-    id: text("id"),
-    marketId: text("market_id"),
-    price: text("price"),
-    size: integer("size"),
-    buyer: text("buyer"),
-    seller: text("seller"),
-    aggressor: enumeration(SideSchema, "aggressor"),
-    buyOrder: text("buy_order"),
-    sellOrder: text("sell_order"),
-    timestamp: integer("vega_time"),
-    type: enumeration(Trade_TypeSchema, "type"),
-    buyerFee: fee("buyer"),
-    sellerFee: fee("seller"),
-    buyerAuctionBatch: integer("buyer_auction_batch"),
-    sellerAuctionBatch: integer("seller_auction_batch"),
-  };
+export function lastTrade(world: World, marketId: string): Trade | undefined {
+  // A market that is not there has no trade: the whole history need not be searched for one.
+  for (const { value } of world.markets.has(marketId) ? world.trades.read(true) : []) {
+    if (value.marketId === marketId) {
+      return value;
+    }
+  }
+  return undefined;
 }

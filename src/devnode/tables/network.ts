@@ -1,34 +1,34 @@
-import { between, blockTime, column, hash, oneOf, sequence, type TableDefinition, transaction } from "./column.js";
-import { EPOCH_BLOCKS, party } from "./entities.js";
+import type { Block } from "../world/event.js";
+import { amount, type Fields, type FieldsOf, origin, sequence } from "./fields.js";
 
-export const blocks: TableDefinition = {
-  rowsPerBlock: 1,
-  columns: [
-    column("vega_time", "timestamptz", blockTime),
-    column("height", "bigint", "h"),
-    column("hash", "bytea", hash("block", "h")),
-  ],
+/** What a block says for the table of blocks. */
+export const blockFields = ({ time, height, hash }: Block): Fields => ({ vega_time: time, height, hash });
+
+export const blocks: FieldsOf = ({ block, event }) => (event.case === "beginBlock" ? [blockFields(block)] : []);
+
+export const checkpoints: FieldsOf = (happening) => {
+  const { event } = happening;
+  if (event.case !== "checkpoint") {
+    return [];
+  }
+  const { hash, blockHash, blockHeight } = event.value;
+  return [{ hash, block_hash: blockHash, block_height: blockHeight, ...origin(happening), ...sequence(happening) }];
 };
 
-export const checkpoints: TableDefinition = {
-  rowsPerBlock: 1,
-  columns: [
-    column("hash", "text", "encode(sha256(convert_to('checkpoint:' || n, 'UTF8')), 'hex')"),
-    column("block_hash", "text", "encode(sha256(convert_to('block:' || h, 'UTF8')), 'hex')"),
-    column("block_height", "bigint", "h"),
-    ...transaction,
-    sequence,
-  ],
-};
-
-export const delegations: TableDefinition = {
-  rowsPerBlock: 1,
-  columns: [
-    column("party_id", "bytea", party),
-    column("node_id", "bytea", oneOf("node", 13)),
-    column("epoch_id", "bigint", `h / ${EPOCH_BLOCKS}`),
-    column("amount", "numeric", `(${between(1, 90_000)})::numeric * 1000000000000000000`),
-    ...transaction,
-    sequence,
-  ],
+export const delegations: FieldsOf = (happening) => {
+  const { event } = happening;
+  if (event.case !== "delegationBalance") {
+    return [];
+  }
+  const { party, nodeId, epochSeq, amount: delegated } = event.value;
+  return [
+    {
+      party_id: party,
+      node_id: nodeId,
+      epoch_id: amount(epochSeq),
+      amount: amount(delegated),
+      ...origin(happening),
+      ...sequence(happening),
+    },
+  ];
 };

@@ -1,84 +1,120 @@
-import {
-  between,
-  blockTime,
-  column,
-  freeText,
-  hash,
-  later,
-  oneOf,
-  pick,
-  sequence,
-  syntheticTime,
-  type TableDefinition,
-  transaction,
-} from "./column.js";
-import { COUNT, market, party } from "./entities.js";
+import { type Fee, PositionStatusSchema } from "../../../gen/vega/vega_pb.js";
+import { amount, type Fields, type FieldsOf, id, name, origin, sequence, syntheticTime, time } from "./fields.js";
 
-export const orders: TableDefinition = {
-  rowsPerBlock: 2,
-  columns: [
-    column("id", "bytea", hash("order", "n")),
-    column("market_id", "bytea", market),
-    column("party_id", "bytea", party),
-    column("side", "text", pick(["SIDE_BUY", "SIDE_SELL"])),
-    column("price", "numeric", between(2_650_000, 40_000)),
-    column("size", "bigint", between(1, 500)),
-    column("remaining", "bigint", `(${between(1, 500)}) / 2`),
-    column("time_in_force", "text", pick(["TIME_IN_FORCE_GTC", "TIME_IN_FORCE_GTT", "TIME_IN_FORCE_IOC"])),
-    column("type", "text", pick(["TYPE_LIMIT", "TYPE_MARKET"], "n / 5")),
-    column("status", "text", pick(["STATUS_ACTIVE", "STATUS_FILLED", "STATUS_CANCELLED", "STATUS_EXPIRED"])),
-    column("reference", "text", freeText()),
-    column("reason", "text", pick([null, null, "ORDER_ERROR_MARGIN_CHECK_FAILED"])),
-    column("version", "integer", "1 + n % 3"),
-    column("pegged_offset", "numeric", "CASE WHEN n % 6 = 0 THEN n % 100 END"),
-    column("batch_id", "integer", "1"),
-    column("pegged_reference", "text", pick(["PEGGED_REFERENCE_MID", null, null, null, null, null])),
-    column("lp_id", "bytea", `CASE WHEN n % 9 = 0 THEN ${oneOf("liquidity_provision", 40)} END`),
-    column("created_at", "timestamptz", blockTime),
-    column("updated_at", "timestamptz", `CASE WHEN n % 3 > 0 THEN ${later(2)} END`),
-    column("expires_at", "timestamptz", `CASE WHEN n % 3 = 1 THEN ${later(3600)} END`),
-    ...transaction,
-    sequence,
-    column("vega_time_to", "timestamptz", "'infinity'"),
-    column("post_only", "boolean", "n % 4 = 0"),
-    column("reduce_only", "boolean", "n % 7 = 0"),
-  ],
+export const orders: FieldsOf = (happening) => {
+  const { event } = happening;
+  if (event.case !== "order") {
+    return [];
+  }
+  const { value } = event;
+  const iceberg = value.icebergOrder;
+  return [
+    {
+      id: value.id,
+      market_id: value.marketId,
+      party_id: value.partyId,
+      side: value.side,
+      price: amount(value.price),
+      size: value.size,
+      remaining: value.remaining,
+      time_in_force: value.timeInForce,
+      type: value.type,
+      status: value.status,
+      reference: value.reference,
+      reason: value.reason,
+      version: value.version,
+      batch_id: value.batchId,
+      pegged_offset: amount(value.peggedOrder?.offset),
+      pegged_reference: value.peggedOrder?.reference,
+      lp_id: id(value.liquidityProvisionId),
+      created_at: value.createdAt,
+      updated_at: time(value.updatedAt),
+      expires_at: time(value.expiresAt),
+      ...origin(happening),
+      ...sequence(happening),
+      post_only: value.postOnly,
+      reduce_only: value.reduceOnly,
+      reserved_remaining: iceberg?.reservedRemaining,
+      peak_size: iceberg?.peakSize,
+      minimum_visible_size: iceberg?.minimumVisibleSize,
+      // The names of the two before schema version 6.
+      initial_peak_size: iceberg?.peakSize,
+      minimum_peak_size: iceberg?.minimumVisibleSize,
+    },
+  ];
 };
 
-/**
- * SQL for the price of a trade.
- *
- * @param number SQL for the trade's number
- * @returns SQL without parentheses around it
- */
-export const tradePrice = (number: string): string => between(2_650_000, 40_000, number);
+export const trades: FieldsOf = (happening) => {
+  const { event } = happening;
+  if (event.case !== "trade") {
+    return [];
+  }
+  const { value } = event;
+  return [
+    {
+      synthetic_time: syntheticTime(happening),
+      ...origin(happening),
+      ...sequence(happening),
+      id: value.id,
+      market_id: value.marketId,
+      price: amount(value.price),
+      size: value.size,
+      buyer: value.buyer,
+      seller: value.seller,
+      aggressor: value.aggressor,
+      buy_order: value.buyOrder,
+      sell_order: value.sellOrder,
+      type: value.type,
+      ...fees("buyer", value.buyerFee),
+      ...fees("seller", value.sellerFee),
+      buyer_auction_batch: value.buyerAuctionBatch,
+      seller_auction_batch: value.sellerAuctionBatch,
+    },
+  ];
+};
 
-export const trades: TableDefinition = {
-  rowsPerBlock: 2,
-  columns: [
-    syntheticTime,
-    ...transaction,
-    sequence,
-    column("id", "bytea", hash("trade", "n")),
-    column("market_id", "bytea", market),
-    column("price", "numeric", tradePrice("n")),
-    column("size", "bigint", between(1, 500)),
-    column("buyer", "bytea", party),
-    column("seller", "bytea", oneOf("party", COUNT.party, "n + 31")),
-    column("aggressor", "text", pick(["SIDE_BUY", "SIDE_SELL"], "n / 3")),
-    column("buy_order", "bytea", hash("order", "n")),
-    column("sell_order", "bytea", hash("order", "n + 1")),
-    column("type", "text", pick(["TYPE_DEFAULT", "TYPE_DEFAULT", "TYPE_NETWORK_CLOSE_OUT_GOOD"])),
-    column("buyer_reference", "text", freeText()),
-    column("seller_reference", "text", freeText(5)),
-    column("buyer_maker_fee", "numeric", between(0, 900)),
-    column("buyer_infrastructure_fee", "numeric", between(0, 500)),
-    column("buyer_liquidity_fee", "numeric", between(0, 700)),
-    column("seller_maker_fee", "numeric", "0"),
-    column("seller_infrastructure_fee", "numeric", "0"),
-    column("seller_liquidity_fee", "numeric", "0"),
-    column("buyer_auction_batch", "bigint", "CASE WHEN n % 8 = 0 THEN h END"),
-    column("seller_auction_batch", "bigint", "CASE WHEN n % 8 = 0 THEN h END"),
-    column("buyer_buy_back_fee", "numeric", between(0, 90), 2n),
-  ],
+function fees(side: "buyer" | "seller", fee: Fee | undefined): Fields {
+  return {
+    [`${side}_maker_fee`]: amount(fee?.makerFee),
+    [`${side}_infrastructure_fee`]: amount(fee?.infrastructureFee),
+    [`${side}_liquidity_fee`]: amount(fee?.liquidityFee),
+    [`${side}_maker_fee_referral_discount`]: amount(fee?.makerFeeReferrerDiscount),
+    [`${side}_infrastructure_fee_referral_discount`]: amount(fee?.infrastructureFeeReferrerDiscount),
+    [`${side}_liquidity_fee_referral_discount`]: amount(fee?.liquidityFeeReferrerDiscount),
+    [`${side}_maker_fee_volume_discount`]: amount(fee?.makerFeeVolumeDiscount),
+    [`${side}_infrastructure_fee_volume_discount`]: amount(fee?.infrastructureFeeVolumeDiscount),
+    [`${side}_liquidity_fee_volume_discount`]: amount(fee?.liquidityFeeVolumeDiscount),
+    [`${side}_buy_back_fee`]: amount(fee?.buyBackFee),
+    [`${side}_treasury_fee`]: amount(fee?.treasuryFee),
+    [`${side}_high_volume_maker_fee`]: amount(fee?.highVolumeMakerFee),
+  };
+}
+
+/** A position as it stands; nothing of it is pending. */
+export const positions: FieldsOf = (happening) => {
+  const { event } = happening;
+  if (event.case !== "position") {
+    return [];
+  }
+  const { value } = event;
+  const figures = {
+    open_volume: value.openVolume,
+    realised_pnl: amount(value.realisedPnl),
+    unrealised_pnl: amount(value.unrealisedPnl),
+    average_entry_price: amount(value.averageEntryPrice),
+    average_entry_market_price: amount(value.averageEntryPrice),
+  };
+  return [
+    {
+      market_id: value.marketId,
+      party_id: value.partyId,
+      ...figures,
+      loss: amount(value.lossSocialisationAmount),
+      adjustment: "0",
+      ...origin(happening),
+      ...Object.fromEntries(Object.entries(figures).map(([column, figure]) => [`pending_${column}`, figure])),
+      loss_socialisation_amount: amount(value.lossSocialisationAmount),
+      distressed_status: name(PositionStatusSchema, value.positionStatus),
+    },
+  ];
 };

@@ -1,0 +1,137 @@
+import { type Command, Option } from "commander";
+import { nearest } from "../../config/nearest.js";
+import { RequestError } from "../../errors/index.js";
+import { rowJsonSchema } from "../../schema/json-schema.js";
+import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from "../../schema/sql.js";
+import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
+import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
+import { rowInterface } from "../../schema/typescript.js";
+import { type CommandContext, indentedJson, json, table, writeOut } from "../output.js";
+import { wholeNumber } from "../whole-number.js";
+
+const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"];
+const DIALECTS = [...SQL_DIALECTS, "json-schema", "typescript"] as const;
+
+interface SchemaOptions {
+  readonly table?: readonly TableName[];
+  readonly schemaVersion: number;
+  readonly dialect?: (typeof DIALECTS)[number];
+  readonly from?: number;
+  readonly to?: number;
+  readonly addedNullable?: boolean;
+  readonly json?: boolean;
+}
+
+/**
+ * Add the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSchema(program: Command, context: CommandContext): void {
+  program
+    .command("schema")
+    .description("Print the columns of the network's tables, or what makes such tables in a database.")
+    .addOption(
+      new Option("--table <name>", "a table; may be given several times; all by default").argParser(
+        (text, before: readonly TableName[] = []) => [...before, tableOption(text)],
+      ),
+    )
+    .addOption(
+      new Option("--schema-version <number>", "the version of the database schema, as CSV files' names carry it")
+        .argParser(wholeNumber)
+        .default(NEWEST_SCHEMA_VERSION),
+    )
+    .addOption(new Option("--dialect <name>", "SQL, or types of typed rows").choices(DIALECTS))
+    .addOption(
+      new Option("--from <number>", "print what changes tables of this schema version …")
+        .argParser(wholeNumber)
+        .conflicts("schemaVersion"),
+    )
+    .addOption(
+      new Option("--to <number>", "… into tables of this one; the newest by default")
+        .argParser(wholeNumber)
+        .conflicts("schemaVersion"),
+    )
+    .option(
+      "--added-nullable",
+      "let columns that came after version 1 be NULL, so that tables can hold rows of older versions too",
+    )
+    .addOption(new Option("--json", "print one JSON object").conflicts("dialect"))
+    .action(async (options: SchemaOptions) => {
+      await writeOut(context, schemaText(options));
+    });
+}
+
+function schemaText(options: SchemaOptions): string {
+  const { dialect, from, to, addedNullable, schemaVersion } = options;
+  const tables = options.table ?? tableNames;
+  const sql = SQL_DIALECTS.find((name) => name === dialect);
+  if (sql === undefined && (from !== undefined || to !== undefined || addedNullable === true)) {
+    throw new RequestError("--from, --to and --added-nullable are for SQL", {
+      advice: `Add --dialect ${SQL_DIALECTS.join(" or --dialect ")}.`,
+    });
+  }
+  if (sql !== undefined && from !== undefined) {
+    return script(alterTablesSql(tables, { from, to: to ?? NEWEST_SCHEMA_VERSION }, sql, { addedNullable }));
+  }
+  if (to !== undefined) {
+    throw new RequestError("--to is given without --from", {
+      advice: "Give the version that the tables have as --from; --schema-version prints the tables of one version.",
+    });
+  }
+  const schemas = tables.map((name) => tableSchema(name, schemaVersion));
+  if (sql !== undefined) {
+    return script([
+      ...createTypesSql(schemas, sql),
+      ...schemas.map((schema) => createTableSql(schema, sql, { addedNullable })),
+    ]);
+  }
+  if (dialect === "json-schema") {
+    return jsonSchemaText(schemas);
+  }
+  if (dialect === "typescript") {
+    return schemas.map(rowInterface).join("\n");
+  }
+  return options.json === true ? json({ tables: schemas }) : schemas.map(listing).join("\n");
+}
+
+function script(statements: readonly string[]): string {
+  return statements
+    .map((statement, index) => `${index > 0 && statement.includes("\n") ? "\n" : ""}${statement};\n`)
+    .join("");
+}
+
+function jsonSchemaText(schemas: readonly TableSchema[]): string {
+  const $schema = "https://json-schema.org/draft/2020-12/schema";
+  const rows = schemas.map((schema) => rowJsonSchema(schema));
+  const [only] = rows;
+  return indentedJson(
+    only !== undefined && rows.length === 1
+      ? { $schema, ...only }
+      : { $schema, $defs: Object.fromEntries(schemas.map(({ table: name }, index) => [name, rows[index] ?? {}])) },
+  );
+}
+
+/** List the columns of a table for a person. */
+function listing({ table: name, version, key, columns }: TableSchema): string {
+  const rows = columns.map((column) => [
+    column.name,
+    column.type,
+    column.nullable ? "null" : "",
+    column.code?.enum ?? column.holds,
+    column.since > 1 ? `since ${column.since}${column.until === undefined ? "" : `, until ${column.until}`}` : "",
+  ]);
+  return `${name}, schema version ${version}, key ${key.join(", ")}\n${table(["column", "type", "", "holds", ""], rows)}`;
+}
+
+function tableOption(text: string): TableName {
+  const name = text.replace(/^TABLE_/, "").toLowerCase();
+  if (!isTableName(name)) {
+    const near = nearest(name, tableNames);
+    throw new RequestError(`there is no table ${JSON.stringify(text)}`, {
+      advice: `${near === undefined ? "" : `Did you mean ${near}? `}The tables are ${tableNames.join(", ")}.`,
+    });
+  }
+  return name;
+}

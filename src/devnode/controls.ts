@@ -1,0 +1,136 @@
+import { RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import type { Failure, Failures } from "./failures.js";
+import type { Journal } from "./journal.js";
+import type { LocalNetwork } from "./local-network.js";
+
+/** What a test does with a local node besides calling it. */
+export interface Controls {
+  /**
+   * Make a block of all waiting transactions at once.
+   *
+   * @returns the block's height
+   */
+  makeBlock(): Promise<bigint>;
+  /**
+   * Set the clock of the blocks. It goes on from there.
+   *
+   * @param time Unix nanoseconds, a `Date`, or ISO 8601; later than the last block
+   * @throws {@link RequestError} if it is no time, or not later than the last block
+   */
+  setTime(time: bigint | Date | string): void;
+  /**
+   * Keep all that the node knows: its blocks and history, orders, balances, what waits for a block, and its clock.
+   *
+   * @returns a name for {@link Controls.revert}
+   */
+  snapshot(): string;
+  /**
+   * Bring back what a snapshot kept, as often as one likes. Snapshots that were made after it are forgotten.
+   *
+   * @param id the snapshot's name
+   * @throws {@link RequestError} if there is no such snapshot
+   */
+  revert(id: string): void;
+  /** Bring back what the node began with. All snapshots are forgotten. */
+  reset(): void;
+  /**
+   * Make the next calls of a method fail, to rehearse what networks and nodes do.
+   *
+   * @param failure the method, what happens to its calls and to how many of them
+   * @throws {@link RequestError} if there is no such method, or no such failure
+   *
+   * @example
+   * node.failNext({ method: "ExportNetworkHistory", with: "cut", afterBytes: 100_000 });
+   */
+  failNext(failure: Failure): void;
+}
+
+/**
+ * Make the controls of a local node.
+ *
+ * @param network the network
+ * @param failures what makes calls fail
+ * @param journal keeps its blocks; undefined where they are kept in memory alone
+ * @returns the controls
+ */
+export function createControls(network: LocalNetwork, { failNext }: Failures, journal: Journal | undefined): Controls {
+  const MILLISECOND = 1_000_000n;
+  const clock = () => BigInt(Date.now()) * MILLISECOND;
+  let ahead = 0n;
+  let count = 0;
+  let snapshots = new Map<string, () => void>();
+
+  function keep(position: number): () => void {
+    const restoreNetwork = network.save();
+    const kept = { ahead };
+    return () => {
+      restoreNetwork();
+      ({ ahead } = kept);
+      journal?.truncate(position);
+    };
+  }
+  const begin = keep(journal?.start ?? 0);
+  for (const block of journal?.blocks ?? []) {
+    network.remake(block);
+  }
+  const beyond = network.blocks.last().time - clock();
+  ahead = beyond > 0n ? beyond : 0n; // The clock was set, and goes on from there.
+
+  return {
+    async makeBlock() {
+      const block = network.makeBlock(clock() + ahead);
+      journal?.add(block);
+      return block.height;
+    },
+
+    setTime(time) {
+      const wanted = nanoseconds(time);
+      const last = network.blocks.last().time;
+      if (wanted <= last) {
+        throw new RequestError(`the time ${isoText(wanted)} is not later than the last block's, ${isoText(last)}`, {
+          advice: "Time goes forward only; revert to a snapshot or reset the node to go back.",
+        });
+      }
+      ahead = wanted - clock();
+    },
+
+    snapshot() {
+      count += 1;
+      const id = String(count);
+      snapshots.set(id, keep(journal?.position() ?? 0));
+      return id;
+    },
+
+    revert(id) {
+      const restore = snapshots.get(id);
+      if (restore === undefined) {
+        throw new RequestError(`there is no snapshot ${quoted(id)}`, {
+          advice: "Give the name of a snapshot that was made; a reset and an earlier revert forget those made after.",
+        });
+      }
+      snapshots = new Map([...snapshots].filter(([other]) => Number(other) <= Number(id)));
+      restore();
+    },
+
+    reset() {
+      snapshots.clear();
+      begin();
+    },
+
+    failNext,
+  };
+}
+
+function nanoseconds(time: bigint | Date | string): bigint {
+  const milliseconds = typeof time === "bigint" ? Number(time / 1_000_000n) : new Date(time).getTime();
+  if (Number.isNaN(new Date(milliseconds).getTime())) {
+    throw new RequestError(`${quoted(String(time))} is no time`, {
+      advice: "Give ISO 8601, such as 2024-01-31T12:30:00Z, a Date, or Unix nanoseconds.",
+    });
+  }
+  // Blocks have whole microseconds.
+  return typeof time === "bigint" ? (time / 1000n) * 1000n : BigInt(milliseconds) * 1_000_000n;
+}
+
+const isoText = (time: bigint) => new Date(Number(time / 1_000_000n)).toISOString();

@@ -1,0 +1,100 @@
+import type { Timeline } from "../world/timeline.js";
+
+/** What a record is ordered and found by, as text. Cursors hold it. */
+export type Key = readonly string[];
+
+/** A record and its key. */
+export interface Keyed<T> {
+  readonly key: Key;
+  readonly value: T;
+}
+
+/** The source of a listing's records. */
+export interface Listing<T> {
+  /** The parts of a key match these. */
+  readonly keyParts: readonly RegExp[];
+  /** Whether it can only be read newest first, as deployed nodes do with stop orders. */
+  readonly newestFirstOnly?: boolean;
+  /**
+   * Read records in the order of their keys.
+   *
+   * @param descending whether the last one comes first
+   * @param beyond only what comes behind this key, in the direction of reading; all by default
+   */
+  read(descending: boolean, beyond: Key | undefined): Iterable<Keyed<T>>;
+}
+
+/** What the parts of keys match. Times are Unix nanoseconds of 19 digits, so that they have the order of numbers. */
+export const keyPart = {
+  id: /^[0-9a-f]{64}$/,
+  party: /^([0-9a-f]{64}|network)$/,
+  time: /^[0-8]\d{18}$/,
+  text: /^[\x20-\x7e]+$/,
+} as const;
+
+/**
+ * Write a time as the part of a key.
+ *
+ * @param nanoseconds Unix nanoseconds
+ * @returns 19 digits
+ */
+export function timePart(nanoseconds: bigint): string {
+  return String(nanoseconds).padStart(19, "0");
+}
+
+/**
+ * List records that are kept in memory.
+ *
+ * @param records the records, in any order
+ * @param keyParts what the parts of their keys match; all but the last are of one length
+ * @param keyOf gives the key of a record, which no other has
+ * @returns the listing
+ */
+export function sortedListing<T>(
+  records: Iterable<T>,
+  keyParts: readonly RegExp[],
+  keyOf: (record: T) => Key,
+): Listing<T> {
+  return {
+    keyParts,
+    read(descending, beyond) {
+      const sign = descending ? -1 : 1;
+      const bound = beyond?.join(" ");
+      const found: (Keyed<T> & { readonly order: string })[] = [];
+      for (const value of records) {
+        const key = keyOf(value);
+        const order = key.join(" ");
+        if (bound === undefined || sign * compare(order, bound) > 0) {
+          found.push({ key, value, order });
+        }
+      }
+      return found.sort((a, b) => sign * compare(a.order, b.order));
+    },
+  };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * List the records of a timeline. It is read no further than the listing is.
+ *
+ * @param timeline the records, by height and place in the block
+ * @param matches whether a record is listed; all are by default
+ * @returns the listing
+ */
+export function timelineListing<T>(timeline: Timeline<T>, matches: (record: T) => boolean = () => true): Listing<T> {
+  return {
+    keyParts: [/^\d{1,18}$/, /^\d{1,15}$/],
+    *read(descending, beyond) {
+      const [height = "0", index = "0"] = beyond ?? [];
+      const place = beyond && { height: BigInt(height), index: Number(index) };
+      for (const record of timeline.read(descending, place)) {
+        if (matches(record.value)) {
+          yield { key: [String(record.place.height), String(record.place.index)], value: record.value };
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import { create } from "@bufbuild/protobuf";
+import { MarketDepthSchema, PartySchema, Side } from "../../../gen/vega/vega_pb.js";
+import { depthOf } from "./book.js";
+import { expireOrders } from "./cancel.js";
+import { carryOutCommand } from "./commands.js";
+import type { Emit, Engine, EngineStart, EngineState } from "./engine.js";
+import { marketDataOf } from "./market-data.js";
+import { markToMarket } from "./settle.js";
+import { startState } from "./start.js";
+import { copyState, type MarketState, noteExpiry, type State, type Work } from "./state.js";
+import { expireStops, triggerStops } from "./triggers.js";
+
+const savedStates = new WeakMap<EngineState, State>();
+
+/**
+ * Create an engine, which carries out the commands of blocks: an order book for each market, stop orders, positions and
+ * balances. The same commands in the same blocks bring the same events.
+ *
+ * It is kept simple: no margin is held and no position is closed out, so a party may trade as long as its general account
+ * is not empty, and loses what it holds at most. A market keeps its trading mode: in an auction orders rest, and no price is
+ * sought for them.
+ *
+ * @param start how things stand
+ * @param emit is told of each event of the block that was begun
+ * @returns the engine
+ * @example
+ * const engine = createEngine(start, (event) => events.push(event));
+ * engine.beginBlock({ height: 1n, hash, time });
+ * engine.execute({ command: { case: "orderSubmission", value: order }, partyId, signature });
+ * engine.endBlock();
+ */
+export function createEngine(start: EngineStart, emit: Emit): Engine {
+  const { startingBalance, maxStopOrders } = start;
+  const assets = new Set(start.assets.map(({ id }) => id));
+  let state = startState(start);
+  const work = (): Work => ({ state, block: state.block, emit, assets, startingBalance, maxStopOrders });
+
+  return {
+    beginBlock(block) {
+      state.block = block;
+      for (const market of state.markets.values()) {
+        if (market.nextExpiry !== undefined && market.nextExpiry <= block.time) {
+          expire(work(), market);
+        }
+      }
+    },
+
+    execute(executed) {
+      const { partyId } = executed;
+      if (!state.parties.has(partyId)) {
+        state.parties.add(partyId);
+        emit({ case: "party", value: create(PartySchema, { id: partyId }) });
+      }
+      return carryOutCommand(work(), executed);
+    },
+
+    endBlock() {
+      for (const market of state.markets.values()) {
+        endBlockOf(work(), market);
+      }
+    },
+
+    depth(marketId, maxDepth = Number.POSITIVE_INFINITY) {
+      const market = state.markets.get(marketId);
+      const levels = (side: Side) => (market === undefined ? [] : depthOf(market, side, maxDepth));
+      return create(MarketDepthSchema, {
+        marketId,
+        buy: levels(Side.BUY),
+        sell: levels(Side.SELL),
+        sequenceNumber: market?.changedAt ?? 0n,
+      });
+    },
+
+    save() {
+      const saved = { engine: copyState(state) };
+      savedStates.set(saved, saved.engine);
+      return saved;
+    },
+
+    restore(saved) {
+      const kept = savedStates.get(saved);
+      if (kept === undefined) {
+        throw new Error("this state was not saved by an engine: restore what save() gave");
+      }
+      state = copyState(kept);
+    },
+  };
+}
+
+function expire(work: Work, market: MarketState): void {
+  market.nextExpiry = undefined;
+  expireOrders(work, market);
+  expireStops(work, market);
+  for (const { expiresAt } of market.orders.values()) {
+    noteExpiry(market, expiresAt);
+  }
+  for (const { stopOrder } of market.stops.values()) {
+    noteExpiry(market, stopOrder.expiresAt);
+  }
+}
+
+function endBlockOf(work: Work, market: MarketState): void {
+  triggerStops(work, market);
+  if (market.isTraded) {
+    markToMarket(work, market);
+  }
+  if (market.isChanged) {
+    market.changedAt = work.block.height;
+    market.data = marketDataOf(market, work.block.time);
+    work.emit({ case: "marketData", value: market.data });
+  }
+  market.isTraded = false;
+  market.isChanged = false;
+}

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import { AccountType } from "../../../gen/vega/vega_pb.js";
+
+/**
+ * Make identifiers as the network makes them: the hash of the signature, then the hash of that hash, and so on.
+ *
+ * @param signature the signature of a transaction
+ * @returns 64 hex digits in lower case each, without end
+ */
+export function* identifiers(signature: Uint8Array): Generator<string, never> {
+  let hash = sha3(signature);
+  for (;;) {
+    yield hash.toString("hex");
+    hash = sha3(hash);
+  }
+}
+
+function sha3(bytes: Uint8Array): Buffer {
+  return createHash("sha3-256").update(bytes).digest();
+}
+
+/**
+ * Make the identifier of a trade. No two trades of an order have the same, for each one fills more of it.
+ *
+ * @param orderId the order that came in and traded
+ * @param filled how much of it was filled before
+ * @returns 64 hex digits in lower case
+ */
+export function tradeId(orderId: string, filled: bigint): string {
+  return createHash("sha256").update(`trade ${orderId} ${filled}`).digest("hex");
+}
+
+/** The owner of the accounts of the network itself, as the data node tells it. */
+export const NETWORK = "network";
+
+/** What tells an account from others. */
+export interface AccountKey {
+  /** A public key, or {@link NETWORK}. */
+  readonly owner: string;
+  readonly asset: string;
+  /** Empty for an account of no market. */
+  readonly marketId: string;
+  readonly type: AccountType;
+}
+
+/**
+ * Make the identifier of an account: the SHA-256 hash of the text `OWNER ASSET MARKET TYPE`, with the name of the type
+ * as {@link AccountType} has it, such as `GENERAL`, and nothing between two spaces where there is no market.
+ *
+ * @param key what tells the account from others
+ * @returns 64 hex digits in lower case
+ * @example accountId({ owner: party, asset, marketId: "", type: AccountType.GENERAL })
+ */
+export function accountId(key: AccountKey): string {
+  return createHash("sha256").update(accountName(key)).digest("hex");
+}
+
+/** The text that {@link accountId} hashes. */
+export function accountName({ owner, asset, marketId, type }: AccountKey): string {
+  return `${owner} ${asset} ${marketId} ${AccountType[type]}`;
+}

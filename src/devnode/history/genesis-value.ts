@@ -1,0 +1,93 @@
+import type { TableColumn } from "../../schema/table-schema.js";
+import { parseJson } from "../tables/jsonb.js";
+import { numericText } from "../tables/numeric.js";
+import { fittingText, type Value } from "../tables/values.js";
+
+/** A value of a row of one's own: of a kind that its column takes, or the text that PostgreSQL has for it. */
+export type GenesisValue = string | number | bigint | boolean | Date | null;
+
+/**
+ * Write a value of one's own as PostgreSQL's COPY does.
+ *
+ * @param column the column
+ * @param value a time as `Date`, as bigint Unix nanoseconds, or as text with a date and a time (UTC where it has no
+ *   zone); an identifier as hex digits; a number as number, bigint or text; JSON as text; a code as number or by the name
+ *   that it stands for; an enum's value by its name
+ * @returns the text; `undefined` where the value does not fit the column
+ */
+export function genesisText(column: TableColumn, value: NonNullable<GenesisValue>): string | undefined {
+  const meant = meantBy(column, value);
+  return meant === undefined || meant === null ? undefined : fittingText(column, meant);
+}
+
+/** What a column of each kind is called in an error. */
+export const EXPECTED: { readonly [holds in TableColumn["holds"]]: string } = {
+  time: "a time, such as 2023-10-19T08:00:01Z",
+  id: "bytes in hex digits",
+  whole: "a whole number that the column can hold",
+  decimal: "a number",
+  number: "a number",
+  flag: "true or false",
+  text: "a text without U+0000 and halves of surrogate pairs",
+  json: "a text of JSON",
+  enum: "one of the type's names",
+  code: "a number, or a name that one stands for",
+};
+
+function meantBy(column: TableColumn, value: NonNullable<GenesisValue>): Value {
+  switch (column.holds) {
+    case "time":
+      return nanoseconds(value);
+    case "id":
+      return typeof value === "string" ? value.replace(/^(?:\\x|0x)/, "") : undefined;
+    case "whole":
+      return isWhole(value) ? value : undefined;
+    case "code":
+      return isWhole(value) ? value : codeOf(column, value);
+    case "decimal":
+    case "number":
+      return value instanceof Date || typeof value === "boolean" ? undefined : value;
+    case "flag":
+      return value === "t" || value === "true" ? true : value === "f" || value === "false" ? false : kind(value);
+    case "text":
+      return typeof value === "string" && !/[\0\p{Surrogate}]/u.test(value) ? value : undefined;
+    case "json":
+      return parsed(value);
+    case "enum":
+      return kind(value);
+  }
+}
+
+const kind = (value: NonNullable<GenesisValue>): Value => (value instanceof Date ? undefined : value);
+
+function isWhole(value: NonNullable<GenesisValue>): value is string | number | bigint {
+  const text = typeof value === "boolean" || value instanceof Date ? "" : String(value);
+  return /^-?\d+(?:\.0*)?$/.test(numericText(text) ?? "");
+}
+
+function codeOf({ code }: TableColumn, value: NonNullable<GenesisValue>): string | undefined {
+  return Object.entries(code?.names ?? {}).find(([, name]) => name === value)?.[0];
+}
+
+function parsed(value: NonNullable<GenesisValue>): Value {
+  try {
+    return typeof value === "string" ? parseJson(value) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const TIME = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d(?::?\d\d)?)?$/;
+
+/** The Unix nanoseconds of a time. */
+function nanoseconds(value: NonNullable<GenesisValue>): bigint | undefined {
+  if (typeof value === "bigint") {
+    return value;
+  }
+  const [, date = "", clock = "", fraction = "", zone = "Z"] = TIME.exec(typeof value === "string" ? value : "") ?? [];
+  const offset = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
+  const milliseconds = value instanceof Date ? value.getTime() : Date.parse(`${date}T${clock}${offset}`);
+  return Number.isNaN(milliseconds)
+    ? undefined
+    : BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0") || "0");
+}

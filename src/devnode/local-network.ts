@@ -1,0 +1,225 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { BeginBlockSchema, EndBlockSchema } from "../../gen/vega/events/v1/events_pb.js";
+import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
+import type { Profile } from "../schema/profile.js";
+import type { ChainIdPrefix } from "../transaction/transaction.js";
+import { activityCommands } from "./activity.js";
+import { createBlocks, type SpamRules, spamRules } from "./core/blocks.js";
+import {
+  type BlockTransaction,
+  createLocalChain,
+  type LocalChain,
+  transactionHash,
+  type Waiting,
+} from "./core/chain.js";
+import { transactionResult } from "./core/transaction-result.js";
+import { createStreams, type Streams } from "./data/observe.js";
+import { createEngine } from "./engine/create-engine.js";
+import type { Engine } from "./engine/engine.js";
+import { createHistory, type Genesis, type History } from "./history/history.js";
+import { createMadeUp } from "./made-up/index.js";
+import { createWorld } from "./world/create-world.js";
+import type { Block, Event, Happening } from "./world/event.js";
+import type { World } from "./world/world.js";
+
+const MICROSECOND = 1000n;
+
+/** What a local network is made of. */
+export interface LocalNetworkOptions {
+  readonly chainId: string;
+  readonly profile: Profile;
+  readonly chainIdPrefix: ChainIdPrefix;
+  /** The number of segments of the made-up history. */
+  readonly segments: number;
+  readonly blocksPerSegment: number;
+  /** The schema version of each segment, in order; the last holds for all that follow. */
+  readonly schemaVersions: readonly number[];
+  readonly genesis: Genesis;
+  /** How often made-up parties trade in each block. */
+  readonly activity: number;
+  /** Public keys that are parties from the start, with balances. */
+  readonly keys: readonly string[];
+  /** What a party begins with, of each asset that it trades for, in units of the asset's last decimal. */
+  readonly startingBalance: string;
+  /** Told of each transaction that was taken and not carried out, or in part only. */
+  readonly onFailure: (failure: TransactionFailure) => void;
+}
+
+/** A transaction that was taken into the mempool, and not carried out, or in part only. */
+export interface TransactionFailure {
+  readonly height: bigint;
+  /** 64 hex digits in upper case. */
+  readonly txHash: string;
+  readonly errors: readonly string[];
+}
+
+/** A block as it was made: what makes the same block again. */
+export interface MadeBlock {
+  readonly height: bigint;
+  /** Unix nanoseconds. */
+  readonly time: bigint;
+  /** The serialized transactions. */
+  readonly transactions: readonly Uint8Array[];
+}
+
+/** A network of one node: its chain, what its commands do, how things stand, and its history. */
+export interface LocalNetwork {
+  readonly chain: LocalChain;
+  readonly blocks: ReturnType<typeof createBlocks>;
+  readonly rules: SpamRules;
+  readonly engine: Engine;
+  readonly world: World;
+  readonly history: History;
+  readonly streams: Streams;
+  /** Make a block of what waits, at a time in Unix nanoseconds; at least a millisecond after the last one. */
+  makeBlock(time: bigint): MadeBlock;
+  /** Make a block again that was made before. */
+  remake(block: MadeBlock): void;
+  /** Keep all of it as it is. The result brings it back, as often as it is called. */
+  save(): () => void;
+}
+
+/**
+ * Create a network of one node. It does nothing by itself: blocks are made when they are asked for, and are the same
+ * where their times and transactions are.
+ *
+ * @param options the chain, its history, the rules that it follows, and who trades on it
+ * @returns the network
+ */
+export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
+  const { chainId, profile, segments, blocksPerSegment, activity, keys, startingBalance } = options;
+  const madeUp = createMadeUp({ blocks: segments * blocksPerSegment, blocksPerSegment, keys, startingBalance });
+  const { start } = madeUp;
+  const state = createWorld(madeUp);
+  const history = createHistory({ ...options, madeUp });
+  const rules = spamRules(start.parameters);
+  const blocks = createBlocks(lastBlocks(madeUp, rules.pastBlocks), rules.pastBlocks);
+  const streams = createStreams();
+  let happenings: Happening[] = [];
+  /** The last block's time, and a microsecond for each of its events: rows of different events have different times. */
+  let lastRowTime = blocks.last().time;
+  let isRemaking = false;
+  let current: { readonly block: Block; readonly txHash: string } | undefined;
+
+  const emit = (event: Event) => {
+    if (current !== undefined) {
+      const happening = { ...current, sequence: happenings.length + 1, event };
+      happenings.push(happening);
+      state.apply(happening);
+    }
+  };
+  const engine = createEngine(
+    {
+      ...start,
+      stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
+      startingBalance,
+      maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
+    },
+    emit,
+  );
+
+  const failed = (failure: TransactionFailure) => {
+    if (!isRemaking) {
+      options.onFailure(failure);
+    }
+  };
+
+  function execute(block: Block, transactions: readonly BlockTransaction[]): void {
+    happenings = [];
+    current = { block, txHash: block.hash };
+    state.begin(block);
+    emit({
+      case: "beginBlock",
+      value: create(BeginBlockSchema, { height: block.height, timestamp: block.time, hash: block.hash }),
+    });
+    engine.beginBlock(block);
+    for (const transaction of transactions) {
+      current = { block, txHash: transaction.txHash.toLowerCase() };
+      const outcome = engine.execute(transaction);
+      emit({ case: "transactionResult", value: transactionResult(transaction, outcome) });
+      if (outcome.status !== "success") {
+        const errors = outcome.errors.map(({ key, error }) => (key === "" ? error : `${key}: ${error}`));
+        failed({ height: block.height, txHash: transaction.txHash, errors });
+      }
+    }
+    current = { block, txHash: block.hash };
+    for (const command of activityCommands(state.world, activity)) {
+      engine.execute(command);
+    }
+    engine.endBlock();
+    emit({ case: "endBlock", value: create(EndBlockSchema, { height: block.height }) });
+    current = undefined;
+    lastRowTime = block.time + BigInt(happenings.length) * MICROSECOND;
+    history.record(block, happenings);
+    streams.publish(block, happenings);
+  }
+
+  let made: readonly Waiting[] = [];
+  const chain = createLocalChain({
+    chainId,
+    chainIdPrefix: options.chainIdPrefix,
+    profile,
+    rules,
+    blocks,
+    execute(block, transactions, taken) {
+      made = taken;
+      execute(block, transactions);
+    },
+    dropped(txHash, reason) {
+      failed({ height: blocks.last().height, txHash, errors: [reason] });
+    },
+  });
+
+  return {
+    chain,
+    blocks,
+    rules,
+    engine,
+    world: state.world,
+    history,
+    streams,
+
+    makeBlock(time) {
+      const earliest = lastRowTime + MICROSECOND;
+      const { height, time: taken } = chain.makeBlock(time < earliest ? earliest : time);
+      return { height, time: taken, transactions: made.map(({ tx }) => toBinary(TransactionSchema, tx)) };
+    },
+
+    remake({ time, transactions }) {
+      isRemaking = true;
+      try {
+        for (const bytes of transactions) {
+          chain.submit(fromBinary(TransactionSchema, bytes), transactionHash(bytes));
+        }
+        chain.makeBlock(time);
+      } finally {
+        isRemaking = false;
+      }
+    },
+
+    save() {
+      const restoreChain = chain.save();
+      const kept = { lastRowTime, engine: engine.save(), world: state.save(), history: history.save() };
+      return () => {
+        restoreChain();
+        ({ lastRowTime } = kept);
+        engine.restore(kept.engine);
+        state.restore(kept.world);
+        history.restore(kept.history);
+      };
+    },
+  };
+}
+
+/** The last blocks of the history, oldest first, as many as transactions may be tied to. */
+function lastBlocks(
+  { lastHeight, blockAt }: { readonly lastHeight: bigint; readonly blockAt: (height: bigint) => Block },
+  pastBlocks: number,
+): [Block, ...Block[]] {
+  const count = Math.min(Number(lastHeight), pastBlocks + 1);
+  const [first, ...others] = Array.from({ length: count }, (_, index) =>
+    blockAt(lastHeight - BigInt(count - 1 - index)),
+  );
+  return [first ?? blockAt(lastHeight), ...others];
+}

@@ -1,0 +1,82 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  CheckpointEventSchema,
+  DelegationBalanceEventSchema,
+  RewardPayoutEventSchema,
+} from "../../../gen/vega/events/v1/events_pb.js";
+import { LiquidityProvision_Status, LiquidityProvisionSchema, PeggedReference } from "../../../gen/vega/vega_pb.js";
+import type { Block, Event } from "../world/event.js";
+import { assetId, COUNT, EPOCH_BLOCKS, marketId, partyId } from "./chain.js";
+import { decimal, hashOf, numberedId, pick, scatter } from "./numbers.js";
+import { freeText } from "./texts.js";
+import { turn } from "./trading.js";
+
+const epochOf = (height: bigint): bigint => height / BigInt(EPOCH_BLOCKS);
+
+/** A checkpoint of the network's state. */
+export function checkpointEvent({ height, hash }: Block): Event {
+  const value = create(CheckpointEventSchema, {
+    hash: hashOf(`checkpoint:${height}`),
+    blockHash: hash,
+    blockHeight: height,
+  });
+  return { case: "checkpoint", value };
+}
+
+/** What a party delegates to a node in the block's epoch. */
+export function delegationEvent({ height }: Block): Event {
+  const k = turn(height);
+  const value = create(DelegationBalanceEventSchema, {
+    party: partyId(k),
+    nodeId: hashOf(`node:${k % 13}`),
+    epochSeq: String(epochOf(height)),
+    amount: `${scatter(1, 90_000, k)}000000000000000000`,
+  });
+  return { case: "delegationBalance", value };
+}
+
+/** A reward for the block's epoch. */
+export function rewardEvent({ height, time }: Block): Event {
+  const k = turn(height);
+  const value = create(RewardPayoutEventSchema, {
+    party: partyId(k),
+    asset: assetId(k),
+    epochSeq: String(epochOf(height)),
+    amount: String(scatter(1, 90_000_000, k)),
+    percentOfTotalReward: decimal(scatter(1, 10_000, k), 3),
+    rewardType: pick(["ACCOUNT_TYPE_GLOBAL_REWARD", "ACCOUNT_TYPE_REWARD_MAKER_PAID_FEES"], k),
+    timestamp: time,
+    lockedUntilEpoch: String(epochOf(height) + 30n),
+    quantumAmount: String(scatter(1, 9_000_000, k)),
+    ...(k % 4 === 0 && { gameId: hashOf(`game:${k % 7}`) }),
+  });
+  return { case: "rewardPayout", value };
+}
+
+/** A commitment of liquidity: each is changed three times, a block after the other. */
+export function liquidityEvent({ height, time }: Block): Event {
+  const k = turn(height);
+  const number = Math.floor(k / 4);
+  const value = create(LiquidityProvisionSchema, {
+    id: numberedId("liquidity_provision", number),
+    partyId: partyId(number),
+    createdAt: time - BigInt(k % 4) * 1_000_000_000n,
+    updatedAt: time,
+    marketId: marketId(number % COUNT.market),
+    commitmentAmount: String(scatter(1_000_000, 9_000_000, k)),
+    fee: decimal(scatter(1, 90, k), 4),
+    buys: [{ liquidityOrder: { reference: PeggedReference.BEST_BID, proportion: k % 20, offset: String(k % 9) } }],
+    version: BigInt(1 + (k % 4)),
+    status: pick(
+      [
+        LiquidityProvision_Status.PENDING,
+        LiquidityProvision_Status.ACTIVE,
+        LiquidityProvision_Status.ACTIVE,
+        LiquidityProvision_Status.CANCELLED,
+      ],
+      k,
+    ),
+    reference: freeText(k + 2),
+  });
+  return { case: "liquidityProvision", value };
+}

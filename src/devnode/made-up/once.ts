@@ -1,0 +1,13 @@
+/**
+ * Make something when it is first asked for.
+ *
+ * @param make makes it
+ * @returns gives it
+ */
+export function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

@@ -1,0 +1,42 @@
+import type { Asset } from "../../../gen/vega/assets_pb.js";
+import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import type { Market } from "../../../gen/vega/markets_pb.js";
+import type { Account, MarketData, Order, Position, Trade } from "../../../gen/vega/vega_pb.js";
+import type { Block } from "./event.js";
+import type { Timeline } from "./timeline.js";
+
+/** A party, and when it came, in Unix nanoseconds. */
+export interface PartyRecord {
+  readonly id: string;
+  readonly createdAt: bigint;
+}
+
+/** How things stand: what the history led to, and what blocks have changed since. All identifiers are in lower case. */
+export interface World {
+  /** The last block. */
+  readonly block: Block;
+  /** Find a block that was made, or is of the history. */
+  blockAt(height: bigint): Block | undefined;
+  /** Network parameters by key. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly assets: ReadonlyMap<string, Asset>;
+  readonly markets: ReadonlyMap<string, Market>;
+  /** The latest data of each market, by market. */
+  readonly marketData: ReadonlyMap<string, MarketData>;
+  readonly parties: ReadonlyMap<string, PartyRecord>;
+  /** Accounts by their own identifier. */
+  readonly accounts: ReadonlyMap<string, Account>;
+  /** Positions by `PARTY MARKET`. */
+  readonly positions: ReadonlyMap<string, Position>;
+  /** Stop orders by identifier, and the order that each one submits. */
+  readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
+  /** The latest version of each order, where its first version came. */
+  readonly orders: Timeline<Order>;
+  /** Those of them that can still trade. */
+  readonly liveOrders: Timeline<Order>;
+  readonly trades: Timeline<Trade>;
+  /** All data of markets. Records have no identifier of their own: `find` finds none. */
+  readonly marketDataHistory: Timeline<MarketData>;
+  /** How many orders and trades there were since the first block. */
+  readonly totals: { readonly orders: bigint; readonly trades: bigint };
+}

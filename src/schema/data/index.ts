@@ -1,0 +1,25 @@
+import type { TableName } from "../tables.js";
+import { balances, deposits, ledger, margin_levels, rewards, withdrawals } from "./accounts.js";
+import type { TableFacts } from "./facts.js";
+import { liquidity_provisions, market_data, markets } from "./markets.js";
+import { blocks, checkpoints, delegations } from "./network.js";
+import { orders, positions, trades } from "./trading.js";
+
+/** What is known about each export table, through all schema versions. */
+export const facts = {
+  balances,
+  checkpoints,
+  delegations,
+  ledger,
+  orders,
+  trades,
+  market_data,
+  margin_levels,
+  positions,
+  liquidity_provisions,
+  markets,
+  deposits,
+  withdrawals,
+  blocks,
+  rewards,
+} as const satisfies { readonly [name in TableName]: TableFacts };

@@ -1,0 +1,183 @@
+import { RequestError } from "../errors/index.js";
+import type { ScalarType } from "./data/facts.js";
+import { FIRST_SCHEMA_VERSION, type TableColumn, type TableSchema, tableSchema } from "./table-schema.js";
+import type { TableName } from "./tables.js";
+
+/** A database that SQL is made for. */
+export type SqlDialect = "postgres" | "duckdb" | "clickhouse";
+
+/** How SQL is made. */
+export interface SqlOptions {
+  /**
+   * Whether columns that came after the first schema version may be NULL, whatever the network says, so that a table
+   * can also hold rows of versions that lack them. False by default: the tables are then the network's.
+   */
+  readonly addedNullable?: boolean | undefined;
+}
+
+/**
+ * The types of columns. None of them loses a digit: where a database has no exact number as large as `numeric(1000,0)`,
+ * or decimals of any size, the column holds the text of the number.
+ */
+const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]: string } } = {
+  postgres: {
+    int2: "int2",
+    int4: "int4",
+    int8: "int8",
+    hugeint: "hugeint",
+    numeric: "numeric",
+    "numeric(1000,16)": "numeric(1000,16)",
+    float8: "float8",
+    bool: "bool",
+    text: "text",
+    bytea: "bytea",
+    timestamptz: "timestamptz",
+    jsonb: "jsonb",
+  },
+  duckdb: {
+    int2: "SMALLINT",
+    int4: "INTEGER",
+    int8: "BIGINT",
+    hugeint: "BIGNUM",
+    numeric: "VARCHAR",
+    "numeric(1000,16)": "VARCHAR",
+    float8: "DOUBLE",
+    bool: "BOOLEAN",
+    text: "VARCHAR",
+    bytea: "BLOB",
+    timestamptz: "TIMESTAMPTZ",
+    jsonb: "JSON",
+  },
+  clickhouse: {
+    int2: "Int16",
+    int4: "Int32",
+    int8: "Int64",
+    hugeint: "String",
+    numeric: "String",
+    "numeric(1000,16)": "String",
+    float8: "Float64",
+    bool: "Bool",
+    text: "String",
+    bytea: "String",
+    timestamptz: "DateTime64(6, 'UTC')",
+    jsonb: "String",
+  },
+};
+
+/**
+ * Make the statements that create the types which tables need: the domain `hugeint` and enum types in PostgreSQL, enum
+ * types in DuckDB, none in ClickHouse.
+ *
+ * @param schemas the tables; a type that several use is created once
+ * @param dialect the database
+ * @returns the statements, without semicolons
+ *
+ * @example
+ * for (const statement of createTypesSql([tableSchema("trades", 116)], "postgres")) await database.query(statement);
+ */
+export function createTypesSql(schemas: readonly TableSchema[], dialect: SqlDialect): string[] {
+  const statements = schemas.flatMap(({ columns }) =>
+    columns.flatMap(({ type, values }) => {
+      if (values !== undefined && dialect !== "clickhouse") {
+        const list = values.map((value) => `\n  '${value}'`).join(",");
+        return [`CREATE TYPE ${type} AS ENUM (${list}\n)`];
+      }
+      return type === "hugeint" && dialect === "postgres" ? ["CREATE DOMAIN hugeint AS numeric(1000,0)"] : [];
+    }),
+  );
+  return [...new Set(statements)];
+}
+
+/**
+ * Make the statement that creates a table, with its primary key. Codes stay numbers, as in the network's own tables. In
+ * ClickHouse the table is a `ReplacingMergeTree` ordered by the key, so that rows which are inserted twice become one.
+ *
+ * @param schema the table; its types must exist: {@link createTypesSql}
+ * @param dialect the database
+ * @param options which columns may be NULL
+ * @returns the statement, without a semicolon
+ *
+ * @example
+ * await database.query(createTableSql(tableSchema("blocks", 116), "postgres"));
+ */
+export function createTableSql(schema: TableSchema, dialect: SqlDialect, options: SqlOptions = {}): string {
+  const columns = schema.columns.map((column) => {
+    const type = columnType(column, dialect, options);
+    return `  ${column.name} ${type}${dialect !== "clickhouse" && isRequired(column, options) ? " NOT NULL" : ""}`;
+  });
+  const key = schema.key.join(", ");
+  return dialect === "clickhouse"
+    ? `CREATE TABLE ${schema.table} (\n${columns.join(",\n")}\n)\nENGINE = ReplacingMergeTree\nORDER BY (${key})`
+    : `CREATE TABLE ${schema.table} (\n${columns.join(",\n")},\n  PRIMARY KEY (${key})\n)`;
+}
+
+/**
+ * Make the statements that change tables from one version of the database schema to a later one: types first, then
+ * renamed and added columns. Without `addedNullable`, a database refuses to add a column that must not be NULL to a
+ * table that has rows: only the network knows what those rows would hold.
+ *
+ * @param tables the tables
+ * @param versions the version that they have, and the one that they are to have
+ * @param dialect the database
+ * @param options which columns may be NULL
+ * @returns the statements in their order, without semicolons; none where nothing changes
+ * @throws {@link RequestError} where a version is not known, or the later one is the earlier
+ *
+ * @example
+ * alterTablesSql(["orders"], { from: 1, to: 116 }, "postgres", { addedNullable: true });
+ */
+export function alterTablesSql(
+  tables: readonly TableName[],
+  { from, to }: { readonly from: number | bigint; readonly to: number | bigint },
+  dialect: SqlDialect,
+  options: SqlOptions = {},
+): string[] {
+  const before = tables.map((table) => tableSchema(table, from));
+  const after = tables.map((table) => tableSchema(table, to));
+  if (from > to) {
+    throw new RequestError(`the schema version ${from} is newer than ${to}`, {
+      advice: "Give the version that the tables have as the first one; there is no way back to an earlier version.",
+    });
+  }
+  const existing = new Set(createTypesSql(before, dialect));
+  const types = createTypesSql(after, dialect).filter((statement) => !existing.has(statement));
+  const changes = after.flatMap(({ table, columns }, index) => {
+    const names = new Set(before[index]?.columns.map(({ name }) => name));
+    return columns
+      .filter(({ name }) => !names.has(name))
+      .flatMap((column) => changeSql(table, column, names, dialect, options));
+  });
+  return [...types, ...changes];
+}
+
+function changeSql(
+  table: TableName,
+  column: TableColumn,
+  before: ReadonlySet<string>,
+  dialect: SqlDialect,
+  options: SqlOptions,
+): string[] {
+  const { name, was } = column;
+  if (was !== undefined && before.has(was)) {
+    return [`ALTER TABLE ${table} RENAME COLUMN ${was} TO ${name}`];
+  }
+  const add = `ALTER TABLE ${table} ADD COLUMN ${name} ${columnType(column, dialect, options)}`;
+  if (dialect === "clickhouse" || !isRequired(column, options)) {
+    return [add];
+  }
+  // DuckDB adds no column with a constraint.
+  return dialect === "duckdb" ? [add, `ALTER TABLE ${table} ALTER COLUMN ${name} SET NOT NULL`] : [`${add} NOT NULL`];
+}
+
+function isRequired({ nullable, since }: TableColumn, { addedNullable = false }: SqlOptions): boolean {
+  return !nullable && !(addedNullable && since > FIRST_SCHEMA_VERSION);
+}
+
+function columnType(column: TableColumn, dialect: SqlDialect, options: SqlOptions): string {
+  if (dialect !== "clickhouse") {
+    return column.values === undefined ? TYPES[dialect][column.type] : column.type;
+  }
+  const type = column.values === undefined ? TYPES.clickhouse[column.type] : "String";
+  const value = isRequired(column, options) ? type : `Nullable(${type})`;
+  return column.values === undefined ? value : `LowCardinality(${value})`;
+}

@@ -1,0 +1,196 @@
+import { RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import { type WireEnum, wireEnums } from "./data/codes.js";
+import { enums } from "./data/enums.js";
+import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
+import { facts } from "./data/index.js";
+import { isTableName, type TableName, tableNames } from "./tables.js";
+
+/** The PostgreSQL type of a column. `hugeint` is the network's own: `numeric(1000,0)`. Enum types go by their names. */
+export type ColumnType = ScalarType | EnumType;
+
+/** The meaning of a column's values. */
+export type ColumnMeaning =
+  /** A point in time, to the microsecond. */
+  | "time"
+  /** An identifier, hash or key: bytes. */
+  | "id"
+  /** A whole number: a price, an amount, a height, a count. */
+  | "whole"
+  /** A number with decimals, kept to the last of them. */
+  | "decimal"
+  /** A floating-point number. */
+  | "number"
+  | "flag"
+  | "text"
+  | "json"
+  /** One of the values of a PostgreSQL enum type. */
+  | "enum"
+  /** A number that stands for a value of an enum of the wire. */
+  | "code";
+
+/** What all columns of an export table have. */
+interface AnyColumn {
+  readonly name: string;
+  /** Whether the column may be NULL. */
+  readonly nullable: boolean;
+  /** The first schema version that has the column. */
+  readonly since: number;
+  /** The last schema version that has the column, where later ones lack it. */
+  readonly until?: number;
+  /** The name that the column had before the version `since`. */
+  readonly was?: string;
+}
+
+/** A column of an enum type. */
+export interface EnumColumn extends AnyColumn {
+  readonly type: EnumType;
+  readonly holds: "enum";
+  /** The values of the type, in their order. */
+  readonly values: readonly string[];
+  readonly code?: undefined;
+}
+
+/** A column of numbers that stand for the values of an enum of the wire. */
+export interface CodeColumn extends AnyColumn {
+  readonly type: ScalarType;
+  readonly holds: "code";
+  readonly values?: undefined;
+  /** The enum of the wire and its names by number. */
+  readonly code: { readonly enum: WireEnum; readonly names: Readonly<Record<number, string>> };
+}
+
+/** A column of any other kind. */
+export interface PlainColumn extends AnyColumn {
+  readonly type: ScalarType;
+  readonly holds: Exclude<ColumnMeaning, "enum" | "code">;
+  readonly values?: undefined;
+  readonly code?: undefined;
+}
+
+/** A column of an export table. */
+export type TableColumn = EnumColumn | CodeColumn | PlainColumn;
+
+/** An export table as one version of the database schema has it. */
+export interface TableSchema {
+  readonly table: TableName;
+  readonly version: number;
+  /** The names of the primary key's columns, in their order. The rows of a segment are sorted by it. */
+  readonly key: readonly string[];
+  /** The columns in their order, which is that of the CSV files. */
+  readonly columns: readonly TableColumn[];
+}
+
+/** The first version of the database schema. */
+export const FIRST_SCHEMA_VERSION = 1;
+
+/** The newest version of the database schema that is known, the last one of v0.78. */
+export const NEWEST_SCHEMA_VERSION = 116;
+
+const MEANINGS: { readonly [type in ScalarType]: PlainColumn["holds"] } = {
+  int2: "whole",
+  int4: "whole",
+  int8: "whole",
+  hugeint: "whole",
+  numeric: "decimal",
+  "numeric(1000,16)": "decimal",
+  float8: "number",
+  bool: "flag",
+  text: "text",
+  bytea: "id",
+  timestamptz: "time",
+  jsonb: "json",
+};
+
+/**
+ * Describe an export table as a version of the database schema has it. The specification (4.1) does not show the
+ * columns; these are those of the deployed network.
+ *
+ * @param table such as `trades`
+ * @param version of the database schema, from {@link FIRST_SCHEMA_VERSION} to {@link NEWEST_SCHEMA_VERSION}; a CSV
+ *   file's name carries it
+ * @returns the columns in the order of the CSV files, and the primary key
+ * @throws {@link RequestError} where there is no such table, or the version is not known. Newer versions have so far
+ *   kept the columns and added more: take {@link NEWEST_SCHEMA_VERSION} for those that are known
+ *
+ * @example
+ * const { columns, key } = tableSchema("trades", NEWEST_SCHEMA_VERSION);
+ * for (const { name, type, holds } of columns) console.log(name, type, holds);
+ */
+export function tableSchema(table: TableName, version: number | bigint): TableSchema {
+  const { key } = factsOf(table);
+  const number = checkedVersion(version);
+  const columns = columnsEver(table).filter(({ since, until = number }) => since <= number && number <= until);
+  return { table, version: number, key, columns };
+}
+
+/**
+ * List the columns that a table has or had in any version of the database schema. A name keeps its type.
+ *
+ * @param table such as `trades`
+ * @returns the columns in their order, renamed ones by each of their names
+ * @throws {@link RequestError} where there is no such table
+ */
+export function columnsEver(table: TableName): TableColumn[] {
+  return Object.entries(factsOf(table).columns).map(([name, column]) => tableColumn(name, column));
+}
+
+/**
+ * List the versions of the database schema in which a table got the form that it then kept for a while.
+ *
+ * @param table such as `trades`
+ * @returns the versions, ascending; the first is {@link FIRST_SCHEMA_VERSION}
+ * @throws {@link RequestError} where there is no such table
+ *
+ * @example
+ * schemaVersions("trades"); // [1, 31, 116]
+ */
+export function schemaVersions(table: TableName): number[] {
+  const changes = Object.values(factsOf(table).columns).flatMap(({ since = FIRST_SCHEMA_VERSION, until }) =>
+    until === undefined ? [since] : [since, until + 1],
+  );
+  return [...new Set(changes)].sort((a, b) => a - b);
+}
+
+function factsOf(table: TableName): TableFacts {
+  if (!isTableName(table)) {
+    throw new RequestError(`there is no table ${quoted(String(table))}`, {
+      advice: `Choose one of ${tableNames.join(", ")}.`,
+    });
+  }
+  return facts[table];
+}
+
+function checkedVersion(version: number | bigint): number {
+  const number = Number(version);
+  if (!Number.isInteger(number) || number < FIRST_SCHEMA_VERSION) {
+    throw new RequestError(`${version} is no version of the database schema`, {
+      advice: `Give a whole number from ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION}.`,
+    });
+  }
+  if (number > NEWEST_SCHEMA_VERSION) {
+    throw new RequestError(`version ${version} of the database schema is newer than ${NEWEST_SCHEMA_VERSION}`, {
+      advice: `The versions ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION} are known. Take ${NEWEST_SCHEMA_VERSION} (NEWEST_SCHEMA_VERSION) for the columns that are known: newer versions keep them, as a rule, and add more.`,
+    });
+  }
+  return number;
+}
+
+function tableColumn(
+  name: string,
+  { type, code, nullable, since = FIRST_SCHEMA_VERSION, ...rest }: ColumnFacts,
+): TableColumn {
+  const more = { nullable: nullable === true, since, ...rest };
+  if (isEnumType(type)) {
+    return { name, type, holds: "enum", ...more, values: enums[type] };
+  }
+  if (code === undefined) {
+    return { name, type, holds: MEANINGS[type], ...more };
+  }
+  const names = Object.fromEntries(wireEnums[code].values.map((value) => [value.number, value.name]));
+  return { name, type, holds: "code", ...more, code: { enum: code, names } };
+}
+
+function isEnumType(type: ColumnType): type is EnumType {
+  return Object.hasOwn(enums, type);
+}

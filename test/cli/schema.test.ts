@@ -1,0 +1,88 @@
+import { DuckDBInstance } from "@duckdb/node-api";
+import { PGlite } from "@electric-sql/pglite";
+import { describe, expect, it } from "@jest/globals";
+import { tableNames } from "../../src/index.js";
+import { run } from "../support/command.js";
+
+describe("tradewire schema", () => {
+  it("lists the columns of a table", async () => {
+    const { code, out } = await run(["schema", "--table", "orders", "--schema-version", "5"]);
+    expect(code).toBe(0);
+    const lines = out.split("\n");
+    expect(lines[0]).toBe("orders, schema version 5, key vega_time, seq_num");
+    expect(lines.map((line) => line.split(/ {2,}/))).toEqual(
+      expect.arrayContaining([
+        ["column", "type", "holds"],
+        ["side", "int2", "vega.Side"],
+        ["reference", "text", "null", "text"],
+        ["initial_peak_size", "int8", "null", "whole", "since 2, until 5"],
+      ]),
+    );
+    expect(lines).toHaveLength(2 + 28 + 1);
+  });
+
+  it("lists all tables of the newest version by default, and several that are named", async () => {
+    const headings = async (...args: string[]) =>
+      (await run(["schema", ...args])).out.match(/^\w+(?=, schema version 116, key )/gm);
+    expect(await headings()).toEqual(tableNames);
+    expect(await headings("--table", "TABLE_TRADES", "--table", "Blocks")).toEqual(["trades", "blocks"]);
+  });
+
+  it("prints them as a JSON object", async () => {
+    const { out } = await run(["schema", "--table", "blocks", "--json"]);
+    const time = { name: "vega_time", type: "timestamptz", holds: "time", nullable: false, since: 1 };
+    expect(JSON.parse(out)).toMatchObject({
+      tables: [{ table: "blocks", version: 116, key: ["vega_time"], columns: [time, { name: "height" }, {}] }],
+    });
+  });
+
+  it("prints scripts that PostgreSQL and DuckDB run as they are", async () => {
+    const connection = await (await DuckDBInstance.create(":memory:")).connect();
+    const postgres = await PGlite.create();
+    const changing = ["--from", "1", "--to", "94", "--added-nullable"];
+    for (const [dialect, execute] of [
+      ["duckdb", (script: string) => connection.run(script)],
+      ["postgres", (script: string) => postgres.exec(script)],
+    ] as const) {
+      const sql = async (...args: string[]) => (await run(["schema", "--dialect", dialect, ...args])).out;
+      await execute(await sql("--schema-version", "1"));
+      await execute(await sql(...changing));
+      await expect(execute("SELECT tick_size, peak_size FROM markets, orders")).resolves.toBeDefined();
+      await expect(Promise.resolve(execute("SELECT enable_tx_reordering FROM markets"))).rejects.toThrow();
+    }
+    connection.closeSync();
+    await postgres.close();
+  });
+
+  it("prints SQL for ClickHouse, a JSON Schema, and TypeScript", async () => {
+    const printed = async (dialect: string) => (await run(["schema", "--table", "blocks", "--dialect", dialect])).out;
+    expect(await printed("clickhouse")).toBe(
+      "CREATE TABLE blocks (\n  vega_time DateTime64(6, 'UTC'),\n  height Int64,\n  hash String\n)\nENGINE = ReplacingMergeTree\nORDER BY (vega_time);\n",
+    );
+    expect(JSON.parse(await printed("json-schema"))).toMatchObject({
+      $schema: "https://json-schema.org/draft/2020-12/schema",
+      title: "blocks",
+      required: ["vega_time", "height", "hash"],
+    });
+    expect(await printed("typescript")).toMatch(
+      /^export interface BlocksRow \{\n {2}vega_time: string;\n {2}height: bigint;/m,
+    );
+    const { $defs } = JSON.parse((await run(["schema", "--dialect", "json-schema"])).out);
+    expect(Object.keys($defs)).toEqual(tableNames);
+  });
+
+  it.each([
+    [["--table", "trade"], /no table "trade"\nDid you mean trades\? The tables are balances, /],
+    [["--schema-version", "117"], /117 of the database schema is newer than 116\n/],
+    [["--schema-version", "0"], /0 is no version.*\n.*from 1 to 116/],
+    [["--from", "1"], /are for SQL\nAdd --dialect postgres/],
+    [["--dialect", "typescript", "--added-nullable"], /are for SQL/],
+    [["--dialect", "duckdb", "--to", "6"], /--to is given without --from/],
+    [["--dialect", "duckdb", "--from", "6", "--to", "2"], /6 is newer than 2/],
+    [["--dialect", "duckdb", "--from", "6", "--schema-version", "7"], /cannot be used with/],
+    [["--dialect", "duckdb", "--json"], /cannot be used with/],
+    [["--dialect", "oracle"], /Allowed choices are postgres, duckdb, clickhouse, json-schema, typescript/],
+  ])("refuses %j", async (args, message) => {
+    expect(await run(["schema", ...args])).toEqual({ code: 2, out: "", err: expect.stringMatching(message) });
+  });
+});

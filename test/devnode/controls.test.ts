@@ -1,0 +1,244 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { Order_Status, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, type DevnodeOptions, startDevnode } from "../../src/devnode/index.js";
+import { RequestError } from "../../src/errors/index.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import type { Signer } from "../../src/transaction/signer.js";
+import { openMarket } from "../support/devnode.js";
+
+const small = { segments: 4, blocksPerSegment: 10, blockMs: 0 } as const;
+
+interface Played {
+  readonly node: Devnode;
+  readonly client: Client;
+  readonly buyer: Signer;
+  readonly seller: Signer;
+}
+
+async function play(options: DevnodeOptions, use: (played: Played) => Promise<void>): Promise<void> {
+  await using node = await startDevnode({ ...small, ...options });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const [buyer, seller] = await Promise.all([1, 2].map((index) => signerFromMnemonic(node.mnemonic, { index })));
+  if (buyer === undefined || seller === undefined) {
+    throw new Error("no keys");
+  }
+  await use({ node, client, buyer, seller });
+}
+
+const order = (side: Side, price: string, size = 1n): CommandInit => ({
+  case: "orderSubmission",
+  value: { marketId: openMarket, side, price, size, timeInForce: Order_TimeInForce.GTC, type: Order_Type.LIMIT },
+});
+
+/** The orders of a party, newest first. */
+async function ordersOf({ client }: Played, { publicKey }: Signer) {
+  const { orders } = await client.service(TradingDataService).listOrders({ filter: { partyIds: [publicKey] } });
+  return orders?.edges.map(({ node }) => node) ?? [];
+}
+
+describe("the keys of a local node", () => {
+  it("are those of its mnemonic, and have balances of every asset that is traded", async () => {
+    await play({}, async ({ node, client, buyer, seller }) => {
+      expect(node.keys).toHaveLength(10);
+      expect(node.keys.slice(0, 2)).toEqual([buyer.publicKey, seller.publicKey]);
+      const { accounts } = await client
+        .service(TradingDataService)
+        .listAccounts({ filter: { partyIds: [...node.keys] } });
+      expect(accounts?.edges.length).toBeGreaterThanOrEqual(10 * 5);
+      for (const { node: account } of accounts?.edges ?? []) {
+        expect(BigInt(account?.balance ?? "")).toBeGreaterThan(0n);
+      }
+    });
+  });
+});
+
+describe("snapshots", () => {
+  it("bring back orders, balances, blocks and history, as often as one likes", async () => {
+    await play({}, async (played) => {
+      const { node, client, buyer } = played;
+      await client.sendCommand(order(Side.BUY, "1"), { signer: buyer });
+      await node.makeBlock();
+      const id = node.snapshot();
+      const kept = {
+        orders: await ordersOf(played, buyer),
+        block: await client.lastBlockHeight(),
+        segments: await client.listSegments(),
+      };
+      for (let round = 0; round < 2; round += 1) {
+        await client.sendCommand({ case: "orderCancellation", value: {} }, { signer: buyer });
+        for (let block = 0; block < 10; block += 1) {
+          await node.makeBlock();
+        }
+        expect((await ordersOf(played, buyer)).map((found) => found?.status)).toEqual([Order_Status.CANCELLED]);
+        expect((await client.listSegments()).length).toBe(kept.segments.length + 1);
+        node.revert(id);
+        expect(await ordersOf(played, buyer)).toEqual(kept.orders);
+        expect(await client.lastBlockHeight()).toEqual(kept.block);
+        expect(await client.listSegments()).toEqual(kept.segments);
+      }
+    });
+  });
+
+  it("keep what waits for a block", async () => {
+    await play({}, async (played) => {
+      const { node, client, buyer } = played;
+      await client.sendCommand(order(Side.BUY, "1"), { signer: buyer });
+      const id = node.snapshot();
+      await node.makeBlock();
+      node.revert(id);
+      expect(await ordersOf(played, buyer)).toEqual([]);
+      await node.makeBlock();
+      expect(await ordersOf(played, buyer)).toHaveLength(1);
+    });
+  });
+
+  it("that came after one that was brought back are forgotten, and so are all by a reset", async () => {
+    await play({}, async ({ node, client }) => {
+      const { height } = await client.lastBlockHeight();
+      const first = node.snapshot();
+      await node.makeBlock();
+      const second = node.snapshot();
+      node.revert(first);
+      expect(() => node.revert(second)).toThrow(RequestError);
+      expect(() => node.revert(second)).toThrow(`there is no snapshot "${second}"`);
+      node.revert(first);
+      await node.makeBlock();
+      node.reset();
+      expect((await client.lastBlockHeight()).height).toBe(height);
+      expect(() => node.revert(first)).toThrow("there is no snapshot");
+    });
+  });
+});
+
+describe("the clock", () => {
+  it("goes on from where it is set", async () => {
+    await play({}, async ({ node, client }) => {
+      node.setTime("2031-05-06T07:08:09.5Z");
+      await node.makeBlock();
+      const { timestamp } = await client.service(TradingDataService).getVegaTime({});
+      const ahead = timestamp - 1_935_817_689_500_000_000n;
+      expect(ahead).toBeGreaterThanOrEqual(0n);
+      expect(ahead).toBeLessThan(60_000_000_000n);
+      await node.makeBlock();
+      const { timestamp: next } = await client.service(TradingDataService).getVegaTime({});
+      expect(next).toBeGreaterThan(timestamp);
+      expect(() => node.setTime(timestamp)).toThrow("is not later than the last block's");
+      expect(() => node.setTime("soon")).toThrow('"soon" is no time');
+    });
+  });
+
+  it("lets orders expire", async () => {
+    await play({}, async (played) => {
+      const { node, client, buyer } = played;
+      await node.makeBlock();
+      const { timestamp } = await client.service(TradingDataService).getVegaTime({});
+      const expiresAt = timestamp + 3_600_000_000_000n;
+      const value = { marketId: openMarket, side: Side.BUY, price: "1", size: 1n, type: Order_Type.LIMIT };
+      const command = { ...value, timeInForce: Order_TimeInForce.GTT, expiresAt };
+      await client.sendCommand({ case: "orderSubmission", value: command }, { signer: buyer });
+      await node.makeBlock();
+      expect(await ordersOf(played, buyer)).toMatchObject([{ status: Order_Status.ACTIVE }]);
+      node.setTime(expiresAt + 1_000_000_000n);
+      await node.makeBlock();
+      expect(await ordersOf(played, buyer)).toMatchObject([{ status: Order_Status.EXPIRED }]);
+    });
+  });
+});
+
+describe("a folder", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "tradewire-data-"));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it("keeps the node across restarts, and what is reverted is gone", async () => {
+    const dataDir = join(folder, "node");
+    let kept: unknown;
+    const state = async (played: Played) => ({
+      orders: await ordersOf(played, played.buyer),
+      block: await played.client.lastBlockHeight(),
+      segments: await played.client.listSegments(),
+      trades: (await played.client.service(TradingDataService).listTrades({ pagination: { first: 50 } })).trades,
+    });
+    await play({ dataDir, activity: 2 }, async (played) => {
+      const { node, client, buyer, seller } = played;
+      await client.sendCommand(order(Side.BUY, "1"), { signer: buyer });
+      await client.sendCommand(order(Side.SELL, "1"), { signer: seller });
+      for (let block = 0; block < 12; block += 1) {
+        await node.makeBlock();
+      }
+      const id = node.snapshot();
+      await client.sendCommand({ case: "orderCancellation", value: {} }, { signer: buyer });
+      await node.makeBlock();
+      node.revert(id);
+      kept = await state(played);
+    });
+    await play({ dataDir, activity: 2 }, async (played) => {
+      expect(await state(played)).toEqual(kept);
+      await expect(startDevnode({ ...small, dataDir, activity: 2 })).rejects.toThrow(
+        "is in use by the node of process",
+      );
+      played.node.reset();
+    });
+    await play({ dataDir, activity: 2 }, async (played) => {
+      expect((await played.client.lastBlockHeight()).height).toBe(40n);
+    });
+    await expect(startDevnode({ ...small, dataDir, activity: 3 })).rejects.toThrow("a node with other settings");
+  });
+});
+
+describe("the commands of the gateway", () => {
+  const post = async (node: Devnode, command: string, body: string, type = "application/json") => {
+    const headers = { "content-type": type };
+    const answer = await fetch(`${node.restUrl}/admin/${command}`, { method: "POST", headers, body });
+    return { status: answer.status, body: (await answer.json()) as unknown };
+  };
+
+  it("do what the functions do", async () => {
+    await play({ admin: true }, async ({ node, client }) => {
+      expect(await post(node, "make-block", "{}")).toEqual({ status: 200, body: { height: "41" } });
+      expect(await post(node, "snapshot", "")).toEqual({ status: 200, body: { id: "1" } });
+      await node.makeBlock();
+      expect(await post(node, "revert", '{"id":"1"}')).toEqual({ status: 200, body: {} });
+      expect((await client.lastBlockHeight()).height).toBe(41n);
+      expect(await post(node, "set-time", '{"time":"2040-01-01"}')).toEqual({ status: 200, body: {} });
+      await node.makeBlock();
+      const { timestamp } = await client.service(TradingDataService).getVegaTime({});
+      expect(new Date(Number(timestamp / 1_000_000n)).getUTCFullYear()).toBe(2040);
+      const failure = { method: "LastBlockHeight", with: "NOT_FOUND" };
+      expect(await post(node, "fail-next", JSON.stringify(failure))).toEqual({ status: 200, body: {} });
+      await expect(client.lastBlockHeight()).rejects.toThrow("NOT_FOUND");
+      expect(await post(node, "reset", "{}")).toEqual({ status: 200, body: {} });
+      expect((await client.lastBlockHeight()).height).toBe(40n);
+    });
+  });
+
+  it("are refused where they are wrong", async () => {
+    await play({ admin: true }, async ({ node }) => {
+      expect(await post(node, "make-blocks", "{}")).toMatchObject({ status: 404 });
+      expect(await post(node, "revert", '{"id":7}')).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining("id must be a text") },
+      });
+      expect(await post(node, "revert", "[]")).toMatchObject({ status: 400 });
+      expect(await post(node, "revert", "{")).toMatchObject({ status: 400 });
+      expect(await post(node, "revert", '{"id":"9"}')).toMatchObject({ status: 400 });
+      // What a page in a browser may send without asking.
+      expect(await post(node, "reset", "{}", "text/plain")).toMatchObject({ status: 415 });
+      expect((await fetch(`${node.restUrl}/admin/reset`)).status).toBe(405);
+    });
+  });
+
+  it("are not there unless they are asked for", async () => {
+    await play({}, async ({ node }) => {
+      expect((await post(node, "reset", "{}")).status).toBe(404);
+    });
+  });
+});

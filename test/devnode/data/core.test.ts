@@ -1,0 +1,233 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
+import { describe, expect, test } from "@jest/globals";
+import {
+  CoreService,
+  SubmitRawTransactionRequest_Type,
+  SubmitTransactionRequest_Type,
+} from "../../../gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
+import { TransactionSchema, TxVersion } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { Market_State } from "../../../gen/vega/markets_pb.js";
+import { AccountType, ChainStatus } from "../../../gen/vega/vega_pb.js";
+import { createBlocks } from "../../../src/devnode/core/blocks.js";
+import { transactionHash } from "../../../src/devnode/core/chain.js";
+import { outcome } from "../../../src/devnode/core/outcome.js";
+import { type CoreOptions, coreMethods } from "../../../src/devnode/core/service.js";
+import { stateMethods } from "../../../src/devnode/core/state-service.js";
+import { createStreams } from "../../../src/devnode/data/observe.js";
+import { createWorld } from "../../../src/devnode/world/create-world.js";
+import type { Profile } from "../../../src/schema/profile.js";
+import {
+  account,
+  asset,
+  blockAt,
+  historyOf,
+  id,
+  market,
+  marketData,
+  order,
+  timelineOf,
+  trade,
+} from "../../support/living-world.js";
+
+const settled = { state: Market_State.SETTLED };
+const { world } = createWorld(
+  historyOf({
+    orders: timelineOf([[10, order(1)]]),
+    trades: timelineOf([9, 10, 10].map((height, at) => [height, trade(at)] as const)),
+    start: {
+      parameters: new Map([..."cab"].map((key) => [key, `value of ${key}`])),
+      assets: [2, 1].map(asset),
+      markets: [market(2), market(1), market(3, settled)],
+      marketData: [marketData(2), marketData(1)],
+      parties: [{ id: id(4), createdAt: 1n }],
+      accounts: [
+        account(2, { type: AccountType.MARGIN, marketId: id(1) }),
+        account(1, { type: AccountType.GENERAL, owner: id(3) }),
+      ],
+    },
+  }),
+);
+
+const rules = {
+  hashFunction: "sha3_24_rounds",
+  difficulty: 15,
+  transactionsPerBlock: 2,
+  increasing: true,
+  pastBlocks: 100,
+};
+const refusal = { code: 51, problems: [{ path: "orderSubmission.size", message: "is too large" }] };
+
+/** The core service with a chain that refuses transactions of version 2, and takes all others. */
+function serveCore(profile?: Profile) {
+  const taken: string[] = [];
+  let made = 0;
+  const chain: CoreOptions["chain"] = {
+    counts: () => ({ waiting: taken.length, inLastBlock: 3 }),
+    check: ({ version }) => (version === TxVersion.V2 ? refusal : undefined),
+    submit(tx) {
+      if (tx.version === TxVersion.V2) {
+        return refusal;
+      }
+      taken.push(tx.pow?.tid ?? "");
+      return undefined;
+    },
+    async nextBlock() {
+      made += 1;
+      return createBlocks([blockAt(11n)], 1).last();
+    },
+  };
+  const blocks = createBlocks([blockAt(9n), blockAt(10n)], rules.pastBlocks);
+  const streams = createStreams();
+  const options = { chain, blocks, rules, chainId: "chain-1", world, streams, profile };
+  const transport = createRouterTransport(({ service }) => service(CoreService, coreMethods(options)));
+  return { core: createClient(CoreService, transport), taken, made: () => made };
+}
+
+const good = create(TransactionSchema, { version: TxVersion.V3, pow: { tid: "t" } });
+const bad = create(TransactionSchema, { version: TxVersion.V2 });
+const Type = SubmitTransactionRequest_Type;
+
+describe("the result of a submission", () => {
+  test("has the form of the specification", async () => {
+    const { core, taken, made } = serveCore();
+    const txHash = transactionHash(toBinary(TransactionSchema, bad));
+    const refused = {
+      success: false,
+      code: 51,
+      txHash,
+      data: '{"orderSubmission.size":["is too large"]}',
+      log: "orderSubmission.size is too large",
+    };
+    expect(await core.submitTransaction({ tx: bad, type: Type.SYNC })).toMatchObject(refused);
+    expect(await core.submitTransaction({ tx: bad, type: Type.COMMIT })).toMatchObject(refused);
+    expect(await core.submitTransaction({ tx: bad, type: Type.ASYNC })).toMatchObject({ success: true, txHash });
+    expect(await core.checkTransaction({ tx: bad })).toMatchObject({ success: false, code: 51 });
+    expect([taken, made()]).toEqual([[], 0]);
+    expect(await core.submitTransaction({ tx: good, type: Type.COMMIT })).toMatchObject({ success: true, code: 0 });
+    expect([taken, made()]).toEqual([["t"], 1]);
+    const type: number = 9;
+    await expect(core.submitTransaction({ tx: good, type })).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test("has the form of deployed nodes, whatever the type", async () => {
+    const { core, taken, made } = serveCore("deployed");
+    const txHash = transactionHash(toBinary(TransactionSchema, bad));
+    const refused = { success: false, code: 60, data: "order_submission.size (is too large)", log: "" };
+    for (const type of [Type.UNSPECIFIED, Type.ASYNC, Type.SYNC, Type.COMMIT]) {
+      expect(await core.submitTransaction({ tx: bad, type })).toMatchObject({ ...refused, txHash });
+    }
+    expect(await core.checkTransaction({ tx: bad })).toMatchObject(refused);
+    const tx = toBinary(TransactionSchema, bad);
+    expect(await core.checkRawTransaction({ tx })).toMatchObject(refused);
+    const raw = { tx, type: SubmitRawTransactionRequest_Type.ASYNC };
+    expect(await core.submitRawTransaction(raw)).toMatchObject({ ...refused, txHash });
+    expect(await core.submitTransaction({ tx: good, type: Type.COMMIT })).toMatchObject({ success: true });
+    expect([taken, made()]).toEqual([["t"], 0]);
+  });
+
+  test.each([
+    [
+      51,
+      [
+        ["stopOrdersSubmission.risesAbove.price", "is required"],
+        ["orderSubmission.size", "is 0"],
+        ["orderSubmission.size", "is odd"],
+      ],
+      60,
+      "order_submission.size (is 0, is odd), stop_orders_submission.rises_above.price (is required)",
+    ],
+    [60, [["tx.inputData", "is required"]], 60, "tx.input_data (is required)"],
+    [80, [["tx.inputData.command", "is required"]], 60, "tx.input_data.command (is required)"],
+    [89, [["tx.pow.tid", "was used by another transaction"]], 89, "proof of work tid already seen by the node"],
+    [89, [["tx.pow.tid", "is required"]], 89, "failed to verify proof of work"],
+    [89, [["tx.pow.nonce", "is no proof of work of difficulty 15"]], 89, "failed to verify proof of work"],
+    [89, [["tx.inputData.nonce", "was used by another"]], 89, "nonce already used by party"],
+    [89, [["tx.inputData.blockHeight", "is 1, not one of the blocks 2 to 9"]], 89, "unknown block height"],
+  ])("of code %s and %j is code %s at deployed nodes", (code, problems, deployedCode, data) => {
+    const refused = { code, problems: problems.map(([path = "", message = ""]) => ({ path, message })) };
+    expect(outcome(refused, "deployed")).toEqual({ success: false, code: deployedCode, data, log: "" });
+    expect(outcome(refused, "specification")).toMatchObject({ success: false, code });
+  });
+});
+
+test("a request that holds no transaction is an error", async () => {
+  const { core } = serveCore();
+  await expect(core.submitTransaction({})).rejects.toMatchObject({ rawMessage: "tx is required" });
+  await expect(core.checkRawTransaction({ tx: Uint8Array.of(255) })).rejects.toMatchObject({
+    code: Code.InvalidArgument,
+    rawMessage: "tx is not a serialized transaction",
+  });
+  await expect(core.getSpamStatistics({ partyId: "x" })).rejects.toMatchObject({ code: Code.InvalidArgument });
+});
+
+test("the last block, its time and what it serves are told", async () => {
+  const { core } = serveCore();
+  expect(await core.lastBlockHeight({})).toMatchObject({
+    height: 10n,
+    hash: blockAt(10n).hash,
+    chainId: "chain-1",
+    spamPowDifficulty: 15,
+    spamPowNumberOfTxPerBlock: 2,
+  });
+  expect(await core.getVegaTime({})).toMatchObject({ timestamp: blockAt(10n).time });
+  const { statistics } = await core.getSpamStatistics({ partyId: id(1) });
+  expect(statistics?.pow?.blockStates).toMatchObject([
+    { blockHeight: 9n, transactionsSeen: 0n, expectedDifficulty: 15n },
+    { blockHeight: 10n, transactionsSeen: 0n, expectedDifficulty: 15n },
+  ]);
+});
+
+test("statistics count what the world holds", async () => {
+  const { core } = serveCore();
+  const { statistics } = await core.statistics({});
+  expect(statistics).toMatchObject({
+    status: ChainStatus.CONNECTED,
+    chainId: "chain-1",
+    blockHeight: 10n,
+    blockHash: blockAt(10n).hash,
+    blockDuration: 1_000_000_000n,
+    backlogLength: 0n,
+    txPerBlock: 3n,
+    genesisTime: "2023-11-14T22:13:21Z",
+    vegaTime: "2023-11-14T22:13:30Z",
+    epochSeq: 0n,
+    epochStartTime: "2023-11-14T22:13:21Z",
+    epochExpiryTime: "2023-11-14T22:23:21Z",
+    totalMarkets: 3n,
+    totalOrders: 10n,
+    totalTrades: 20n,
+    orderSubscriptions: 0,
+  });
+});
+
+describe("the state service", () => {
+  const transport = createRouterTransport(({ service }) => service(CoreStateService, stateMethods({ world })));
+  const state = createClient(CoreStateService, transport);
+
+  test("gives accounts of a party or a market", async () => {
+    const margin = { party: id(2), market: id(1), balance: "100", asset: id(5), type: "ACCOUNT_TYPE_MARGIN" };
+    const general = { party: id(3), market: "", type: "ACCOUNT_TYPE_GENERAL" };
+    expect((await state.listAccounts({})).accounts).toMatchObject([general, margin]);
+    expect((await state.listAccounts({ party: id(2) })).accounts).toMatchObject([margin]);
+    expect((await state.listAccounts({ market: id(1) })).accounts).toMatchObject([margin]);
+    await expect(state.listAccounts({ party: "x" })).rejects.toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test("gives all else by identifier, without markets that are settled", async () => {
+    const ids = (records: readonly { readonly id: string }[]) => records.map((record) => record.id);
+    expect(ids((await state.listMarkets({})).markets)).toEqual([id(1), id(2)]);
+    expect(ids((await state.listMarkets({ market: id(2) })).markets)).toEqual([id(2)]);
+    expect(ids((await state.listMarkets({ market: id(3) })).markets)).toEqual([]);
+    expect(ids((await state.listAssets({})).assets)).toEqual([id(1), id(2)]);
+    expect(ids((await state.listAssets({ asset: id(2) })).assets)).toEqual([id(2)]);
+    expect(ids((await state.listParties({})).parties)).toEqual([id(4)]);
+    expect((await state.listMarketsData({})).marketsData.map((data) => data.market)).toEqual([id(1), id(2)]);
+    expect((await state.listMarketsData({ market: id(2) })).marketsData.map((data) => data.market)).toEqual([id(2)]);
+    const keys = async (networkParameterKey: string) =>
+      (await state.listNetworkParameters({ networkParameterKey })).networkParameters.map(({ key }) => key);
+    expect([await keys(""), await keys("b"), await keys("x")]).toEqual([["a", "b", "c"], ["b"], []]);
+    expect((await state.listNetworkLimits({})).networkLimits).toMatchObject({ canProposeMarket: true });
+  });
+});

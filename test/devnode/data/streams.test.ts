@@ -1,0 +1,194 @@
+import { setImmediate } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "@jest/globals";
+import type { Event } from "../../../src/devnode/world/event.js";
+import { serveData } from "../../support/data-service.js";
+import { account, historyOf, id, market, marketData, order, position, trade } from "../../support/living-world.js";
+
+const active = { status: 1 } as const;
+const orderEvent = (number: number, fields: Parameters<typeof order>[1] = active): Event => ({
+  case: "order",
+  value: order(number, fields),
+});
+const tradeEvent = (number: number, fields: Parameters<typeof trade>[1] = {}): Event => ({
+  case: "trade",
+  value: trade(number, fields),
+});
+
+/** Read a stream answer by answer. */
+function reader<M>(open: (options: { readonly signal: AbortSignal }) => AsyncIterable<M>) {
+  const abort = new AbortController();
+  const answers: AsyncIterator<M, unknown> = open({ signal: abort.signal })[Symbol.asyncIterator]();
+  return {
+    async next(): Promise<M | undefined> {
+      const answer = await answers.next();
+      return answer.done === true ? undefined : answer.value;
+    },
+    end: () => abort.abort(),
+  };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) {
+    await setImmediate();
+  }
+}
+
+describe("streams tell what happens", () => {
+  test("orders: the live ones in pages, then each change", async () => {
+    const orders = Array.from({ length: 52 }, (_, number) => order(number + 100, active));
+    const { data, happen } = serveData(historyOf({ start: { orders } }));
+    const answers = reader((options) => data.observeOrders({}, options));
+    const next = async () => (await answers.next())?.response;
+    expect(await next()).toMatchObject({ case: "snapshot", value: { lastPage: false } });
+    // The rest of the snapshot is what stood when the stream opened, and what comes meanwhile is not lost.
+    happen(orderEvent(7), tradeEvent(1), orderEvent(100, { status: 3, version: 2n }));
+    const page = await next();
+    expect(page).toMatchObject({ case: "snapshot", value: { lastPage: true } });
+    expect(page?.value?.orders.map((each) => each.id)).toEqual([id(150), id(151)]);
+    happen();
+    happen(tradeEvent(2));
+    happen(orderEvent(8));
+    const first = await next();
+    expect(first?.case).toBe("updates");
+    expect(first?.value?.orders.map((each) => [each.id, each.status])).toEqual([
+      [id(7), 1],
+      [id(100), 3],
+    ]);
+    expect((await next())?.value?.orders.map((each) => each.id)).toEqual([id(8)]);
+    answers.end();
+    await expect(answers.next()).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  test("orders of a market and a party alone, and without those of liquidity", async () => {
+    const start = { orders: [order(1, active), order(2, { ...active, marketId: id(9) })] };
+    const { data, happen } = serveData(historyOf({ start }));
+    const request = { marketIds: [id(9)], partyIds: [id(2)], excludeLiquidity: true };
+    const answers = reader((options) => data.observeOrders(request, options));
+    expect((await answers.next())?.response.value?.orders.map((each) => each.id)).toEqual([id(2)]);
+    const here = { ...active, marketId: id(9) };
+    happen(
+      orderEvent(3, active),
+      orderEvent(4, here),
+      orderEvent(5, { ...here, partyId: id(8) }),
+      orderEvent(6, { ...here, liquidityProvisionId: id(7) }),
+    );
+    expect((await answers.next())?.response.value?.orders.map((each) => each.id)).toEqual([id(4)]);
+    answers.end();
+  });
+
+  test("trades as they happen, of either party", async () => {
+    const { data, happen, streams } = serveData(historyOf());
+    const answers = reader((options) => data.observeTrades({ partyIds: [id(5)] }, options));
+    const first = answers.next();
+    await until(() => streams.open("trade") === 1);
+    happen(tradeEvent(1));
+    happen(tradeEvent(2, { buyer: id(5) }), tradeEvent(3), tradeEvent(4, { seller: id(5) }));
+    expect((await first)?.trades.map((each) => each.id)).toEqual([id(2), id(4)]);
+    answers.end();
+    await until(() => streams.open("trade") === 0);
+  });
+
+  test("accounts and positions", async () => {
+    const start = { accounts: [account(1), account(2, { owner: id(3) })], positions: [position(id(2), id(1), 5n)] };
+    const { data, happen } = serveData(historyOf({ start }));
+    const accounts = reader((options) => data.observeAccounts({ partyId: id(2) }, options));
+    const positions = reader((options) => data.observePositions({ marketId: id(1) }, options));
+    expect((await accounts.next())?.response).toMatchObject({
+      case: "snapshot",
+      value: { accounts: [{ owner: id(2), balance: "100" }], lastPage: true },
+    });
+    expect((await positions.next())?.response).toMatchObject({
+      case: "snapshot",
+      value: { positions: [{ openVolume: 5n }], lastPage: true },
+    });
+    happen(
+      { case: "account", value: account(1, { balance: "90" }) },
+      { case: "account", value: account(2, { owner: id(3), balance: "110" }) },
+      { case: "position", value: position(id(2), id(1), 6n) },
+      { case: "position", value: position(id(2), id(9), 1n) },
+    );
+    expect((await accounts.next())?.response.value?.accounts).toMatchObject([{ balance: "90" }]);
+    expect((await positions.next())?.response.value?.positions).toMatchObject([{ openVolume: 6n }]);
+    accounts.end();
+    positions.end();
+  });
+
+  test("an empty snapshot is one page", async () => {
+    const { data } = serveData(historyOf());
+    const answers = reader((options) => data.observeAccounts({}, options));
+    expect((await answers.next())?.response).toMatchObject({
+      case: "snapshot",
+      value: { accounts: [], lastPage: true },
+    });
+    answers.end();
+  });
+
+  test("market data", async () => {
+    const start = { markets: [market(1), market(2)], marketData: [marketData(1), marketData(2, { markPrice: "2" })] };
+    const { data, happen } = serveData(historyOf({ start }));
+    const answers = reader((options) => data.observeMarketsData({ marketIds: [id(2)] }, options));
+    expect((await answers.next())?.marketData).toMatchObject([{ market: id(2), markPrice: "2" }]);
+    happen({ case: "marketData", value: marketData(1, { markPrice: "3" }) });
+    happen({ case: "marketData", value: marketData(2, { markPrice: "4" }) });
+    expect((await answers.next())?.marketData).toMatchObject([{ market: id(2), markPrice: "4" }]);
+    answers.end();
+  });
+
+  test("order books, whole and what changes on them", async () => {
+    const level = (price: string, volume: bigint) => ({ price, volume, numberOfOrders: 1n });
+    const { data, happen, books, streams } = serveData(historyOf({ start: { markets: [market(1), market(2)] } }));
+    books.set(id(1), { buy: [level("9", 1n), level("8", 2n)], sell: [level("11", 1n)], sequenceNumber: 7n });
+    const whole = reader((options) => data.observeMarketsDepth({ marketIds: [id(1)] }, options));
+    const updates = reader((options) => data.observeMarketsDepthUpdates({ marketIds: [] }, options));
+    expect((await whole.next())?.marketDepth).toMatchObject([
+      { marketId: id(1), buy: [{ price: "9" }, { price: "8" }], sell: [{ price: "11" }], sequenceNumber: 7n },
+    ]);
+    const update = updates.next(); // The stream opens when it is read.
+    await until(() => streams.open("marketDepthUpdates") === 1);
+    happen(orderEvent(1)); // The book stays as it is.
+    books.set(id(1), { buy: [level("10", 4n), level("9", 3n)], sell: [level("11", 1n)], sequenceNumber: 12n });
+    happen(orderEvent(2), orderEvent(3));
+    books.set(id(1), {}); // What was told of the block is what it led to.
+    expect((await update)?.update).toMatchObject([
+      {
+        marketId: id(1),
+        buy: [level("10", 4n), level("9", 3n), { price: "8", volume: 0n, numberOfOrders: 0n }],
+        sell: [],
+        sequenceNumber: 12n,
+        previousSequenceNumber: 7n,
+      },
+    ]);
+    expect((await whole.next())?.marketDepth).toMatchObject([{ sequenceNumber: 7n }]);
+    expect((await whole.next())?.marketDepth).toMatchObject([
+      { buy: [{ price: "10" }, { price: "9" }], sequenceNumber: 12n },
+    ]);
+    books.set(id(1), { buy: [level("10", 4n), level("9", 2n)], sell: [level("12", 1n)], sequenceNumber: 13n });
+    happen(orderEvent(4));
+    expect((await updates.next())?.update).toMatchObject([
+      {
+        buy: [level("9", 2n)],
+        sell: [level("12", 1n), { price: "11", volume: 0n, numberOfOrders: 0n }],
+        sequenceNumber: 13n,
+        previousSequenceNumber: 12n,
+      },
+    ]);
+    whole.end();
+    updates.end();
+  });
+
+  test("of markets that are not there, or malformed, nothing", async () => {
+    const { data } = serveData(historyOf());
+    for (const stream of [
+      data.observeMarketsData({ marketIds: [id(1)] }),
+      data.observeMarketsDepth({ marketIds: [id(1)] }),
+      data.observeMarketsDepthUpdates({ marketIds: [id(1)] }),
+      data.observeTrades({ marketIds: ["x"] }),
+      data.observeOrders({ partyIds: ["x"] }),
+      data.observeAccounts({ marketId: "x" }),
+      data.observePositions({ partyId: "x" }),
+    ]) {
+      await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.InvalidArgument });
+    }
+  });
+});

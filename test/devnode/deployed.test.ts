@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
+import type { Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode, type TransactionFailure } from "../../src/devnode/index.js";
+import { ProtocolError, TransactionError } from "../../src/errors/index.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { signerFromSeed } from "../../src/transaction/signer.js";
+import { createTransaction } from "../../src/transaction/transaction.js";
+import { openMarket } from "../support/devnode.js";
+
+const { SYNC, ASYNC } = SubmitTransactionRequest_Type;
+const order = (size = 1n): CommandInit => ({
+  case: "orderSubmission",
+  value: {
+    marketId: openMarket,
+    side: Side.BUY,
+    price: "1",
+    size,
+    type: Order_Type.LIMIT,
+    timeInForce: Order_TimeInForce.GTC,
+  },
+});
+
+let node: Devnode;
+let client: Client;
+const failures: TransactionFailure[] = [];
+beforeAll(async () => {
+  const blocks = { segments: 2, blocksPerSegment: 300, blockMs: 0 } as const;
+  node = await startDevnode({ ...blocks, profile: "deployed", onFailure: (failure) => failures.push(failure) });
+  client = createClient({ profile: "deployed", grpc: { url: node.grpcUrl } });
+});
+afterAll(async () => {
+  await client.close();
+  await node.close();
+});
+
+let signer: ReturnType<typeof signerFromSeed>;
+beforeEach(async () => {
+  await node.makeBlock();
+  signer = signerFromSeed((await client.lastBlockHeight()).hash);
+});
+
+/** A transaction of base difficulty that is tied to the last block, however many the block has served. */
+async function easy(command = order()): Promise<Transaction> {
+  const { height, hash, chainId, spamPowDifficulty, spamPowHashFunction } = await client.lastBlockHeight();
+  const block = { height, hash, chainId, difficulty: spamPowDifficulty, hashFunction: spamPowHashFunction };
+  return createTransaction(command, { signer, block, chainIdPrefix: "signature-only" });
+}
+const submit = (tx: Transaction, type = SYNC) => client.submitTransaction({ tx, type }, { throwOnRejection: false });
+const seen = async () =>
+  (await client.spamStatistics(signer.publicKey))?.pow?.blockStates.map(({ transactionsSeen }) => transactionsSeen);
+
+describe("a node as deployed", () => {
+  it("sends exports without extensions, whose files are always named with the version, and padded", async () => {
+    const request = { table: "trades", fromBlock: 1, toBlock: 300 } as const;
+    const zip = await client.exportNetworkHistory(request).toZip();
+    expect(Object.keys(zip.files)).toEqual(["tradewire-devnet-trades-115-000001-000300.csv"]);
+    await using strict = createClient({ grpc: { url: node.grpcUrl } });
+    await expect(strict.exportNetworkHistory(request).toZip()).rejects.toThrow(ProtocolError);
+    await expect(strict.exportNetworkHistory(request).toZip()).rejects.toThrow("carries no extensions");
+  });
+
+  it("takes input data without the chain's identifier before it, and no other", async () => {
+    expect(await submit(await client.signCommand(order(), { signer }))).toMatchObject({ success: true, code: 0 });
+    const prefixed = await client.signCommand(order(), { signer, chainIdPrefix: "signed-and-submitted" });
+    expect(await submit(prefixed)).toMatchObject({ success: false, code: 60 });
+  });
+
+  it("refuses wrong fields with code 60 and plain text, and spam with code 89", async () => {
+    const tx = await easy();
+    const wrong = { ...tx, version: 0 };
+    expect(await submit(wrong)).toMatchObject({ success: false, code: 60 });
+    await submit(tx);
+    const again = await client.submitTransaction({ tx, type: SYNC }).catch((reason: unknown) => reason);
+    expect(again).toBeInstanceOf(TransactionError);
+    expect(again).toMatchObject({
+      result: { code: 89, data: "proof of work tid already seen by the node" },
+      mayHaveBeenTaken: true,
+    });
+    const { pow } = tx;
+    const unworked = {
+      ...tx,
+      pow: { $typeName: pow?.$typeName ?? "vega.commands.v1.ProofOfWork", tid: "ab", nonce: 1n },
+    };
+    expect(await submit(unworked)).toMatchObject({ success: false, code: 89 });
+  });
+
+  it("takes one transaction too many for its block, and drops it when the block is made", async () => {
+    failures.length = 0;
+    // By chance a proof has more zero bits than were asked for, so that its block serves one more. Not so all of them.
+    const sent = 14;
+    for (let index = 0; index < sent; index += 1) {
+      expect(await submit(await easy())).toMatchObject({ success: true, code: 0 });
+    }
+    expect((await seen())?.at(-1)).toBe(0n);
+    await node.makeBlock();
+    const served = Number((await seen())?.at(-2));
+    expect(served).toBeGreaterThanOrEqual(2);
+    expect(served).toBeLessThan(sent);
+    const { orders } = await client
+      .service(TradingDataService)
+      .listOrders({ filter: { partyIds: [signer.publicKey] } });
+    expect(orders?.edges).toHaveLength(served);
+    const { height } = await client.lastBlockHeight();
+    const failure = {
+      height,
+      txHash: expect.any(String),
+      errors: ["its block has served the transactions of its key"],
+    };
+    expect(failures).toEqual(Array.from({ length: sent - served }, () => failure));
+  });
+
+  it("takes no transaction whose block is as old as the number of blocks that count", async () => {
+    const { spamPowNumberOfPastBlocks: past } = await client.lastBlockHeight();
+    const [young, old] = [await easy(), await easy()];
+    for (let made = 1; made < past; made += 1) {
+      await node.makeBlock();
+    }
+    expect(await submit(young)).toMatchObject({ success: true });
+    await node.makeBlock();
+    expect(await submit(old)).toMatchObject({ success: false, code: 89 });
+  });
+
+  it("does not look at the type of a submission", async () => {
+    const bad = { ...(await easy()), version: 0 };
+    expect(await submit(bad, ASYNC)).toMatchObject({ success: false, code: 60 });
+  });
+});

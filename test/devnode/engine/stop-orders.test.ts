@@ -1,0 +1,419 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "@jest/globals";
+import type { StopOrderSetupSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
+import {
+  Order_Status,
+  StopOrder_ExpiryStrategy,
+  StopOrder_RejectionReason,
+  StopOrder_SizeOverrideSetting,
+  StopOrder_Status,
+  StopOrder_TriggerDirection,
+} from "../../../gen/vega/vega_pb.js";
+import {
+  ann,
+  BUY,
+  bob,
+  cat,
+  dan,
+  type Exchange,
+  failure,
+  IOC,
+  limit,
+  MARKET,
+  marketId,
+  marketOf,
+  openExchange,
+  orderOf,
+  SECOND,
+  SELL,
+  START,
+  stopOf,
+  tradesOf,
+  valuesOf,
+} from "./exchange.js";
+
+const { PENDING, TRIGGERED, STOPPED, CANCELLED, EXPIRED, REJECTED } = StopOrder_Status;
+const { RISES_ABOVE, FALLS_BELOW } = StopOrder_TriggerDirection;
+const { CANCELS, SUBMIT } = StopOrder_ExpiryStrategy;
+const { NONE, POSITION } = StopOrder_SizeOverrideSetting;
+
+type Setup = Exclude<MessageInitShape<typeof StopOrderSetupSchema>, { readonly $typeName: string }>;
+
+/** A stop order that sells or buys at any price. */
+function at(trigger: number | string, side = SELL, more: Setup = {}): Setup {
+  return {
+    orderSubmission: limit(side, 4, 0, { type: MARKET, timeInForce: IOC, price: "", reduceOnly: true }),
+    trigger:
+      typeof trigger === "number"
+        ? { case: "price", value: String(trigger) }
+        : { case: "trailingPercentOffset", value: trigger },
+    ...more,
+  };
+}
+
+/** Ann is long 10 from 100, bob short; both sides have orders of cat, far away. */
+function withPosition(more: Parameters<typeof openExchange>[1] = {}) {
+  const exchange = openExchange(marketOf(), more);
+  exchange.order(bob, limit(SELL, 10, 100));
+  exchange.order(ann, limit(BUY, 10, 100));
+  exchange.order(cat, limit(BUY, 1000, 10));
+  exchange.order(cat, limit(SELL, 1000, 1000));
+  exchange.nextBlock();
+  return exchange;
+}
+
+/** Trade 1 at a price. */
+function trade(exchange: Exchange, price: number) {
+  exchange.order(dan, limit(SELL, 1, price));
+  exchange.order(bob, limit(BUY, 1, price));
+}
+
+test("a stop order waits, and is told with its order", () => {
+  const exchange = withPosition();
+  const { outcome, events, ids } = exchange.stop(ann, { fallsBelow: at(90) });
+  expect(outcome).toEqual({ status: "success" });
+  expect(valuesOf(events, "stopOrder")).toMatchObject([
+    {
+      stopOrder: {
+        id: ids[0],
+        partyId: ann,
+        marketId,
+        status: PENDING,
+        triggerDirection: FALLS_BELOW,
+        createdAt: START + SECOND,
+        orderId: "",
+        sizeOverrideSetting: NONE,
+        trigger: { case: "price", value: "90" },
+      },
+      submission: { marketId, size: 4n, side: SELL, reduceOnly: true },
+    },
+  ]);
+  expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]);
+});
+
+test("it triggers at the end of the block whose last trade reaches its price, and submits its order under its identifier", () => {
+  const exchange = withPosition();
+  const { ids } = exchange.stop(ann, { fallsBelow: at(90) });
+  trade(exchange, 89);
+  trade(exchange, 91);
+  expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]); // The last trade counts.
+  trade(exchange, 90);
+  const { end } = exchange.nextBlock();
+  expect(valuesOf(end, "stopOrder")).toMatchObject([
+    { stopOrder: { id: ids[0], status: TRIGGERED, orderId: ids[0], updatedAt: START + 2n * SECOND } },
+  ]);
+  expect(valuesOf(end, "order")[0]).toMatchObject({ id: ids[0], status: Order_Status.FILLED, size: 4n });
+  expect(tradesOf(end)).toEqual(["4@10 c<a"]);
+  expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]);
+});
+
+test.each([
+  ["rises above", { risesAbove: at(100) }],
+  ["falls below", { fallsBelow: at(100) }],
+])("one whose price was reached before it came triggers at the end of its block (%s)", (_, submission) => {
+  const exchange = withPosition();
+  const { ids } = exchange.stop(ann, submission);
+  expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+  exchange.endBlock();
+  expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: ids[0] });
+});
+
+test("before the first trade none triggers", () => {
+  const exchange = openExchange();
+  const { ids } = exchange.stop(ann, { fallsBelow: at(100) });
+  exchange.endBlock();
+  expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+});
+
+test("a pair has two identifiers, and one half stops the other", () => {
+  const exchange = withPosition();
+  const { ids } = exchange.stop(ann, { fallsBelow: at(80), risesAbove: at(120) });
+  expect(stopOf(exchange, ids[0])).toMatchObject({ triggerDirection: RISES_ABOVE, ocoLinkId: ids[1] });
+  expect(stopOf(exchange, ids[1])).toMatchObject({ triggerDirection: FALLS_BELOW, ocoLinkId: ids[0] });
+  trade(exchange, 125);
+  exchange.endBlock();
+  expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: ids[0] });
+  expect(stopOf(exchange, ids[1])).toMatchObject({ status: STOPPED, orderId: "" });
+});
+
+test("where both halves are reached at once, the first one triggers and stops the other", () => {
+  const exchange = withPosition();
+  const { ids } = exchange.stop(ann, { fallsBelow: at(150), risesAbove: at(50) });
+  const told = valuesOf(exchange.endBlock(), "stopOrder").map(({ stopOrder }) => [stopOrder?.id, stopOrder?.status]);
+  expect(told).toEqual([
+    [ids[0], TRIGGERED],
+    [ids[1], STOPPED],
+  ]);
+});
+
+describe("a trailing stop order", () => {
+  test("begins from the last price", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at("0.1") });
+    trade(exchange, 95);
+    trade(exchange, 90);
+    exchange.endBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
+  });
+
+  test("begins from the first trade where there was none", () => {
+    const exchange = openExchange();
+    const rise = exchange.stop(ann, { risesAbove: at("0.1", BUY) });
+    const fall = exchange.stop(ann, { fallsBelow: at("0.1") });
+    trade(exchange, 100);
+    trade(exchange, 109);
+    exchange.nextBlock();
+    expect([rise, fall].map(({ ids }) => stopOf(exchange, ids[0])?.status)).toEqual([PENDING, PENDING]);
+    trade(exchange, 110);
+    exchange.nextBlock();
+    expect([rise, fall].map(({ ids }) => stopOf(exchange, ids[0])?.status)).toEqual([TRIGGERED, PENDING]);
+  });
+
+  test("follows the highest price since it came", () => {
+    const exchange = withPosition();
+    trade(exchange, 400);
+    trade(exchange, 100);
+    const { ids } = exchange.stop(ann, { fallsBelow: at("0.1") });
+    trade(exchange, 200);
+    trade(exchange, 185);
+    exchange.nextBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+    trade(exchange, 181);
+    exchange.nextBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+    trade(exchange, 180);
+    exchange.nextBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
+  });
+
+  test("follows the lowest price, for a rise", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(bob, { risesAbove: at("0.25", BUY) });
+    trade(exchange, 80);
+    exchange.nextBlock();
+    trade(exchange, 99);
+    exchange.nextBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+    trade(exchange, 100);
+    exchange.nextBlock();
+    expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
+  });
+});
+
+test("an order that triggers may trigger others, each of them once", () => {
+  const exchange = withPosition();
+  const first = exchange.stop(ann, { fallsBelow: at(90) });
+  const second = exchange.stop(ann, { fallsBelow: at(20) });
+  trade(exchange, 90);
+  const end = exchange.endBlock(); // The first one trades at 10.
+  expect(valuesOf(end, "stopOrder").map(({ stopOrder }) => [stopOrder?.id, stopOrder?.status])).toEqual([
+    [first.ids[0], TRIGGERED],
+    [second.ids[0], TRIGGERED],
+  ]);
+  expect(tradesOf(end)).toEqual(["4@10 c<a", "4@10 c<a"]);
+});
+
+test("a stop order is triggered also where its order is then stopped", () => {
+  const exchange = withPosition();
+  const { ids } = exchange.stop(dan, { fallsBelow: at(90) });
+  trade(exchange, 90);
+  exchange.order(dan, limit(BUY, 1, 1000));
+  trade(exchange, 90);
+  exchange.order(dan, limit(BUY, 1, 1000));
+  trade(exchange, 90);
+  exchange.endBlock();
+  expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
+  expect(orderOf(exchange, ids[0])?.status).toBe(Order_Status.STOPPED);
+});
+
+describe("a size that is a share of the position", () => {
+  const share = (percentage: string) => ({ sizeOverrideSetting: POSITION, sizeOverrideValue: { percentage } });
+  test.each([
+    ["0.5", 5n],
+    ["1", 10n],
+    [".25", 3n],
+    ["0.12", 1n],
+  ])("%s", (percentage, size) => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at(90, SELL, share(percentage)) });
+    expect(stopOf(exchange, ids[0])).toMatchObject({
+      sizeOverrideSetting: POSITION,
+      sizeOverrideValue: { percentage },
+    });
+    trade(exchange, 90);
+    exchange.endBlock();
+    expect(orderOf(exchange, ids[0])).toMatchObject({ size, status: Order_Status.FILLED });
+  });
+
+  test("stops the stop order and its other half where there is none", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at(90, SELL, share("1")), risesAbove: at(120) });
+    exchange.order(ann, limit(SELL, 10, 10));
+    trade(exchange, 90);
+    exchange.endBlock();
+    expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.status)).toEqual([STOPPED, STOPPED]);
+    expect(orderOf(exchange, ids[1])).toBeUndefined();
+  });
+});
+
+describe("a stop order expires when a block begins at its time", () => {
+  const expiresAt = START + 3n * SECOND;
+  test("and ends, with its other half", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, {
+      fallsBelow: at(90, SELL, { expiresAt, expiryStrategy: CANCELS }),
+      risesAbove: at(120),
+    });
+    expect(exchange.nextBlock().begin).toEqual([]);
+    const { begin } = exchange.nextBlock();
+    expect(valuesOf(begin, "stopOrder")).toMatchObject([
+      { stopOrder: { id: ids[1], status: EXPIRED, updatedAt: expiresAt, expiresAt, expiryStrategy: CANCELS } },
+      { stopOrder: { id: ids[0], status: EXPIRED } },
+    ]);
+    trade(exchange, 90);
+    expect(valuesOf(exchange.endBlock(), "stopOrder")).toEqual([]);
+  });
+
+  test("once, where the time of its other half has come too", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, {
+      fallsBelow: at(90, SELL, { expiresAt, expiryStrategy: CANCELS }),
+      risesAbove: at(120, SELL, { expiresAt: expiresAt + 1000n, expiryStrategy: CANCELS }),
+    });
+    const { begin } = exchange.nextBlock(9n);
+    expect(valuesOf(begin, "stopOrder").map(({ stopOrder }) => stopOrder?.id)).toEqual([ids[0], ids[1]]);
+  });
+
+  test("one after the other", () => {
+    const exchange = withPosition();
+    const later = { expiresAt: expiresAt + SECOND, expiryStrategy: CANCELS };
+    const second = exchange.stop(ann, { fallsBelow: at(90, SELL, later) });
+    const first = exchange.stop(ann, { fallsBelow: at(90, SELL, { expiresAt, expiryStrategy: CANCELS }) });
+    const expired = () => valuesOf(exchange.nextBlock().begin, "stopOrder").map(({ stopOrder }) => stopOrder?.id);
+    expect([expired(), expired(), expired(), expired()]).toEqual([[], [first.ids[0]], [second.ids[0]], []]);
+  });
+
+  test("and submits its order", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at(50, SELL, { expiresAt, expiryStrategy: SUBMIT }) });
+    const { begin } = exchange.nextBlock(2n);
+    expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: ids[0] });
+    expect(tradesOf(begin)).toEqual(["4@10 c<a"]);
+  });
+});
+
+describe("a cancellation", () => {
+  test("of one half ends both", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at(80), risesAbove: at(120) });
+    const { outcome, events } = exchange.cancelStops(ann, { marketId, stopOrderId: ids[1] ?? "" });
+    expect(outcome).toEqual({ status: "success" });
+    expect(valuesOf(events, "stopOrder")).toMatchObject([
+      { stopOrder: { id: ids[1], status: CANCELLED, updatedAt: START + SECOND } },
+      { stopOrder: { id: ids[0], status: CANCELLED } },
+    ]);
+    expect(exchange.cancelStops(ann, { stopOrderId: ids[0] ?? "" }).outcome).toEqual(
+      failure(`the party has no pending stop order ${ids[0]}`),
+    );
+  });
+
+  test("of all on a market, or of all, leaves those of others", () => {
+    const exchange = withPosition();
+    const other = exchange.stop(bob, { fallsBelow: at(80, BUY) });
+    for (const value of [{ marketId }, {}]) {
+      const { ids } = exchange.stop(ann, { fallsBelow: at(80) });
+      expect(valuesOf(exchange.cancelStops(ann, value).events, "stopOrder")).toMatchObject([
+        { stopOrder: { id: ids[0], status: CANCELLED } },
+      ]);
+    }
+    expect(stopOf(exchange, other.ids[0])?.status).toBe(PENDING);
+    expect(exchange.cancelStops(ann, { stopOrderId: other.ids[0] ?? "" }).outcome.status).toBe("failure");
+    expect(exchange.cancelStops(ann).outcome).toEqual({ status: "success" });
+    const none = "00".repeat(32);
+    expect(exchange.cancelStops(ann, { marketId: none }).outcome).toEqual(failure(`there is no market ${none}`));
+  });
+});
+
+describe("stop orders are rejected", () => {
+  const expiresAt = START + 9n * SECOND;
+  const expiring = { expiresAt, expiryStrategy: CANCELS };
+  const notReducing = { orderSubmission: limit(SELL, 4, 0, { type: MARKET, timeInForce: IOC, price: "" }) };
+  const share = (percentage: string) => ({ sizeOverrideSetting: POSITION, sizeOverrideValue: { percentage } });
+  const elsewhere = { orderSubmission: limit(SELL, 1, 1, { marketId: "00".repeat(32), reduceOnly: true }) };
+  test.each([
+    ["TRADING_NOT_ALLOWED", { fallsBelow: at(1, SELL, elsewhere) }],
+    ["EXPIRY_IN_THE_PAST", { fallsBelow: at(1, SELL, { expiresAt: START + SECOND, expiryStrategy: CANCELS }) }],
+    ["MUST_BE_REDUCE_ONLY", { fallsBelow: at(1, SELL, notReducing), risesAbove: at(200) }],
+    ["STOP_ORDER_NOT_CLOSING_THE_POSITION", { fallsBelow: at(1), risesAbove: at(200, BUY) }],
+    ["STOP_ORDER_LINKED_PERCENTAGE_INVALID", { fallsBelow: at(1, SELL, share("1.01")) }],
+    [
+      "STOP_ORDER_CANNOT_MATCH_OCO_EXPIRY_TIMES",
+      { fallsBelow: at(1, SELL, expiring), risesAbove: at(200, SELL, expiring) },
+    ],
+  ])("%s", (reason, submission) => {
+    const exchange = withPosition();
+    const { outcome, events, ids } = exchange.stop(ann, submission);
+    expect(outcome).toEqual(failure(`REJECTION_REASON_${reason}`));
+    const rejectionReason = StopOrder_RejectionReason[reason as keyof typeof StopOrder_RejectionReason];
+    const rejected = valuesOf(events, "stopOrder").map(({ stopOrder }) => stopOrder);
+    expect(rejected).toHaveLength(Object.keys(submission).length);
+    rejected.forEach((stop, index) => {
+      expect(stop).toMatchObject({ id: ids[index], status: REJECTED, rejectionReason });
+    });
+  });
+
+  test("beyond the most that a party may have", () => {
+    const exchange = withPosition({ maxStopOrders: 2 });
+    exchange.stop(bob, { risesAbove: at(500, BUY) });
+    exchange.stop(ann, { fallsBelow: at(1) });
+    expect(exchange.stop(ann, { fallsBelow: at(2), risesAbove: at(500) }).outcome).toEqual(
+      failure("REJECTION_REASON_MAX_STOP_ORDERS_PER_PARTY_REACHED"),
+    );
+    expect(exchange.stop(ann, { fallsBelow: at(2) }).outcome).toEqual({ status: "success" });
+  });
+
+  test.each([
+    [Market_State.PENDING, Market_TradingMode.OPENING_AUCTION, "STOP_ORDER_NOT_ALLOWED_DURING_OPENING_AUCTION"],
+    [Market_State.SETTLED, Market_TradingMode.NO_TRADING, "TRADING_NOT_ALLOWED"],
+  ])("by a market's state (%p, %p)", (state, tradingMode, reason) => {
+    const exchange = openExchange(marketOf({ state, tradingMode }));
+    expect(exchange.stop(ann, { fallsBelow: at(2) }).outcome).toEqual(failure(`REJECTION_REASON_${reason}`));
+  });
+});
+
+test("in an auction none triggers", () => {
+  const exchange = openExchange(marketOf({ tradingMode: Market_TradingMode.MONITORING_AUCTION }), {
+    lastPrices: new Map([[marketId, "50"]]),
+  });
+  const { ids } = exchange.stop(ann, { fallsBelow: at(60) });
+  exchange.endBlock();
+  expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+});
+
+test("the stop orders of a batch have identifiers behind those of its orders", () => {
+  const exchange = withPosition();
+  const { outcome, ids } = exchange.batch(ann, {
+    submissions: [limit(BUY, 1, 1000)],
+    stopOrdersSubmission: [{ fallsBelow: at(5), risesAbove: at(2000) }, { fallsBelow: at(4) }],
+  });
+  expect(outcome).toEqual({ status: "success" });
+  expect(ids.slice(1, 4).map((id) => stopOf(exchange, id)?.status)).toEqual([PENDING, PENDING, PENDING]);
+});
+
+test("the engine goes on from stop orders that wait", () => {
+  const { events, ids } = (() => {
+    const exchange = withPosition();
+    return exchange.stop(ann, { fallsBelow: at("0.5") });
+  })();
+  const exchange = openExchange(marketOf(), {
+    stopOrders: valuesOf(events, "stopOrder"),
+    lastPrices: new Map([[marketId, "100"]]),
+  });
+  trade(exchange, 51);
+  exchange.nextBlock();
+  expect(stopOf(exchange, ids[0])).toBeUndefined();
+  trade(exchange, 50);
+  exchange.nextBlock();
+  expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
+});

@@ -1,0 +1,106 @@
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { openJournal } from "../../src/devnode/journal.js";
+import { FileError, RequestError } from "../../src/errors/index.js";
+
+let root: string;
+let folder: string;
+let made = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), "tradewire-journal-"));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+const settings = { chainId: "chain-1", segments: 5 };
+const block = (height: bigint) => ({
+  height,
+  time: height * 1_000_000n,
+  transactions: [Uint8Array.of(1, 2, Number(height)), new Uint8Array()],
+});
+const open = (given: object = settings) => openJournal(folder, { ...given });
+const newFolder = () => {
+  made += 1;
+  folder = join(root, String(made), "node");
+};
+
+it("gives back the blocks that it was given, in their order", () => {
+  newFolder();
+  {
+    using journal = open();
+    expect([...journal.blocks]).toEqual([]);
+    journal.add(block(1n));
+    journal.add(block(2n));
+  }
+  {
+    using journal = open();
+    expect([...journal.blocks]).toEqual([block(1n), block(2n)]);
+    journal.add(block(3n));
+  }
+  using journal = open();
+  expect([...journal.blocks]).toEqual([block(1n), block(2n), block(3n)]);
+});
+
+it("forgets what comes behind a position", () => {
+  newFolder();
+  {
+    using journal = open();
+    journal.add(block(1n));
+    const position = journal.position();
+    journal.add(block(2n));
+    journal.truncate(position);
+    journal.add(block(4n));
+  }
+  using journal = open();
+  expect([...journal.blocks]).toEqual([block(1n), block(4n)]);
+});
+
+it("leaves out a block that a killed process wrote half, and goes on behind the others", async () => {
+  newFolder();
+  {
+    using journal = open();
+    journal.add(block(1n));
+  }
+  await appendFile(join(folder, "blocks.jsonl"), '{"height":"2","time":"2000000","transac');
+  {
+    using journal = open();
+    expect([...journal.blocks]).toEqual([block(1n)]);
+    journal.add(block(2n));
+  }
+  using journal = open();
+  expect([...journal.blocks]).toEqual([block(1n), block(2n)]);
+});
+
+it("refuses a folder of other settings, and leaves it as it is", async () => {
+  newFolder();
+  open()[Symbol.dispose]();
+  const before = await readFile(join(folder, "blocks.jsonl"), "utf8");
+  expect(() => open({ ...settings, segments: 6 })).toThrow(RequestError);
+  expect(() => open({ ...settings, segments: 6 })).toThrow('other settings: {"chainId":"chain-1","segments":5}');
+  expect(await readFile(join(folder, "blocks.jsonl"), "utf8")).toBe(before);
+  open()[Symbol.dispose]();
+});
+
+it("is one process's at a time; that of a killed process is free", async () => {
+  newFolder();
+  {
+    using _ = open();
+    expect(() => open()).toThrow(`is in use by the node of process ${process.pid}`);
+  }
+  await writeFile(join(folder, "lock"), "4194305"); // Linux gives no process such a number.
+  open()[Symbol.dispose]();
+});
+
+it("says where the file was changed", async () => {
+  newFolder();
+  open()[Symbol.dispose]();
+  await appendFile(join(folder, "blocks.jsonl"), '{"height":"1"}\n');
+  using journal = open();
+  expect(() => [...journal.blocks]).toThrow("line 2 is no block");
+});
+
+it("says which folder cannot be made", async () => {
+  await writeFile(join(root, "file"), "");
+  expect(() => openJournal(join(root, "file", "node"), settings)).toThrow(FileError);
+});

@@ -1,0 +1,57 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Client, createClient, createRouterTransport } from "@connectrpc/connect";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { MarketDepthSchema } from "../../gen/vega/vega_pb.js";
+import { dataMethods } from "../../src/devnode/data/index.js";
+import { createStreams, type Streams } from "../../src/devnode/data/observe.js";
+import { createWorld, type LivingWorld, type WorldStart } from "../../src/devnode/world/create-world.js";
+import type { Event } from "../../src/devnode/world/event.js";
+import { blockAt, happeningsOf } from "./living-world.js";
+
+/** The data service on a small world. */
+export interface DataService {
+  readonly data: Client<typeof TradingDataService>;
+  readonly living: LivingWorld;
+  readonly streams: Streams;
+  /** The order books, by market. */
+  readonly books: Map<string, MessageInitShape<typeof MarketDepthSchema>>;
+  /** Make the next block, in which something happens. */
+  happen(...events: Event[]): void;
+}
+
+/**
+ * Serve the data of a world in memory.
+ *
+ * @param start the history, and how things stand at its end
+ * @returns a client of the service, and what changes the world
+ */
+export function serveData(start: WorldStart): DataService {
+  const living = createWorld(start);
+  const streams = createStreams();
+  const books: DataService["books"] = new Map();
+  const engine = {
+    depth(marketId: string, maxDepth?: number) {
+      const { buy = [], sell = [], sequenceNumber = 0n } = books.get(marketId) ?? {};
+      const sides = { buy: buy.slice(0, maxDepth), sell: sell.slice(0, maxDepth) };
+      return create(MarketDepthSchema, { marketId, ...sides, sequenceNumber });
+    },
+  };
+  const transport = createRouterTransport(({ service }) => {
+    service(TradingDataService, dataMethods({ world: living.world, engine, streams }));
+  });
+  return {
+    data: createClient(TradingDataService, transport),
+    living,
+    streams,
+    books,
+    happen(...events) {
+      const block = blockAt(living.world.block.height + 1n);
+      const happenings = happeningsOf(block.height, events);
+      living.begin(block);
+      for (const happening of happenings) {
+        living.apply(happening);
+      }
+      streams.publish(block, happenings);
+    },
+  };
+}
