@@ -60,6 +60,8 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
   let ahead = 0n;
   let count = 0;
   let snapshots = new Map<string, () => void>();
+  /** Why a block was not made whole, or not kept. What stands on it would be lost, or differ after a restart. */
+  let broken: { readonly reason: unknown } | undefined;
 
   function keep(position: number): () => void {
     const restoreNetwork = network.save();
@@ -68,6 +70,7 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
       restoreNetwork();
       ({ ahead } = kept);
       journal?.truncate(position);
+      broken = undefined;
     };
   }
   const begin = keep(journal?.start ?? 0);
@@ -79,9 +82,20 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
 
   return {
     async makeBlock() {
-      const block = network.makeBlock(clock() + ahead);
-      journal?.add(block);
-      return block.height;
+      if (broken !== undefined) {
+        throw new RequestError("the last block was not made whole, or not kept, and none can follow it", {
+          advice: "Revert to a snapshot, or reset the node.",
+          cause: broken.reason,
+        });
+      }
+      try {
+        const block = network.makeBlock(clock() + ahead);
+        journal?.add(block);
+        return block.height;
+      } catch (reason) {
+        broken = { reason };
+        throw reason;
+      }
     },
 
     setTime(time) {
@@ -90,6 +104,11 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
       if (wanted <= last) {
         throw new RequestError(`the time ${isoText(wanted)} is not later than the last block's, ${isoText(last)}`, {
           advice: "Time goes forward only; revert to a snapshot or reset the node to go back.",
+        });
+      }
+      if (wanted >= END_OF_TIME) {
+        throw new RequestError(`the time ${isoText(wanted)} is too late`, {
+          advice: `Give a time before ${isoText(END_OF_TIME)}: the network counts nanoseconds in 64 bits.`,
         });
       }
       ahead = wanted - clock();
@@ -121,6 +140,9 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     failNext,
   };
 }
+
+/** The first time that clocks cannot be set to. Room is left behind it: blocks have to follow, and cursors hold 19 digits below 9. */
+const END_OF_TIME = BigInt(Date.UTC(2250, 0)) * 1_000_000n;
 
 function nanoseconds(time: bigint | Date | string): bigint {
   const milliseconds = typeof time === "bigint" ? Number(time / 1_000_000n) : new Date(time).getTime();

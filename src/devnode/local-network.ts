@@ -1,18 +1,13 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { BeginBlockSchema, EndBlockSchema } from "../../gen/vega/events/v1/events_pb.js";
 import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
+import { RequestError } from "../errors/index.js";
 import type { Profile } from "../schema/profile.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import { activityCommands } from "./activity.js";
 import { createBlocks, type SpamRules, spamRules } from "./core/blocks.js";
-import {
-  type BlockTransaction,
-  createLocalChain,
-  type LocalChain,
-  transactionHash,
-  type Waiting,
-} from "./core/chain.js";
+import { type BlockTransaction, createLocalChain, type LocalChain, type Waiting } from "./core/chain.js";
 import { transactionResult } from "./core/transaction-result.js";
 import { createStreams, type Streams } from "./data/observe.js";
 import { createEngine } from "./engine/create-engine.js";
@@ -74,7 +69,11 @@ export interface LocalNetwork {
   readonly streams: Streams;
   /** Make a block of what waits, at a time in Unix nanoseconds; at least a millisecond after the last one. */
   makeBlock(time: bigint): MadeBlock;
-  /** Make a block again that was made before. */
+  /**
+   * Make a block again that was made before.
+   *
+   * @throws {@link RequestError} if a transaction of it is refused now: the network would go another way
+   */
   remake(block: MadeBlock): void;
   /** Keep all of it as it is. The result brings it back, as often as it is called. */
   save(): () => void;
@@ -183,14 +182,18 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     makeBlock(time) {
       const earliest = lastRowTime + MICROSECOND;
       const { height, time: taken } = chain.makeBlock(time < earliest ? earliest : time);
-      return { height, time: taken, transactions: made.map(({ tx }) => toBinary(TransactionSchema, tx)) };
+      return { height, time: taken, transactions: made.map(({ bytes }) => bytes) };
     },
 
-    remake({ time, transactions }) {
+    remake({ height, time, transactions }) {
       isRemaking = true;
       try {
         for (const bytes of transactions) {
-          chain.submit(fromBinary(TransactionSchema, bytes), transactionHash(bytes));
+          if (chain.submit(readTransaction(bytes), bytes) !== undefined) {
+            throw new RequestError(`the node refuses a transaction of the kept block ${height}`, {
+              advice: "The blocks were changed, or kept by another version of the node; give another folder.",
+            });
+          }
         }
         chain.makeBlock(time);
       } finally {
@@ -210,6 +213,15 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       };
     },
   };
+}
+
+/** Read a serialized transaction. What is none becomes an empty one, which is refused. */
+function readTransaction(bytes: Uint8Array): Transaction {
+  try {
+    return fromBinary(TransactionSchema, bytes);
+  } catch {
+    return create(TransactionSchema);
+  }
 }
 
 /** The last blocks of the history, oldest first, as many as transactions may be tied to. */

@@ -9,6 +9,8 @@ import { type Accepted, countServed, type ExamineOptions, examine, type Refusal 
 /** A transaction that waits for a block. */
 export interface Waiting {
   readonly tx: Transaction;
+  /** Its bytes as they came: those that its hash is of. */
+  readonly bytes: Uint8Array;
   /** Its hash, 64 hex digits in upper case. */
   readonly txHash: string;
 }
@@ -34,7 +36,7 @@ export interface LocalChain {
   /** Check a transaction. The result is `undefined` if it would be accepted. */
   check(tx: Transaction): Refusal | undefined;
   /** Check a transaction, and put it into the mempool unless it is refused. */
-  submit(tx: Transaction, txHash: string): Refusal | undefined;
+  submit(tx: Transaction, bytes: Uint8Array): Refusal | undefined;
   /** Make a block of a time, in Unix nanoseconds, from the mempool, and carry out its commands. */
   makeBlock(time: bigint): Block;
   /** Wait for the next block. */
@@ -77,7 +79,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       return "code" in examined ? examined : undefined;
     },
 
-    submit(tx, txHash) {
+    submit(tx, bytes) {
       const accepted = examine(tx, options);
       if ("code" in accepted) {
         return accepted;
@@ -88,7 +90,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       for (const name of accepted.uses) {
         accepted.block.used.add(name);
       }
-      mempool.push({ tx, txHash, accepted });
+      mempool.push({ tx, bytes, txHash: transactionHash(bytes), accepted });
       return undefined;
     },
 

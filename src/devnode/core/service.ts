@@ -31,17 +31,18 @@ export function coreMethods(options: CoreOptions): CoreMethods {
   const { chain, chainId, rules, blocks, profile = "specification" } = options;
   const statistics = createStatistics(options);
 
-  async function submit(transaction: Transaction, txHash: string, type: SubmitTransactionRequest_Type) {
+  async function submit(transaction: Transaction, bytes: Uint8Array, type: SubmitTransactionRequest_Type) {
+    const txHash = transactionHash(bytes);
     // Deployed nodes do not look at the type.
     switch (profile === "deployed" ? SubmitTransactionRequest_Type.SYNC : type) {
       case SubmitTransactionRequest_Type.UNSPECIFIED:
       case SubmitTransactionRequest_Type.ASYNC:
-        chain.submit(transaction, txHash); // An asynchronous submission does not report a refusal.
+        chain.submit(transaction, bytes); // An asynchronous submission does not report a refusal.
         return { success: true, txHash };
       case SubmitTransactionRequest_Type.SYNC:
-        return { txHash, ...outcome(chain.submit(transaction, txHash), profile) };
+        return { txHash, ...outcome(chain.submit(transaction, bytes), profile) };
       case SubmitTransactionRequest_Type.COMMIT: {
-        const refusal = chain.submit(transaction, txHash);
+        const refusal = chain.submit(transaction, bytes);
         if (refusal === undefined) {
           await chain.nextBlock();
         }
@@ -55,12 +56,12 @@ export function coreMethods(options: CoreOptions): CoreMethods {
   return {
     async submitTransaction({ tx, type }) {
       const transaction = required(tx);
-      return submit(transaction, transactionHash(toBinary(TransactionSchema, transaction)), type);
+      return submit(transaction, toBinary(TransactionSchema, transaction), type);
     },
 
     async submitRawTransaction({ tx, type }) {
       // Both methods number the types alike.
-      return submit(fromBytes(tx), transactionHash(tx), Number(type));
+      return submit(fromBytes(tx), tx, Number(type));
     },
 
     async checkTransaction({ tx }) {

@@ -66,9 +66,13 @@ export const identifier: Rule<string> = (value) => {
 export const positiveWhole: Rule<string> = (value) =>
   value === "" ? "is required" : (whole(value) ?? (/^0+$/.test(value) ? "is 0" : undefined));
 
-/** A price, an amount or an offset from 0 on, scaled in the same way: digits only. */
-export const whole: Rule<string> = (value) =>
-  /^\d+$/.test(value) ? undefined : `is ${quoted(value)}, not an unsigned whole number`;
+/** A price, an amount or an offset from 0 on, scaled in the same way: digits only. Networks keep 256 bits of it. */
+export const whole: Rule<string> = (value) => {
+  if (!/^\d+$/.test(value)) {
+    return `is ${quoted(value)}, not an unsigned whole number`;
+  }
+  return /^0*\d{1,78}$/.test(value) && BigInt(value) < 2n ** 256n ? undefined : "has more than 256 bits";
+};
 
 /** A decimal number that is not negative. */
 export const decimal: Rule<string> = (value) => {

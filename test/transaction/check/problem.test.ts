@@ -46,6 +46,13 @@ describe("a whole number", () => {
     expect(whole("-1")).toBe('is "-1", not an unsigned whole number');
   });
 
+  it("has 256 bits at most, zeros in front aside", () => {
+    const largest = 2n ** 256n - 1n;
+    expect(refused(whole, String(largest), `${"0".repeat(1000)}${largest}`)).toEqual([]);
+    expect(whole(String(largest + 1n))).toBe("has more than 256 bits");
+    expect(positiveWhole("9".repeat(1200))).toBe("has more than 256 bits");
+  });
+
   it("above 0 is neither missing nor 0", () => {
     expect(refused(positiveWhole, "1", "007", "10", "100")).toEqual([]);
     expect(positiveWhole("")).toBe("is required");
