@@ -119,6 +119,10 @@ function lock(folder: string): () => void {
   const path = join(folder, LOCK);
   try {
     mkdirSync(folder, { recursive: true });
+  } catch (reason) {
+    throw fileError(reason, folder, { EEXIST: "Give a folder: this is a file." });
+  }
+  try {
     for (;;) {
       try {
         writeFileSync(path, String(process.pid), { flag: "wx" });

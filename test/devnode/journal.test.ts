@@ -103,4 +103,7 @@ it("says where the file was changed", async () => {
 it("says which folder cannot be made", async () => {
   await writeFile(join(root, "file"), "");
   expect(() => openJournal(join(root, "file", "node"), settings)).toThrow(FileError);
+  expect(() => openJournal(join(root, "file"), settings)).toThrow(
+    `"${join(root, "file")}": it exists already\nGive a folder: this is a file.`,
+  );
 });
