@@ -16,7 +16,7 @@ export interface Controls {
    * Set the clock of the blocks. It goes on from there.
    *
    * @param time Unix nanoseconds, a `Date`, or ISO 8601; later than the last block
-   * @throws {@link RequestError} if it is no time, or not later than the last block
+   * @throws {@link RequestError} if it is no time, not later than the last block, or later than the year 2261
    */
   setTime(time: bigint | Date | string): void;
   /**
@@ -45,6 +45,9 @@ export interface Controls {
    */
   failNext(failure: Failure): void;
 }
+
+/** 2262-01-01. Unix nanoseconds of 64 bits end in April of that year. */
+const TOO_LATE = BigInt(Date.UTC(2262, 0)) * 1_000_000n;
 
 /**
  * Make the controls of a local node.
@@ -90,6 +93,11 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
       if (wanted <= last) {
         throw new RequestError(`the time ${isoText(wanted)} is not later than the last block's, ${isoText(last)}`, {
           advice: "Time goes forward only; revert to a snapshot or reset the node to go back.",
+        });
+      }
+      if (wanted >= TOO_LATE) {
+        throw new RequestError(`the time ${isoText(wanted)} is later than Unix nanoseconds of 64 bits reach`, {
+          advice: "Give a time before 2262: the node tells its time as such nanoseconds.",
         });
       }
       ahead = wanted - clock();
