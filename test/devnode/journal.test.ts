@@ -107,3 +107,12 @@ it("says which folder cannot be made", async () => {
     `"${join(root, "file")}": it exists already\nGive a folder: this is a file.`,
   );
 });
+
+it("writes no more once it is disposed of: its number may be that of another file then", () => {
+  newFolder();
+  const journal = open();
+  journal[Symbol.dispose]();
+  const block = { height: 1n, time: 1n, transactions: [] };
+  expect(() => journal.add(block)).toThrow("the node of the folder is closed");
+  expect(() => journal.truncate(0)).toThrow(RequestError);
+});
