@@ -16,7 +16,7 @@ export interface Controls {
    * Set the clock of the blocks. It goes on from there.
    *
    * @param time Unix nanoseconds, a `Date`, or ISO 8601; later than the last block
-   * @throws {@link RequestError} if it is no time, or not later than the last block
+   * @throws {@link RequestError} if it is no time, not later than the last block, or later than the year 2261
    */
   setTime(time: bigint | Date | string): void;
   /**

@@ -47,10 +47,17 @@ export function openJournal(folder: string, settings: Readonly<Record<string, un
     const file = openSync(path, "r+");
     let end = Buffer.byteLength(whole);
     ftruncateSync(file, end);
+    let isOpen = true;
+    const requireOpen = () => {
+      if (!isOpen) {
+        throw new RequestError("the node of the folder is closed", { advice: "Start it again to go on." });
+      }
+    };
     return {
       start: Buffer.byteLength(header),
       blocks: read(whole.slice(header.length), path),
       add({ height, time, transactions }) {
+        requireOpen();
         const line = JSON.stringify({
           height: String(height),
           time: String(time),
@@ -60,10 +67,12 @@ export function openJournal(folder: string, settings: Readonly<Record<string, un
       },
       position: () => end,
       truncate(position) {
+        requireOpen();
         end = position;
         ftruncateSync(file, end);
       },
       [Symbol.dispose]() {
+        isOpen = false;
         closeSync(file);
         release();
       },
@@ -119,6 +128,10 @@ function lock(folder: string): () => void {
   const path = join(folder, LOCK);
   try {
     mkdirSync(folder, { recursive: true });
+  } catch (reason) {
+    throw fileError(reason, folder, { EEXIST: "Give a folder: this is a file." });
+  }
+  try {
     for (;;) {
       try {
         writeFileSync(path, String(process.pid), { flag: "wx" });

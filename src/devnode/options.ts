@@ -65,8 +65,13 @@ export interface DevnodeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const CHAIN_ID_PREFIXES: readonly ChainIdPrefix[] = ["signed-and-submitted", "signature-only"];
 /** What a party begins with of each asset, in units of the asset's last decimal. */
 const STARTING_BALANCE = "1000000000000000000000000";
+/** The most segments to begin with: all of them are listed together. */
+const MAX_SEGMENTS = 1_000_000;
+/** The most blocks to begin with. They are a second apart, and their times have to fit 64 bits. */
+const MAX_BLOCKS = 1_000_000_000;
 /** The most trades of made-up parties in a block. */
 const MAX_ACTIVITY = 10_000;
 
@@ -85,18 +90,26 @@ export function checkOptions(options: DevnodeOptions) {
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000, segments = 5, activity = 0 } = options;
   const { schemaVersions = [115, 115, 115, 116], genesis = {}, blockMs = 1000 } = options;
   const { grpcPort = 0, restPort = 0 } = options;
-  if (!isChainId(chainId)) {
-    throw new RequestError(`chainId ${quoted(chainId)} cannot be part of a file name`, {
+  if (typeof chainId !== "string" || !isChainId(chainId)) {
+    throw new RequestError(`chainId ${quoted(String(chainId))} cannot be part of a file name`, {
       advice: "Use 1 to 50 characters of A-Z a-z 0-9 . _ -",
     });
   }
   for (const [name, port] of Object.entries({ grpcPort, restPort })) {
     requireWhole(name, port, 0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.");
   }
-  requireWhole("segments", segments, 1, Number.MAX_SAFE_INTEGER, "Give a whole number from 1 on.");
-  requireWhole("blocksPerSegment", blocksPerSegment, 1, Number.MAX_SAFE_INTEGER, "Give a whole number from 1 on.");
+  requireWhole("segments", segments, 1, MAX_SEGMENTS, `Give a whole number from 1 to ${MAX_SEGMENTS}.`);
+  requireWhole("blocksPerSegment", blocksPerSegment, 1, MAX_BLOCKS, `Give a whole number from 1 to ${MAX_BLOCKS}.`);
+  if (segments * blocksPerSegment > MAX_BLOCKS) {
+    throw new RequestError(`segments and blocksPerSegment make ${segments * blocksPerSegment} blocks`, {
+      advice: `Give ${MAX_BLOCKS} blocks at most in all segments together.`,
+    });
+  }
   requireWhole("blockMs", blockMs, 0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.");
   requireWhole("activity", activity, 0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`);
+  if (!Array.isArray(schemaVersions)) {
+    throw wrong("schemaVersions", schemaVersions, "Give a list of versions, such as [115, 116].");
+  }
   for (const version of schemaVersions) {
     requireWhole(
       "schemaVersions",
@@ -110,6 +123,18 @@ export function checkOptions(options: DevnodeOptions) {
     throw new RequestError("schemaVersions is empty", { advice: "Give at least one version." });
   }
   const { chainIdPrefix = profileRules[profile].chainIdPrefix } = options;
+  if (!CHAIN_ID_PREFIXES.includes(chainIdPrefix)) {
+    throw wrong("chainIdPrefix", chainIdPrefix, `Give ${CHAIN_ID_PREFIXES.join(" or ")}.`);
+  }
+  if (typeof rateLimit !== "boolean" && (typeof rateLimit !== "object" || rateLimit === null)) {
+    throw wrong("rateLimit", rateLimit, "Give true, false, or an object such as { burst: 100, perSecond: 20 }.");
+  }
+  if (typeof genesis !== "object" || genesis === null) {
+    throw wrong("genesis", genesis, "Give an object of rows by table, such as { trades: [] }.");
+  }
+  if (options.dataDir !== undefined && (typeof options.dataDir !== "string" || options.dataDir === "")) {
+    throw wrong("dataDir", options.dataDir, "Give the path of a folder, or leave it out.");
+  }
   const shared = { chainId, profile, segments, blocksPerSegment, schemaVersions, activity };
   return {
     ...shared,
@@ -138,6 +163,11 @@ export function checkOptions(options: DevnodeOptions) {
 
 function requireWhole(name: string, value: number, low: number, high: number, advice: string): void {
   if (!Number.isSafeInteger(value) || value < low || value > high) {
-    throw new RequestError(`${name} is ${value}`, { advice });
+    throw wrong(name, value, advice);
   }
+}
+
+function wrong(name: string, value: unknown, advice: string): RequestError {
+  const found = typeof value === "number" ? String(value) : quoted(String(value));
+  return new RequestError(`${name} is ${found}`, { advice });
 }

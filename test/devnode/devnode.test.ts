@@ -216,8 +216,18 @@ describe("startDevnode", () => {
     [{ restPort: 65_536 }, "restPort is 65536"],
     [{ restPort: 1.5 }, "restPort is 1.5"],
     [{ segments: 0 }, "segments is 0"],
+    [{ segments: 1e15 }, "segments is 1000000000000000"],
+    [{ blocksPerSegment: 1e9 }, "segments and blocksPerSegment make 5000000000 blocks"],
+    [{ segments: "5" }, 'segments is "5"'],
     [{ chainId: "../x" }, 'chainId "../x" cannot be part of a file name'],
-  ])("refuses %j", async (options, summary) => {
+    [{ chainId: null }, 'chainId "null" cannot be part of a file name'],
+    [{ schemaVersions: 116 }, "schemaVersions is 116"],
+    [{ genesis: null }, 'genesis is "null"'],
+    [{ chainIdPrefix: "signature_only" }, 'chainIdPrefix is "signature_only"'],
+    [{ rateLimit: 5 }, "rateLimit is 5"],
+    [{ rateLimit: null }, 'rateLimit is "null"'],
+    [{ dataDir: "" }, 'dataDir is ""'],
+  ])("refuses %j", async (options: object, summary) => {
     const starting = startDevnode(options);
     await expect(starting).rejects.toThrow(RequestError);
     await expect(starting).rejects.toMatchObject({ summary });

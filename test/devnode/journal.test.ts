@@ -103,4 +103,16 @@ it("says where the file was changed", async () => {
 it("says which folder cannot be made", async () => {
   await writeFile(join(root, "file"), "");
   expect(() => openJournal(join(root, "file", "node"), settings)).toThrow(FileError);
+  expect(() => openJournal(join(root, "file"), settings)).toThrow(
+    `"${join(root, "file")}": it exists already\nGive a folder: this is a file.`,
+  );
+});
+
+it("writes no more once it is disposed of: its number may be that of another file then", () => {
+  newFolder();
+  const journal = open();
+  journal[Symbol.dispose]();
+  const block = { height: 1n, time: 1n, transactions: [] };
+  expect(() => journal.add(block)).toThrow("the node of the folder is closed");
+  expect(() => journal.truncate(0)).toThrow(RequestError);
 });

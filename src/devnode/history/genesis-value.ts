@@ -79,6 +79,9 @@ function parsed(value: NonNullable<GenesisValue>): Value {
 
 const TIME = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d(?::?\d\d)?)?$/;
 
+/** Whether there is such a day. JavaScript takes February 30 for March 2. */
+const isDay = (date: string) => new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
+
 /** The Unix nanoseconds of a time. */
 function nanoseconds(value: NonNullable<GenesisValue>): bigint | undefined {
   if (typeof value === "bigint") {
@@ -87,7 +90,7 @@ function nanoseconds(value: NonNullable<GenesisValue>): bigint | undefined {
   const [, date = "", clock = "", fraction = "", zone = "Z"] = TIME.exec(typeof value === "string" ? value : "") ?? [];
   const offset = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
   const milliseconds = value instanceof Date ? value.getTime() : Date.parse(`${date}T${clock}${offset}`);
-  return Number.isNaN(milliseconds)
+  return Number.isNaN(milliseconds) || (date !== "" && !isDay(date))
     ? undefined
     : BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0") || "0");
 }

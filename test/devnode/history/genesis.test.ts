@@ -137,6 +137,7 @@ describe("rows of one's own", () => {
     [{ checkpoints: [{ ...good, tx_hash: "xyz" }] }, 'column tx_hash: "xyz" is not bytes in hex digits'],
     [{ checkpoints: [{ ...good, hash: "a\0" }] }, 'column hash: "a\\u0000" is not a text without U+0000'],
     [{ checkpoints: [{ ...good, vega_time: "yesterday" }] }, 'column vega_time: "yesterday" is not a time'],
+    [{ checkpoints: [{ ...good, vega_time: "2023-02-30T08:00:07Z" }] }, '"2023-02-30T08:00:07Z" is not a time'],
     [{ checkpoints: [{ ...good, vega_time: new Date(Number.NaN) }] }, "column vega_time: "],
     [{ checkpoints: [{ ...checkpoint }] }, "genesis.checkpoints, row 1: column vega_time has no value"],
     [{ checkpoints: [good, { ...good, hash: "x" }] }, "row 2: another row has the same primary key"],
