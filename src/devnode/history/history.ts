@@ -33,7 +33,15 @@ export interface HistoryOptions {
   readonly schemaVersions?: readonly number[] | undefined;
   /** Rows of one's own, by table. They stand in place of the table's made-up rows. */
   readonly genesis?: Genesis | undefined;
+  /** The most bytes of recorded rows that are kept, deflated; {@link MAX_RECORDED_BYTES} by default. */
+  readonly maxRecordedBytes?: number | undefined;
 }
+
+/**
+ * The most bytes of recorded rows that are kept, deflated. When there are more, the oldest segments go, the made-up ones
+ * first: the history then begins later, as that of a node which keeps its last months alone.
+ */
+const MAX_RECORDED_BYTES = 512 * 1024 * 1024;
 
 /** The network's history: segments of rows, the made-up ones first, then those of the blocks that were made. */
 export interface History {
@@ -80,7 +88,8 @@ const DEFAULT_VERSIONS = [115, 115, 115, 116];
  */
 export function createHistory(options: HistoryOptions): History {
   const { madeUp, chainId, segments: count, blocksPerSegment, schemaVersions = DEFAULT_VERSIONS } = options;
-  const rules: SegmentRules = { chainId, blocksPerSegment, schemaVersions };
+  const { maxRecordedBytes = MAX_RECORDED_BYTES } = options;
+  const rules = { chainId, blocksPerSegment, schemaVersions, maxRecordedBytes };
   const genesis = readGenesis(options.genesis ?? {}, {
     versions: [...new Set(schemaVersions)],
     segmentOf(time) {
@@ -96,7 +105,7 @@ export function createHistory(options: HistoryOptions): History {
   function piecesOf(table: TableName, segment: Segment): Iterable<Buffer> {
     const index = Number((segment.fromHeight - 1n) / BigInt(blocksPerSegment));
     if (index >= count) {
-      const found = recorded.closed[index - count];
+      const found = recorded.closed[index - count - recorded.dropped];
       if (found?.segment.id !== segment.id) {
         throw new RangeError(`the segment ${segment.id} is not of this history, or no more`);
       }
@@ -110,9 +119,10 @@ export function createHistory(options: HistoryOptions): History {
     chainId,
 
     segments() {
-      const { closed } = recorded;
+      const { closed, dropped } = recorded;
       if (listed?.closed !== closed) {
-        listed = { closed, segments: [...madeUpSegments(), ...closed.map(({ segment }) => segment)] };
+        const before = dropped > 0 ? [] : madeUpSegments();
+        listed = { closed, segments: [...before, ...closed.map(({ segment }) => segment)] };
       }
       return listed.segments;
     },

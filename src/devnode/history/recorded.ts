@@ -18,10 +18,14 @@ export interface RecordedBlocks {
 /** The blocks of a segment, all of them. */
 export interface RecordedSegment extends RecordedBlocks {
   readonly segment: Segment;
+  /** What its rows take, in bytes. */
+  readonly bytes: number;
 }
 
 /** What was recorded. It never changes: a further block makes a new value. */
 export interface Recorded {
+  /** How many segments were closed, and have made room for later ones. */
+  readonly dropped: number;
   readonly closed: readonly RecordedSegment[];
   /** The blocks of the segment under way, which is not listed yet. */
   readonly open: RecordedBlocks;
@@ -35,14 +39,14 @@ export interface Recorded {
  * @returns nothing yet
  */
 export function nothingRecorded(nextHeight: bigint): Recorded {
-  return { closed: [], open: { fromHeight: nextHeight, rows: new Map() }, nextHeight };
+  return { dropped: 0, closed: [], open: { fromHeight: nextHeight, rows: new Map() }, nextHeight };
 }
 
 /**
  * Record a block.
  *
  * @param recorded what was recorded before
- * @param rules the chain, the length of segments and their versions
+ * @param rules the chain, the length of segments and their versions, and the most bytes of rows that are kept
  * @param lastMadeUp the segment before the first recorded one
  * @param block the block, which follows the last one
  * @param happenings its events, in their order
@@ -50,8 +54,8 @@ export function nothingRecorded(nextHeight: bigint): Recorded {
  * @throws RangeError where the block does not follow the last one
  */
 export function recordBlock(
-  { closed, open, nextHeight }: Recorded,
-  rules: SegmentRules,
+  { dropped, closed, open, nextHeight }: Recorded,
+  rules: SegmentRules & { readonly maxRecordedBytes: number },
   lastMadeUp: () => Segment,
   block: Block,
   happenings: readonly Happening[],
@@ -73,18 +77,38 @@ export function recordBlock(
     }
   }
   if (block.height < toHeight) {
-    return { closed, open: { fromHeight, rows }, nextHeight: nextHeight + 1n };
+    return { dropped, closed, open: { fromHeight, rows }, nextHeight: nextHeight + 1n };
   }
   const full = new Map([...rows].map(([kept, stored]) => [kept, closeRows(stored)]));
   const previousId = (closed.at(-1)?.segment ?? lastMadeUp()).id;
   const content = hashOf(tableNames.map((table) => full.get(table)?.hash ?? "").join(" "));
   const segment = segmentAt(rules, index, previousId, content);
+  const bytes = sum([...full.values()].flatMap(({ chunks }) => chunks.map(({ length }) => length)));
+  const all = [...closed, { segment, fromHeight, rows: full, bytes }];
+  const excess = tooMany(all, rules.maxRecordedBytes);
   return {
-    closed: [...closed, { segment, fromHeight, rows: full }],
+    dropped: dropped + excess,
+    closed: all.slice(excess),
     open: { fromHeight: toHeight + 1n, rows: new Map() },
     nextHeight: nextHeight + 1n,
   };
 }
+
+/** How many of the first segments have to go, so that the others take no more than is allowed. The last one stays. */
+function tooMany(segments: readonly RecordedSegment[], maxBytes: number): number {
+  let left = sum(segments.map(({ bytes }) => bytes));
+  let count = 0;
+  for (const { bytes } of segments.slice(0, -1)) {
+    if (left <= maxBytes) {
+      break;
+    }
+    left -= bytes;
+    count += 1;
+  }
+  return count;
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
 function withRows(stored: StoredRows, table: TableName, version: bigint, added: readonly Fields[]): StoredRows {
   const line = csvRow(table, version);

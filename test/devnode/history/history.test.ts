@@ -228,3 +228,32 @@ describe("blocks that are made", () => {
     expect(await text(other, "orders", 4)).not.toBe(two);
   });
 });
+
+describe("what is recorded", () => {
+  const references = Array.from({ length: 300 }, (_, index) => `reference ${index * 7919}`);
+  const record = (history: History, from: bigint, to: bigint) => {
+    for (let height = from; height <= to; height += 1n) {
+      history.record(block(height), happenings(block(height), references.map(order)));
+    }
+  };
+
+  it("makes room for what comes later, and the history then begins later", async () => {
+    const unlimited = made();
+    record(unlimited, 201n, 500n);
+    expect(unlimited.segments()).toHaveLength(10);
+    const history = made({ maxRecordedBytes: 1 });
+    record(history, 201n, 250n);
+    expect(history.segments()).toHaveLength(5);
+    const kept = history.save();
+    record(history, 251n, 500n);
+    expect(history.segments()).toEqual(unlimited.segments().slice(-1));
+    expect(await text(history, "orders", 0)).toBe(await text(unlimited, "orders", 9));
+    await expect(async () => {
+      const [gone] = unlimited.segments().slice(-2);
+      for await (const _ of gone === undefined ? [] : history.read("orders", gone)) {
+      }
+    }).rejects.toThrow("is not of this history, or no more");
+    history.restore(kept);
+    expect(history.segments()).toEqual(unlimited.segments().slice(0, 5));
+  });
+});
