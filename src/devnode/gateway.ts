@@ -59,7 +59,7 @@ export function createGateway(
     const body = await readBody(request);
     const call = Object.assign(body, { verb, target: request.url ?? "/" });
     for (const { method, rule } of routes) {
-      const message = readCall(method.input, rule, call);
+      const message = readCall(method.input, rule, call, { knownEnums: true });
       if (message !== undefined) {
         await callMethod(method, rule, message, request, response, signal);
         return;

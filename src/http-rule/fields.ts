@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
+import { requireKnown } from "./known-enums.js";
 
 /**
  * Find a field of a message by its name.
@@ -104,8 +105,8 @@ export function putField(desc: DescMessage, json: JsonObject, fieldPath: readonl
 /** The JSON of a value that came as text. In Protobuf's JSON numbers may be text, but not booleans and enum numbers. */
 function fieldValue(field: DescField, text: string): JsonValue {
   const isBool = field.scalar === ScalarType.BOOL || field.message?.typeName === "google.protobuf.BoolValue";
-  if (isBool && (text === "true" || text === "false")) {
-    return text === "true";
+  if (isBool) {
+    return booleans.get(text) ?? text;
   }
   if (field.enum === undefined) {
     return text;
@@ -114,10 +115,12 @@ function fieldValue(field: DescField, text: string): JsonValue {
     return Number(text);
   }
   // protobuf-es ignores an unknown name together with unknown fields: another call than the caller's would be made.
-  if (!field.enum.values.some(({ name }) => name === text)) {
-    throw new RequestError(`${JSON.stringify(text)} is no value of ${field.parent.typeName}.${field.name}`, {
-      advice: `Choose one of: ${field.enum.values.map(({ name }) => name).join(", ")}.`,
-    });
-  }
+  requireKnown(field, field.enum, text);
   return text;
 }
+
+/** The texts of booleans that Go reads, and so the gateways of deployed nodes. */
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ...["1", "t", "T", "true", "TRUE", "True"].map((text) => [text, true] as const),
+  ...["0", "f", "F", "false", "FALSE", "False"].map((text) => [text, false] as const),
+]);

@@ -233,9 +233,34 @@ describe("readCall", () => {
     });
   });
 
-  it("takes the last of several values for one field, and enums by number", () => {
-    const target = "/shapes?small=1&small=2&kind=2&kinds=1&kinds=KIND_TWO";
+  it.each(["1", "t", "T", "true", "TRUE", "True"])("takes %s for true, as Go does", (text) => {
+    expect(read(get, { verb: "GET", target: `/shapes?isOn=${text}` })).toEqual({ isOn: true });
+  });
+
+  it("takes enums by number, and lists of them", () => {
+    const target = "/shapes?small=2&kind=2&kinds=1&kinds=KIND_TWO";
     expect(read(get, { verb: "GET", target })).toEqual({ small: 2, kind: "KIND_TWO", kinds: ["KIND_ONE", "KIND_TWO"] });
+  });
+
+  it.each([
+    ["small=1&small=2", "small is given twice"],
+    ["bigNumber=1&big_number=1", "bigNumber is given twice"],
+    ["inner.innerId=a&inner.inner_id=b", "inner.innerId is given twice"],
+    ["kind=KIND_THREE", '"KIND_THREE" is no value of shapes.Shape.kind'],
+    ["kind=77", '"77" is no value of shapes.Shape.kind'],
+    ["kinds=1&kinds=-1", '"-1" is no value of shapes.Shape.kinds'],
+  ])("refuses the parameters %s", (query, message) => {
+    const call = { verb: "GET", target: `/shapes?${query}` };
+    expect(() => readCall(ShapeSchema, get, call, { knownEnums: true })).toThrow(message);
+  });
+
+  it.each([
+    [{ kind: "KIND_THREE" }, '"KIND_THREE" is no value of shapes.Shape.kind'],
+    [{ kind: 77 }, '"77" is no value of shapes.Shape.kind'],
+    [{ kinds: ["KIND_TWO", 77] }, '"77" is no value of shapes.Shape.kinds'],
+  ])("refuses the body %j", (body, message) => {
+    const call = { verb: "POST", target: "/shapes/n", body };
+    expect(() => readCall(ShapeSchema, all, call, { knownEnums: true })).toThrow(message);
   });
 
   it("lets the path win over body and query string", () => {
@@ -258,8 +283,8 @@ describe("readCall", () => {
     ["small=2147483648", "shapes.Shape.small"],
     ["bigNumber=9223372036854775808", "shapes.Shape.big_number"],
     ["count=-1", "shapes.Shape.count"],
-    ["isOn=1", "shapes.Shape.is_on"],
-    ["isOn=TRUE", "shapes.Shape.is_on"],
+    ["isOn=2", "shapes.Shape.is_on"],
+    ["isOn=yes", "shapes.Shape.is_on"],
     ["flags=true&flags=no", "shapes.Shape.flags"],
     ["kind=KIND_NONE", "shapes.Shape.kind"],
     ["kinds=KIND_ONE&kinds=kind_two", "shapes.Shape.kinds"],
