@@ -1,7 +1,7 @@
 import { RequestError } from "../errors/index.js";
+import { nearest } from "../errors/nearest.js";
 import { absolute, type Given } from "./given.js";
 import { type ConfigKey, VARIABLE_PREFIX } from "./keys.js";
-import { nearest } from "./nearest.js";
 
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;

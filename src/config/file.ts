@@ -3,8 +3,8 @@ import { dirname, resolve } from "node:path";
 import { parse } from "@humanwhocodes/momoa";
 import { fileError, quotedPath, readingAdvice } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
+import { typeName } from "../errors/type-name.js";
 import { absolute, type Given, isObject } from "./given.js";
-import { typeName } from "./issues.js";
 import type { ConfigKey } from "./keys.js";
 
 /** The default configuration file, which is read if it exists and no other is named. */

@@ -1,6 +1,7 @@
 import type * as z from "zod";
+import { nearest } from "../errors/nearest.js";
+import { typeName } from "../errors/type-name.js";
 import { type ConfigKey, valueAt } from "./keys.js";
-import { nearest } from "./nearest.js";
 
 /** Where the values of a configuration come from. */
 export interface ConfigPlaces {
@@ -45,28 +46,6 @@ export function issueTexts(
     }
     return [`${place} ${found(valueAt(input, path), keyAt(path, keys))}, but ${issue.message}`];
   });
-}
-
-/**
- * Name the kind of a value, without the value itself.
- *
- * @param value any value
- * @returns the kind with its article, such as `a number`
- */
-export function typeName(value: unknown): string {
-  if (value === null) {
-    return "null";
-  }
-  switch (typeof value) {
-    case "object":
-      return Array.isArray(value) ? "a list" : "an object";
-    case "string":
-      return "a text";
-    case "boolean":
-      return "true or false";
-    default:
-      return `a ${typeof value}`;
-  }
 }
 
 function unknownKey(path: readonly PropertyKey[], keys: readonly ConfigKey[], places: ConfigPlaces): string {

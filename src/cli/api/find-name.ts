@@ -1,5 +1,5 @@
-import { nearest } from "../../config/nearest.js";
 import { RequestError } from "../../errors/index.js";
+import { nearest } from "../../errors/nearest.js";
 
 /** Something that is found by its name. */
 export interface Named<T> {

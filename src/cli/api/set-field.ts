@@ -6,8 +6,8 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { nearest } from "../../config/nearest.js";
 import { RequestError } from "../../errors/index.js";
+import { nearest } from "../../errors/nearest.js";
 import { quoted } from "../../errors/quoted.js";
 import { findField } from "../../http-rule/fields.js";
 import { isJsonObject } from "../../json/values.js";

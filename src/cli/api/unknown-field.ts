@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { nearest } from "../../config/nearest.js";
 import { RequestError } from "../../errors/index.js";
+import { nearest } from "../../errors/nearest.js";
 import { quoted } from "../../errors/quoted.js";
 
 /**

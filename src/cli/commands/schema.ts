@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { nearest } from "../../config/nearest.js";
 import { RequestError } from "../../errors/index.js";
+import { nearest } from "../../errors/nearest.js";
 import { rowJsonSchema } from "../../schema/json-schema.js";
 import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from "../../schema/sql.js";
 import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
