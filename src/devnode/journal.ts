@@ -1,7 +1,8 @@
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
+import { makeFolder } from "../file/make-folder.js";
 import type { MadeBlock } from "./local-network.js";
 
 /** The blocks of a local node, kept in a file: what makes them again after a restart. */
@@ -126,11 +127,7 @@ function parse(line: string): MadeBlock | undefined {
 /** Take a folder for this process. */
 function lock(folder: string): () => void {
   const path = join(folder, LOCK);
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (reason) {
-    throw fileError(reason, folder, { EEXIST: "Give a folder: this is a file." });
-  }
+  makeFolder(folder);
   try {
     for (;;) {
       try {

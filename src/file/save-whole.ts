@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, link, lstat, mkdir, open, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, link, lstat, open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileError } from "../errors/file-error.js";
 import type { TradewireError } from "../errors/index.js";
+import { makeFolder } from "./make-folder.js";
 import { sweepTemporary, temporaryName } from "./temporary.js";
 
 /** How many bytes are gathered before they are written. */
@@ -115,7 +116,7 @@ async function place({ target, force }: FileTarget): Promise<{ folder: string; n
     () => undefined,
   );
   if (isFolder === true || /[/\\]$/.test(target)) {
-    await onFile(path, mkdir(path, { recursive: true }));
+    makeFolder(path);
     return { folder: path };
   }
   if (isFolder === false && !force) {

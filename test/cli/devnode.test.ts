@@ -6,7 +6,7 @@ import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { createClient } from "../../src/client.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import { run } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 import { type CommandNode, startCommandNode } from "../support/devnode-command.js";
 
 let folder: string;
@@ -119,6 +119,19 @@ describe("tradewire devnode", () => {
     await expect(readFile(join(dataDir, "blocks.jsonl"))).rejects.toMatchObject({ code: "ENOENT" });
   });
 
+  const onLinux = process.platform === "linux" ? it : it.skip;
+  onLinux("says that its folder cannot be made, also where the system finds no words for it", async () => {
+    const args = ["--grpc-port", "0", "--rest-port", "0", "--data-dir", "/proc/tradewire/node"];
+    const { child, ended } = startCommand(["devnode", ...args]);
+    const hung = setTimeout(() => child.kill("SIGKILL"), 20_000);
+    expect(await ended).toEqual({
+      code: 1,
+      out: "",
+      err: 'tradewire: "/proc/tradewire/node": it does not exist\nChoose a folder elsewhere: none can be made there.\n',
+    });
+    clearTimeout(hung);
+  });
+
   it("prints a line for each transaction that fails in its block", async () => {
     const node = await startCommandNode("--admin");
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
@@ -139,7 +152,7 @@ describe("tradewire devnode", () => {
 
   it.each([
     [["--activity", "10001"], "activity is 10001"],
-    [["--schema-versions", "117"], "schemaVersions is 117"],
+    [["--schema-versions", "117"], "schemaVersions[0] is 117"],
     [["--schema-versions", "115,"], '"" is no whole number'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
     [["--genesis", "trade=rows.csv"], "Give TABLE=FILE; the tables are balances, "],
