@@ -114,7 +114,7 @@ export function createGateway(
     response.on("close", () => abort.abort());
     try {
       await answer(request, response, abort.signal).catch((reason: unknown) => {
-        if (response.headersSent) {
+        if (response.headersSent || response.destroyed || request.socket.destroyed) {
           throw reason;
         }
         return sendError(request, response, reason, (error) => error, profile);
