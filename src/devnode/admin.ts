@@ -1,41 +1,36 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import type { JsonObject } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
+import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
-import type { Controls } from "./controls.js";
+import { type Controls, snapshotSchema } from "./controls.js";
+import { failureSchema } from "./failure.js";
 import { readBody } from "./gateway-body.js";
+import { checkGiven, optionsOf } from "./given.js";
 
 /** The path below which the gateway takes commands. */
 const PATH = "/admin/";
 
-type Command = (controls: Controls, given: JsonObject) => Promise<object> | object | undefined;
+type Command = (controls: Controls, body: unknown, name: string) => unknown;
 
-/** What each command does. One that returns nothing is answered with an empty object. */
+/** A command whose body has a certain form. One that returns nothing is answered with an empty object. */
+const command =
+  <S extends z.ZodType>(schema: S, run: (controls: Controls, body: z.output<S>) => unknown): Command =>
+  (controls, body, name) =>
+    run(controls, checkGiven(schema, body, name));
+
+const OBJECT = "POST an object, {} where nothing is needed.";
+const nothing = optionsOf({}, OBJECT);
+const newTime = optionsOf({ time: z.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
+
+/** What each command does. */
 const commands: Readonly<Record<string, Command>> = {
-  "make-block": async (controls) => ({ height: String(await controls.makeBlock()) }),
-  "set-time": (controls, { time }) => {
-    controls.setTime(text(time, "time"));
-    return undefined;
-  },
-  snapshot: (controls) => ({ id: controls.snapshot() }),
-  revert: (controls, { id }) => {
-    controls.revert(text(id, "id"));
-    return undefined;
-  },
-  reset: (controls) => {
-    controls.reset();
-    return undefined;
-  },
-  "fail-next": (controls, { method, with: what, times, afterBytes }) => {
-    controls.failNext({
-      method: text(method, "method"),
-      with: typeof what === "number" ? what : text(what, "with"),
-      times: number(times, "times"),
-      afterBytes: number(afterBytes, "afterBytes"),
-    });
-    return undefined;
-  },
+  "make-block": command(nothing, async (controls) => ({ height: String(await controls.makeBlock()) })),
+  "set-time": command(newTime, (controls, { time }) => controls.setTime(time)),
+  snapshot: command(nothing, (controls) => ({ id: controls.snapshot() })),
+  revert: command(snapshotSchema, (controls, { id }) => controls.revert(id)),
+  reset: command(nothing, (controls) => controls.reset()),
+  "fail-next": command(failureSchema, (controls, failure) => controls.failNext(failure)),
 };
 
 /**
@@ -60,8 +55,8 @@ export function withAdmin(gateway: RequestListener, controls: Controls): Request
 async function answer(request: IncomingMessage, response: ServerResponse, controls: Controls): Promise<void> {
   const [path = ""] = (request.url ?? "").split("?", 1);
   const name = path.slice(PATH.length);
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
+  const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (run === undefined) {
     reply(response, 404, { message: `there is no ${PATH}${name}; there are ${Object.keys(commands).join(", ")}` });
     return;
   }
@@ -72,29 +67,15 @@ async function answer(request: IncomingMessage, response: ServerResponse, contro
   try {
     const { body = {} } = await readBody(request);
     if (!isJsonObject(body)) {
-      throw new RequestError("the body is no JSON object", { advice: "POST an object, {} where nothing is needed." });
+      throw new RequestError("the body is no JSON object", { advice: OBJECT });
     }
-    reply(response, 200, (await command(controls, body)) ?? {});
+    reply(response, 200, (await run(controls, body, `${PATH}${name}`)) ?? {});
   } catch (reason) {
     const isTheirs = reason instanceof RequestError || reason instanceof ConnectError;
     reply(response, isTheirs ? 400 : 500, { message: reason instanceof Error ? reason.message : String(reason) });
   }
 }
 
-function reply(response: ServerResponse, status: number, body: object): void {
+function reply(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
-}
-
-function text(value: unknown, name: string): string {
-  if (typeof value !== "string") {
-    throw new RequestError(`${name} must be a text`, { advice: `Give it as {"${name}": "…"}.` });
-  }
-  return value;
-}
-
-function number(value: unknown, name: string): number | undefined {
-  if (value !== undefined && typeof value !== "number") {
-    throw new RequestError(`${name} must be a number`, { advice: `Give it as {"${name}": 1}, or leave it out.` });
-  }
-  return value;
 }

@@ -1,10 +1,14 @@
+import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
-import type { Failure, Failures } from "./failures.js";
+import type { Failure } from "./failure.js";
+import type { Failures } from "./failures.js";
+import { checkGiven, found, optionsOf } from "./given.js";
+import { isoNanoseconds } from "./iso-time.js";
 import type { Journal } from "./journal.js";
 import type { LocalNetwork } from "./local-network.js";
 
-/** What a test does with a local node besides calling it. */
+/** What a test does with a local node besides calling it. A node that was closed refuses all of it. */
 export interface Controls {
   /**
    * Make a block of all waiting transactions at once.
@@ -16,7 +20,7 @@ export interface Controls {
    * Set the clock of the blocks. It goes on from there.
    *
    * @param time Unix nanoseconds, a `Date`, or ISO 8601; later than the last block
-   * @throws {@link RequestError} if it is no time, not later than the last block, or later than the year 2261
+   * @throws {@link RequestError} if it is no time, not later than the last block, or later than the year 2249
    */
   setTime(time: bigint | Date | string): void;
   /**
@@ -38,7 +42,7 @@ export interface Controls {
    * Make the next calls of a method fail, to rehearse what networks and nodes do.
    *
    * @param failure the method, what happens to its calls and to how many of them
-   * @throws {@link RequestError} if there is no such method, or no such failure
+   * @throws {@link RequestError} if there is no such method, or no such failure, or it could have no effect
    *
    * @example
    * node.failNext({ method: "ExportNetworkHistory", with: "cut", afterBytes: 100_000 });
@@ -52,9 +56,15 @@ export interface Controls {
  * @param network the network
  * @param failures what makes calls fail
  * @param journal keeps its blocks; undefined where they are kept in memory alone
+ * @param isClosed whether the node was closed
  * @returns the controls
  */
-export function createControls(network: LocalNetwork, { failNext }: Failures, journal: Journal | undefined): Controls {
+export function createControls(
+  network: LocalNetwork,
+  { failNext }: Failures,
+  journal: Journal | undefined,
+  isClosed: () => boolean,
+): Controls {
   const MILLISECOND = 1_000_000n;
   const clock = () => BigInt(Date.now()) * MILLISECOND;
   let ahead = 0n;
@@ -73,6 +83,11 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
       broken = undefined;
     };
   }
+  function requireOpen(): void {
+    if (isClosed()) {
+      throw new RequestError("the local node is closed", { advice: "Start another one." });
+    }
+  }
   const begin = keep(journal?.start ?? 0);
   for (const block of journal?.blocks ?? []) {
     network.remake(block);
@@ -82,6 +97,7 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
 
   return {
     async makeBlock() {
+      requireOpen();
       if (broken !== undefined) {
         throw new RequestError("the last block was not made whole, or not kept, and none can follow it", {
           advice: "Revert to a snapshot, or reset the node.",
@@ -99,6 +115,7 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     },
 
     setTime(time) {
+      requireOpen();
       const wanted = nanoseconds(time);
       const last = network.blocks.last().time;
       if (wanted <= last) {
@@ -115,13 +132,16 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     },
 
     snapshot() {
+      requireOpen();
       count += 1;
       const id = String(count);
       snapshots.set(id, keep(journal?.position() ?? 0));
       return id;
     },
 
-    revert(id) {
+    revert(given) {
+      requireOpen();
+      const { id } = checkGiven(snapshotSchema, { id: given }, "revert");
       const restore = snapshots.get(id);
       if (restore === undefined) {
         throw new RequestError(`there is no snapshot ${quoted(id)}`, {
@@ -133,26 +153,38 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     },
 
     reset() {
+      requireOpen();
       snapshots.clear();
       begin();
     },
 
-    failNext,
+    failNext(failure) {
+      requireOpen();
+      failNext(failure);
+    },
   };
 }
+
+/** How a snapshot is named. */
+export const snapshotSchema = optionsOf(
+  { id: z.string("Give the name of a snapshot, as snapshot gave it.") },
+  "Give the name of a snapshot.",
+);
 
 /** The first time that clocks cannot be set to. Room is left behind it: blocks have to follow, and cursors hold 19 digits below 9. */
 const END_OF_TIME = BigInt(Date.UTC(2250, 0)) * 1_000_000n;
 
-function nanoseconds(time: bigint | Date | string): bigint {
-  const milliseconds = typeof time === "bigint" ? Number(time / 1_000_000n) : new Date(time).getTime();
-  if (Number.isNaN(new Date(milliseconds).getTime())) {
-    throw new RequestError(`${quoted(String(time))} is no time`, {
+function nanoseconds(time: unknown): bigint {
+  const read = typeof time === "string" ? isoNanoseconds(time) : time instanceof Date ? dateNanoseconds(time) : time;
+  if (typeof read !== "bigint" || Number.isNaN(new Date(Number(read / 1_000_000n)).getTime())) {
+    throw new RequestError(`${found(time)} is no time`, {
       advice: "Give ISO 8601, such as 2024-01-31T12:30:00Z, a Date, or Unix nanoseconds.",
     });
   }
-  // Blocks have whole microseconds.
-  return typeof time === "bigint" ? (time / 1000n) * 1000n : BigInt(milliseconds) * 1_000_000n;
+  return (read / 1000n) * 1000n; // Blocks have whole microseconds.
 }
+
+const dateNanoseconds = (date: Date) =>
+  Number.isNaN(date.getTime()) ? undefined : BigInt(date.getTime()) * 1_000_000n;
 
 const isoText = (time: bigint) => new Date(Number(time / 1_000_000n)).toISOString();

@@ -1,34 +1,15 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { create, type DescMessage, isMessage, type MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { create, type DescMessage, type DescService, isMessage, type MessageShape } from "@bufbuild/protobuf";
+import { type Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
-
-/** How a call is to fail. */
-export interface Failure {
-  /** The method's name, such as `ExportNetworkHistory`, alone or behind its service's. */
-  readonly method: string;
-  /** How many calls are to fail; 1 by default. */
-  readonly times?: number | undefined;
-  /**
-   * What happens: an error of a code (`UNAVAILABLE`, or its number); the connection is cut (`cut`) or falls silent
-   * (`stall`); or the answer comes whole, and an error behind it (`error-after-archive`).
-   */
-  readonly with: string | number;
-  /**
-   * After how many bytes of the answer; 0 by default, before anything is sent. For an error they are bytes of the body
-   * that the messages carry, for `cut` and `stall` bytes of the wire.
-   */
-  readonly afterBytes?: number | undefined;
-}
+import { type Failure, type Happening, methodName, type PlannedFailure, planFailure } from "./failure.js";
 
 /** What makes calls fail. */
 export interface Failures {
   /** Make the next calls of a method fail. What was asked for before comes first. */
-  failNext(failure: Failure): void;
+  failNext(given: Failure): void;
   /** An interceptor of a server. */
   readonly interceptor: Interceptor;
   /** Make a listener of an HTTP server whose connections can be cut. */
@@ -36,10 +17,6 @@ export interface Failures {
     listener: (request: Q, response: S) => void,
   ): (request: Q, response: S) => void;
 }
-
-type Planned =
-  | { readonly kind: "code"; readonly code: Code; readonly afterBytes: number }
-  | { readonly kind: "cut" | "stall"; readonly afterBytes: number };
 
 /** The answer that a call is written to. */
 interface Answer {
@@ -49,42 +26,32 @@ interface Answer {
 /**
  * Make what lets calls fail, to rehearse what networks and nodes do.
  *
- * @param methods the full names of all methods, such as `datanode.api.v2.TradingDataService/Info`
+ * @param services those whose methods can be made to fail
  * @returns the parts for both servers
  */
-export function createFailures(methods: readonly string[]): Failures {
-  const planned = new Map<string, { readonly failure: Planned; times: number }[]>();
+export function createFailures(services: readonly DescService[]): Failures {
+  const planned: { readonly failure: PlannedFailure; left: number }[] = [];
   const answers = new AsyncLocalStorage<Answer>();
 
-  function take(method: string): Planned | undefined {
-    const waiting = planned.get(method) ?? [];
-    const next = waiting[0];
+  function take(method: string): Happening | undefined {
+    const next = planned.find(({ failure }) => failure.methods.includes(method));
     if (next !== undefined) {
-      next.times -= 1;
-      if (next.times === 0) {
-        waiting.shift();
+      next.left -= 1;
+      if (next.left === 0) {
+        planned.splice(planned.indexOf(next), 1);
       }
     }
-    return next?.failure;
+    return next?.failure.happening;
   }
 
   return {
-    failNext(failure) {
-      const name = methods.find((method) => method === failure.method || method.endsWith(`/${failure.method}`));
-      if (name === undefined) {
-        throw new RequestError(`there is no method ${quoted(failure.method)}`, {
-          advice: "Give its name as the definitions have it, such as ExportNetworkHistory.",
-        });
-      }
-      const { times = 1 } = failure;
-      if (!Number.isSafeInteger(times) || times < 1) {
-        throw new RequestError(`times is ${times}`, { advice: "Give a whole number from 1 on." });
-      }
-      planned.set(name, [...(planned.get(name) ?? []), { failure: plan(failure), times }]);
+    failNext(given) {
+      const failure = planFailure(services, given);
+      planned.push({ failure, left: failure.times });
     },
 
     interceptor: (next) => async (request) => {
-      const failure = take(`${request.service.typeName}/${request.method.name}`);
+      const failure = take(methodName(request.method));
       if (failure === undefined) {
         return next(request);
       }
@@ -96,10 +63,7 @@ export function createFailures(methods: readonly string[]): Failures {
         throw rehearsed(failure.code);
       }
       const response = await next(request);
-      if (!response.stream) {
-        throw rehearsed(failure.code);
-      }
-      return { ...response, message: failing(response.message, failure) };
+      return response.stream ? { ...response, message: failing(response.message, failure) } : response;
     },
 
     breakable: (listener) => (request, response) => {
@@ -109,37 +73,6 @@ export function createFailures(methods: readonly string[]): Failures {
     },
   };
 }
-
-function plan({ with: what, afterBytes = 0 }: Failure): Planned {
-  if (!Number.isSafeInteger(afterBytes) || afterBytes < 0) {
-    throw new RequestError(`afterBytes is ${afterBytes}`, { advice: "Give a whole number of bytes from 0 on." });
-  }
-  if (what === "cut" || what === "stall") {
-    return { kind: what, afterBytes };
-  }
-  if (what === "error-after-archive") {
-    return { kind: "code", code: Code.Internal, afterBytes: Number.POSITIVE_INFINITY };
-  }
-  const code = codes.get(String(what).toUpperCase());
-  if (code === undefined) {
-    throw new RequestError(`a call cannot fail with ${quoted(String(what))}`, {
-      advice: `Give cut, stall, error-after-archive or a code: ${[...codes.keys()].filter((name) => Number.isNaN(Number(name))).join(", ")}.`,
-    });
-  }
-  return { kind: "code", code, afterBytes };
-}
-
-/** Codes by their names, as the specification writes them, and by their numbers. */
-const codes = new Map(
-  Object.entries(Code).flatMap(([name, code]) =>
-    typeof code === "number"
-      ? [
-          [String(code), code] as const,
-          [name.replace(/(?<=[a-z])[A-Z]/g, (letter) => `_${letter}`).toUpperCase(), code] as const,
-        ]
-      : [],
-  ),
-);
 
 const rehearsed = (code: Code) => new ConnectError("this failure was asked for", code);
 
@@ -173,11 +106,24 @@ function breakOff(response: ServerResponse | Http2ServerResponse, kind: "cut" | 
   // Node's two kinds of answers write alike, by the same two functions.
   const writable: { write: unknown; end: unknown } = response;
   const write = response.write.bind(response) as (bytes: Uint8Array, done?: () => void) => boolean;
+  /** Pieces that are on their way to the socket. The cut at the answer's end comes behind them. */
+  let unsent = 0;
+  let isAtEnd = false;
+  const sent = () => {
+    unsent -= 1;
+    if (isAtEnd && unsent === 0) {
+      stop();
+    }
+  };
   const pass = (piece: unknown) => {
     const bytes = typeof piece === "string" || piece instanceof Uint8Array ? Buffer.from(piece) : Buffer.alloc(0);
+    if (bytes.length === 0) {
+      return true;
+    }
     if (bytes.length <= left) {
       left -= bytes.length;
-      return bytes.length === 0 || write(bytes);
+      unsent += 1;
+      return write(bytes, sent);
     }
     write(bytes.subarray(0, left), stop);
     left = -1;
@@ -194,7 +140,10 @@ function breakOff(response: ServerResponse | Http2ServerResponse, kind: "cut" | 
   writable.end = (piece: unknown) => {
     if (left >= 0) {
       pass(piece);
-      stop();
+      isAtEnd = true;
+      if (unsent === 0) {
+        stop();
+      }
     }
     return response;
   };

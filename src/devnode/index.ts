@@ -23,11 +23,11 @@ import { ledgerService } from "./ledger-service.js";
 import { createLocalNetwork, type LocalNetwork } from "./local-network.js";
 import { checkOptions, type DevnodeOptions } from "./options.js";
 import { createRateLimiter } from "./rate-limit.js";
-import { offerReflection } from "./reflection/service.js";
+import { offerReflection, reflectionServices } from "./reflection/service.js";
 import { answerUnknownMethod } from "./unknown-method.js";
 
 export type { Controls } from "./controls.js";
-export type { Failure } from "./failures.js";
+export type { Failure } from "./failure.js";
 export type { Genesis } from "./history/history.js";
 export type { TransactionFailure } from "./local-network.js";
 export type { DevnodeOptions } from "./options.js";
@@ -49,7 +49,6 @@ export interface Devnode extends Controls, AsyncDisposable {
 }
 
 const services = [TradingDataService, CoreService, CoreStateService];
-const methods = services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`));
 
 /** Size of the HTTP/2 flow-control windows, in bytes. Node's default of 64 KiB makes large requests slow. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
@@ -75,7 +74,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const { host, chainId, blockMs, signal, rateLimit } = checked;
   throwIfAborted(signal);
   const limiter = rateLimit === undefined ? undefined : createRateLimiter(rateLimit);
-  const failures = createFailures(methods);
+  const failures = createFailures([...services, ...reflectionServices]);
   const grpc = createHttp2Server({ settings: { initialWindowSize: WINDOW_BYTES } });
   const rest = createHttpServer();
   const sessions = trackSessions(grpc);
@@ -103,7 +102,7 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const journal = checked.dataDir === undefined ? undefined : openJournal(checked.dataDir, checked.settings);
     cleanups.push(() => journal?.[Symbol.dispose]());
     const network = createLocalNetwork(checked);
-    const controls = createControls(network, failures, journal);
+    const controls = createControls(network, failures, journal, () => stopping !== undefined);
     const routes = (router: ConnectRouter) => addServices(router, network, checked);
     const adapter = connectNodeAdapter({
       routes,
@@ -151,7 +150,7 @@ function addServices(
 
 function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) {
-    throw new CanceledError({ cause: signal.reason });
+    throw new CanceledError({ what: "the start of the local node", cause: signal.reason, mayHaveLeft: false });
   }
 }
 
@@ -168,10 +167,13 @@ function trackSessions(server: Http2Server): Set<ServerHttp2Session> {
 async function listen(server: Server | Http2Server, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
+      const isOfHost = "code" in cause && (cause.code === "ENOTFOUND" || cause.code === "EADDRNOTAVAIL");
       reject(
         new ConnectionError(`${host}:${port} cannot be listened on: ${cause.message}`, {
           code: Code.Unavailable,
-          advice: "Choose another port, or 0 for a free one.",
+          advice: isOfHost
+            ? "Choose an address that this machine has, such as 127.0.0.1."
+            : "Choose another port, or 0 for a free one.",
           cause,
         }),
       );

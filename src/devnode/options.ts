@@ -1,10 +1,12 @@
+import * as z from "zod";
 import { isChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { NEWEST_SCHEMA_VERSION } from "../schema/table-schema.js";
+import { type TableName, tableNames } from "../schema/tables.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import { devKeys } from "./dev-keys.js";
+import { checkGiven, optionsOf, wholeNumber } from "./given.js";
 import type { Genesis } from "./history/history.js";
 import type { TransactionFailure } from "./local-network.js";
 import type { RateLimit } from "./rate-limit.js";
@@ -65,7 +67,7 @@ export interface DevnodeOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-const CHAIN_ID_PREFIXES: readonly ChainIdPrefix[] = ["signed-and-submitted", "signature-only"];
+const CHAIN_ID_PREFIXES = ["signed-and-submitted", "signature-only"] as const satisfies readonly ChainIdPrefix[];
 /** What a party begins with of each asset, in units of the asset's last decimal. */
 const STARTING_BALANCE = "1000000000000000000000000";
 /** The most segments to begin with: all of them are listed together. */
@@ -75,99 +77,117 @@ const MAX_BLOCKS = 1_000_000_000;
 /** The most trades of made-up parties in a block. */
 const MAX_ACTIVITY = 10_000;
 
+const oneOf = <const Choice extends string>(choices: readonly Choice[]) =>
+  z.enum(choices, `Give ${choices.join(" or ")}.`);
+const port = wholeNumber(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.").default(0);
+const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as [115, 116].`;
+const LIMIT = "Give true, false, or an object such as { burst: 100, perSecond: 20 }.";
+const least = (low: number, advice: string) => z.number(advice).min(low, advice).optional();
+
+const rateLimit = optionsOf(
+  {
+    burst: least(1, "Give a number of calls from 1."),
+    perSecond: least(0, "Give a number of calls from 0."),
+    banMs: least(0, "Give milliseconds from 0."),
+  } satisfies Record<keyof RateLimit, unknown>,
+  LIMIT,
+).optional();
+
+/** Rows are checked one by one where they are read. */
+const rows = z
+  .custom<Genesis[TableName]>(
+    (given) => typeof given === "string" || given instanceof Uint8Array || Array.isArray(given),
+    "Give a list of rows, each an object of values by column, or CSV with a header row.",
+  )
+  .optional();
+const genesis = optionsOf(
+  Object.fromEntries(tableNames.map((table) => [table, rows])),
+  "Give an object of rows by table, such as { trades: [] }.",
+);
+
+const schema = optionsOf(
+  {
+    host: z
+      .string("Give the address to listen on, such as 127.0.0.1.")
+      .regex(/^[^\s\p{Cc}]+$/u, "Give the address to listen on, such as 127.0.0.1.")
+      .default("127.0.0.1"),
+    grpcPort: port,
+    restPort: port,
+    chainId: z
+      .custom<string>(
+        (id) => typeof id === "string" && isChainId(id),
+        "It becomes part of file names: use 1 to 50 characters of A-Z a-z 0-9 . _ -",
+      )
+      .default("tradewire-devnet"),
+    profile: oneOf(profiles).default("specification"),
+    segments: wholeNumber(1, MAX_SEGMENTS, `Give a whole number from 1 to ${MAX_SEGMENTS}.`).default(5),
+    blocksPerSegment: wholeNumber(1, MAX_BLOCKS, `Give a whole number from 1 to ${MAX_BLOCKS}.`).optional(),
+    schemaVersions: z
+      .array(wholeNumber(1, NEWEST_SCHEMA_VERSION, VERSIONS), VERSIONS)
+      .min(1, VERSIONS)
+      .default([115, 115, 115, 116]),
+    genesis: genesis.default({}),
+    activity: wholeNumber(0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`).default(0),
+    blockMs: wholeNumber(0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.").default(1000),
+    dataDir: z
+      .string("Give the path of a folder, or leave it out.")
+      .min(1, "Give the path of a folder, or leave it out.")
+      .optional(),
+    chainIdPrefix: oneOf(CHAIN_ID_PREFIXES).optional(),
+    rateLimit: z.preprocess((given: unknown) => (given === true ? {} : given === false ? undefined : given), rateLimit),
+    admin: z.boolean("Give true or false.").default(false),
+    onFailure: z
+      .custom<NonNullable<DevnodeOptions["onFailure"]>>(
+        (given) => typeof given === "function",
+        "Give a function, or leave it out.",
+      )
+      .optional(),
+    signal: z.custom<AbortSignal>(isSignal, "Give the signal of an AbortController, or leave it out.").optional(),
+  } satisfies Record<keyof DevnodeOptions, unknown>,
+  "Give an object of options, such as { activity: 2 }, or nothing.",
+);
+
 /**
  * Check the options of a local node, and fill in the defaults.
  *
- * @param options the options
+ * @param given the options
  * @returns all of them, and `settings`: those that the blocks of a folder depend on
- * @throws {@link RequestError} naming the option that has an invalid value
+ * @throws {@link RequestError} naming the option that has an invalid value, or does not exist
  */
-export function checkOptions(options: DevnodeOptions) {
-  const { chainId = "tradewire-devnet", profile = "specification", rateLimit = false } = options;
-  if (!profiles.includes(profile)) {
-    throw new RequestError(`profile is ${quoted(String(profile))}`, { advice: `Give ${profiles.join(" or ")}.` });
-  }
-  const { blocksPerSegment = profile === "deployed" ? 300 : 1000, segments = 5, activity = 0 } = options;
-  const { schemaVersions = [115, 115, 115, 116], genesis = {}, blockMs = 1000 } = options;
-  const { grpcPort = 0, restPort = 0 } = options;
-  if (typeof chainId !== "string" || !isChainId(chainId)) {
-    throw new RequestError(`chainId ${quoted(String(chainId))} cannot be part of a file name`, {
-      advice: "Use 1 to 50 characters of A-Z a-z 0-9 . _ -",
-    });
-  }
-  for (const [name, port] of Object.entries({ grpcPort, restPort })) {
-    requireWhole(name, port, 0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.");
-  }
-  requireWhole("segments", segments, 1, MAX_SEGMENTS, `Give a whole number from 1 to ${MAX_SEGMENTS}.`);
-  requireWhole("blocksPerSegment", blocksPerSegment, 1, MAX_BLOCKS, `Give a whole number from 1 to ${MAX_BLOCKS}.`);
+export function checkOptions(given: DevnodeOptions) {
+  const options = checkGiven(schema, given, "startDevnode");
+  const { chainId, profile, segments, schemaVersions, activity, onFailure } = options;
+  const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
     throw new RequestError(`segments and blocksPerSegment make ${segments * blocksPerSegment} blocks`, {
       advice: `Give ${MAX_BLOCKS} blocks at most in all segments together.`,
     });
   }
-  requireWhole("blockMs", blockMs, 0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.");
-  requireWhole("activity", activity, 0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`);
-  if (!Array.isArray(schemaVersions)) {
-    throw wrong("schemaVersions", schemaVersions, "Give a list of versions, such as [115, 116].");
-  }
-  for (const version of schemaVersions) {
-    requireWhole(
-      "schemaVersions",
-      version,
-      1,
-      NEWEST_SCHEMA_VERSION,
-      `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}.`,
-    );
-  }
-  if (schemaVersions.length === 0) {
-    throw new RequestError("schemaVersions is empty", { advice: "Give at least one version." });
-  }
-  const { chainIdPrefix = profileRules[profile].chainIdPrefix } = options;
-  if (!CHAIN_ID_PREFIXES.includes(chainIdPrefix)) {
-    throw wrong("chainIdPrefix", chainIdPrefix, `Give ${CHAIN_ID_PREFIXES.join(" or ")}.`);
-  }
-  if (typeof rateLimit !== "boolean" && (typeof rateLimit !== "object" || rateLimit === null)) {
-    throw wrong("rateLimit", rateLimit, "Give true, false, or an object such as { burst: 100, perSecond: 20 }.");
-  }
-  if (typeof genesis !== "object" || genesis === null) {
-    throw wrong("genesis", genesis, "Give an object of rows by table, such as { trades: [] }.");
-  }
-  if (options.dataDir !== undefined && (typeof options.dataDir !== "string" || options.dataDir === "")) {
-    throw wrong("dataDir", options.dataDir, "Give the path of a folder, or leave it out.");
-  }
   const shared = { chainId, profile, segments, blocksPerSegment, schemaVersions, activity };
   return {
+    ...options,
     ...shared,
-    settings: { ...shared, genesis: Object.keys(genesis) },
-    host: options.host ?? "127.0.0.1",
-    grpcPort,
-    restPort,
-    genesis,
-    blockMs,
-    chainIdPrefix,
-    dataDir: options.dataDir,
-    rateLimit: rateLimit === false ? undefined : rateLimit === true ? {} : rateLimit,
-    admin: options.admin ?? false,
+    settings: { ...shared, genesis: Object.keys(given.genesis ?? {}) },
+    chainIdPrefix: options.chainIdPrefix ?? profileRules[profile].chainIdPrefix,
     onFailure(failure: TransactionFailure) {
       try {
-        options.onFailure?.(failure);
+        onFailure?.(failure);
       } catch (reason) {
         process.emitWarning(`onFailure of the local node failed: ${String(reason)}`);
       }
     },
     keys: devKeys,
     startingBalance: STARTING_BALANCE,
-    signal: options.signal,
   };
 }
 
-function requireWhole(name: string, value: number, low: number, high: number, advice: string): void {
-  if (!Number.isSafeInteger(value) || value < low || value > high) {
-    throw wrong(name, value, advice);
-  }
-}
-
-function wrong(name: string, value: unknown, advice: string): RequestError {
-  const found = typeof value === "number" ? String(value) : quoted(String(value));
-  return new RequestError(`${name} is ${found}`, { advice });
+function isSignal(value: unknown): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "aborted" in value &&
+    typeof value.aborted === "boolean" &&
+    "addEventListener" in value &&
+    typeof value.addEventListener === "function"
+  );
 }

@@ -58,10 +58,14 @@ export class CanceledError extends TradewireError {
   /** Whether something of the call may have been sent. It is false only where it is certain that nothing was. */
   readonly mayHaveLeft: boolean;
 
-  constructor(options: { readonly cause?: unknown; readonly mayHaveLeft?: boolean } = {}) {
-    super("the call was canceled", {
+  /**
+   * @param options what was canceled, by default the call; why; and whether something of it may have been sent
+   */
+  constructor(options: { readonly what?: string; readonly cause?: unknown; readonly mayHaveLeft?: boolean } = {}) {
+    const { what = "the call" } = options;
+    super(`${what} was canceled`, {
       code: Code.Canceled,
-      advice: "Nothing is wrong: the signal given to the call was aborted.",
+      advice: `Nothing is wrong: the signal given to ${what} was aborted.`,
       cause: options.cause,
     });
     this.mayHaveLeft = options.mayHaveLeft ?? true;

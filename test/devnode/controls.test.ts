@@ -195,51 +195,15 @@ describe("a folder", () => {
   });
 });
 
-describe("the commands of the gateway", () => {
-  const post = async (node: Devnode, command: string, body: string, type = "application/json") => {
-    const headers = { "content-type": type };
-    const answer = await fetch(`${node.restUrl}/admin/${command}`, { method: "POST", headers, body });
-    return { status: answer.status, body: (await answer.json()) as unknown };
-  };
-
-  it("do what the functions do", async () => {
-    await play({ admin: true }, async ({ node, client }) => {
-      expect(await post(node, "make-block", "{}")).toEqual({ status: 200, body: { height: "41" } });
-      expect(await post(node, "snapshot", "")).toEqual({ status: 200, body: { id: "1" } });
+describe("a connection that is cut or falls silent", () => {
+  it.each(["cut", "stall"])("loses the answer of a transaction, and not the transaction (%s)", async (kind) => {
+    await play({}, async (played) => {
+      const { node, client, buyer } = played;
+      node.failNext({ method: "SubmitTransaction", with: kind });
+      const sending = client.sendCommand(order(Side.BUY, "1"), { signer: buyer, timeoutMs: 1000 });
+      await expect(sending).rejects.toThrow();
       await node.makeBlock();
-      expect(await post(node, "revert", '{"id":"1"}')).toEqual({ status: 200, body: {} });
-      expect((await client.lastBlockHeight()).height).toBe(41n);
-      expect(await post(node, "set-time", '{"time":"2040-01-01"}')).toEqual({ status: 200, body: {} });
-      await node.makeBlock();
-      const { timestamp } = await client.service(TradingDataService).getVegaTime({});
-      expect(new Date(Number(timestamp / 1_000_000n)).getUTCFullYear()).toBe(2040);
-      const failure = { method: "LastBlockHeight", with: "NOT_FOUND" };
-      expect(await post(node, "fail-next", JSON.stringify(failure))).toEqual({ status: 200, body: {} });
-      await expect(client.lastBlockHeight()).rejects.toThrow("NOT_FOUND");
-      expect(await post(node, "reset", "{}")).toEqual({ status: 200, body: {} });
-      expect((await client.lastBlockHeight()).height).toBe(40n);
-    });
-  });
-
-  it("are refused where they are wrong", async () => {
-    await play({ admin: true }, async ({ node }) => {
-      expect(await post(node, "make-blocks", "{}")).toMatchObject({ status: 404 });
-      expect(await post(node, "revert", '{"id":7}')).toMatchObject({
-        status: 400,
-        body: { message: expect.stringContaining("id must be a text") },
-      });
-      expect(await post(node, "revert", "[]")).toMatchObject({ status: 400 });
-      expect(await post(node, "revert", "{")).toMatchObject({ status: 400 });
-      expect(await post(node, "revert", '{"id":"9"}')).toMatchObject({ status: 400 });
-      // What a page in a browser may send without asking.
-      expect(await post(node, "reset", "{}", "text/plain")).toMatchObject({ status: 415 });
-      expect((await fetch(`${node.restUrl}/admin/reset`)).status).toBe(405);
-    });
-  });
-
-  it("are not there unless they are asked for", async () => {
-    await play({}, async ({ node }) => {
-      expect((await post(node, "reset", "{}")).status).toBe(404);
+      expect(await ordersOf(played, buyer)).toHaveLength(1);
     });
   });
 });

@@ -13,7 +13,7 @@ import { csvZip, cutEvery } from "../support/archives.js";
 
 const NAME = "datanode.api.v2.TradingDataService";
 const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;
-const failures = createFailures(["Info", "ExportNetworkHistory"].map((method) => `${NAME}/${method}`));
+const failures = createFailures([TradingDataService]);
 let archive: Buffer;
 const routes = (router: ConnectRouter) =>
   router.service(TradingDataService, {
@@ -115,6 +115,18 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     const { bytes, reason } = await read(client);
     expect(reason).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });
     expect(bytes.length).toBeLessThanOrEqual(afterBytes);
+  });
+
+  it.each(["cut", "stall"])("an answer of fewer bytes is whole, but does not end (%s)", async (kind) => {
+    await using client = connect();
+    failures.failNext({ method: "ExportNetworkHistory", with: kind, afterBytes: 10_000_000 });
+    const { bytes, reason } = await read(client);
+    expect(reason).toBeInstanceOf(ConnectionError);
+    expect(bytes.equals(archive)).toBe(true);
+    const { info } = client.service(TradingDataService);
+    failures.failNext({ method: "Info", with: kind, afterBytes: 1000 });
+    await expect(info({}, { timeoutMs: 500 })).rejects.toThrow(ConnectionError);
+    expect(await info({})).toMatchObject({ version: "v0.78.0" });
   });
 });
 

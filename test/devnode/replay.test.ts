@@ -86,7 +86,7 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
     },
     [Symbol.dispose]() {},
   };
-  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), journal);
+  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), journal, () => false);
   await controls.makeBlock();
   const id = controls.snapshot();
   isFull = true;

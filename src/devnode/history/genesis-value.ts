@@ -1,4 +1,5 @@
 import type { TableColumn } from "../../schema/table-schema.js";
+import { isoNanoseconds } from "../iso-time.js";
 import { parseJson } from "../tables/jsonb.js";
 import { numericText } from "../tables/numeric.js";
 import { fittingText, type Value } from "../tables/values.js";
@@ -15,9 +16,13 @@ export type GenesisValue = string | number | bigint | boolean | Date | null;
  *   that it stands for; an enum's value by its name
  * @returns the text; `undefined` where the value does not fit the column
  */
-export function genesisText(column: TableColumn, value: NonNullable<GenesisValue>): string | undefined {
-  const meant = meantBy(column, value);
+export function genesisText(column: TableColumn, value: unknown): string | undefined {
+  const meant = isGenesisValue(value) ? meantBy(column, value) : undefined;
   return meant === undefined || meant === null ? undefined : fittingText(column, meant);
+}
+
+function isGenesisValue(value: unknown): value is NonNullable<GenesisValue> {
+  return ["string", "number", "bigint", "boolean"].includes(typeof value) || value instanceof Date;
 }
 
 /** What a column of each kind is called in an error. */
@@ -77,20 +82,15 @@ function parsed(value: NonNullable<GenesisValue>): Value {
   }
 }
 
-const TIME = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d(?::?\d\d)?)?$/;
-
-/** Whether there is such a day. JavaScript takes February 30 for March 2. */
-const isDay = (date: string) => new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
+const CLOCK = /[ T]\d\d:\d\d:\d\d/;
 
 /** The Unix nanoseconds of a time. */
 function nanoseconds(value: NonNullable<GenesisValue>): bigint | undefined {
   if (typeof value === "bigint") {
     return value;
   }
-  const [, date = "", clock = "", fraction = "", zone = "Z"] = TIME.exec(typeof value === "string" ? value : "") ?? [];
-  const offset = /^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
-  const milliseconds = value instanceof Date ? value.getTime() : Date.parse(`${date}T${clock}${offset}`);
-  return Number.isNaN(milliseconds) || (date !== "" && !isDay(date))
-    ? undefined
-    : BigInt(milliseconds) * 1_000_000n + BigInt(fraction.padEnd(9, "0") || "0");
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? undefined : BigInt(value.getTime()) * 1_000_000n;
+  }
+  return typeof value === "string" && CLOCK.test(value) ? isoNanoseconds(value) : undefined;
 }

@@ -4,6 +4,7 @@ import { RequestError, TradewireError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";
 import { type TableColumn, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
+import { found } from "../given.js";
 import { compareText } from "../tables/index.js";
 import { EXPECTED, type GenesisValue, genesisText } from "./genesis-value.js";
 
@@ -67,6 +68,9 @@ function tableLines(
   for (const record of typeof given === "string" || given instanceof Uint8Array ? csvRecords(table, given) : given) {
     number += 1;
     const where = `genesis.${table}, row ${number}`;
+    if (!isRecord(record)) {
+      throw new RequestError(`${where} is ${found(record)}`, { advice: "Give an object of values by column." });
+    }
     const texts = checkedTexts(where, record, known);
     const { index, version } = places.segmentOf(texts.get("vega_time") ?? "");
     const row = rowOf(where, texts, number, tableSchema(table, version));
@@ -75,6 +79,11 @@ function tableLines(
     segments.set(index, rows);
   }
   return new Map([...segments].map(([index, rows]) => [index, inOrder(table, rows)]));
+}
+
+/** Whether a row is an object: its caller need not know types. */
+function isRecord(record: unknown): boolean {
+  return typeof record === "object" && record !== null && !Array.isArray(record);
 }
 
 function* csvRecords(table: TableName, csv: string | Uint8Array): Generator<GenesisRow> {
@@ -134,12 +143,9 @@ function rowOf(
 function checkedText(where: string, column: TableColumn, value: GenesisValue): string | null {
   const text = value === null || value === undefined ? null : genesisText(column, value);
   if (text === undefined) {
-    throw new RequestError(
-      `${where}, column ${column.name}: ${quoted(String(value))} is not ${EXPECTED[column.holds]}`,
-      {
-        advice: `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
-      },
-    );
+    throw new RequestError(`${where}, column ${column.name}: ${found(value)} is not ${EXPECTED[column.holds]}`, {
+      advice: `The column is of the type ${column.type}${column.values === undefined ? "" : `: ${column.values.join(", ")}`}.`,
+    });
   }
   return text;
 }

@@ -10,6 +10,9 @@ import { collectDefinitions, type Definitions, serializeFile } from "./definitio
 /** A question. Both versions have the same fields, and only the names of the messages differ. */
 type Question = ServerReflectionRequest | ServerReflectionRequestAlpha;
 
+/** The services of reflection itself. */
+export const reflectionServices: readonly DescService[] = [ServerReflection, ServerReflectionAlpha];
+
 /**
  * Offer server reflection, in both of its versions: tools such as grpcurl then need no definitions of their own.
  *
@@ -19,7 +22,7 @@ type Question = ServerReflectionRequest | ServerReflectionRequestAlpha;
 export function offerReflection(router: ConnectRouter, services: readonly DescService[]): void {
   let collected: Definitions | undefined; // Collected when someone asks, as few do.
   const definitions = () => {
-    collected ??= collectDefinitions([...services, ServerReflection, ServerReflectionAlpha]);
+    collected ??= collectDefinitions([...services, ...reflectionServices]);
     return collected;
   };
   async function* serverReflectionInfo<Q extends Question>(requests: AsyncIterable<Q>) {

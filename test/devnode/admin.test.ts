@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+
+const small = { segments: 4, blocksPerSegment: 10, blockMs: 0 } as const;
+
+let node: Devnode;
+let client: Client;
+beforeAll(async () => {
+  node = await startDevnode({ ...small, admin: true });
+  client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+});
+afterAll(async () => {
+  await client.close();
+  await node.close();
+});
+beforeEach(() => node.reset());
+
+async function post(command: string, body: string, type = "application/json", { restUrl } = node) {
+  const headers = { "content-type": type };
+  const answer = await fetch(`${restUrl}/admin/${command}`, { method: "POST", headers, body });
+  return { status: answer.status, body: (await answer.json()) as unknown };
+}
+
+const height = async () => (await client.lastBlockHeight()).height;
+
+it("the commands of the gateway do what the functions do", async () => {
+  expect(await post("make-block", "{}")).toEqual({ status: 200, body: { height: "41" } });
+  const kept = await post("snapshot", "");
+  expect(kept).toEqual({ status: 200, body: { id: expect.stringMatching(/^\d+$/) } });
+  await node.makeBlock();
+  expect(await post("revert", JSON.stringify(kept.body))).toEqual({ status: 200, body: {} });
+  expect(await height()).toBe(41n);
+  expect(await post("set-time", '{"time":"2040-01-01"}')).toEqual({ status: 200, body: {} });
+  await node.makeBlock();
+  const { timestamp } = await client.service(CoreService).getVegaTime({});
+  expect(new Date(Number(timestamp / 1_000_000n)).getUTCFullYear()).toBe(2040);
+  const failure = { method: "LastBlockHeight", with: "NOT_FOUND" };
+  expect(await post("fail-next", JSON.stringify(failure))).toEqual({ status: 200, body: {} });
+  await expect(height()).rejects.toThrow("NOT_FOUND");
+  expect(await post("reset", "{}")).toEqual({ status: 200, body: {} });
+  expect(await height()).toBe(40n);
+});
+
+it.each([
+  ["revert", '{"id":7}', "id is 7\nGive the name of a snapshot, as snapshot gave it."],
+  ["revert", "{}", "id is missing\nGive the name of a snapshot, as snapshot gave it."],
+  ["revert", '{"id":"9"}', 'there is no snapshot "9"\n'],
+  ["revert", '{"ID":"9"}', "id is missing\n"],
+  ["revert", '{"id":"9","to":1}', '/admin/revert does not know "to"\n'],
+  ["revert", "[]", "the body is no JSON object\nPOST an object, {} where nothing is needed."],
+  ["revert", "null", "the body is no JSON object\n"],
+  ["revert", "{", "[invalid_argument] the body is not valid JSON"],
+  ["make-block", '{"count":3}', '/admin/make-block does not know "count"\nLeave it out: there are no options.'],
+  ["snapshot", '{"id":"1"}', '/admin/snapshot does not know "id"\n'],
+  ["reset", '{"__proto__":1}', '/admin/reset does not know "__proto__"\n'],
+  ["set-time", "{}", "time is missing\nGive ISO 8601, such as 2024-01-31T12:30:00Z."],
+  ["set-time", '{"time":1000}', "time is 1000\n"],
+  ["set-time", '{"time":"2031-02-30"}', '"2031-02-30" is no time\n'],
+  ["set-time", '{"time":"2001-01-01"}', "the time 2001-01-01T00:00:00.000Z is not later than"],
+  ["fail-next", "{}", "method is missing\n"],
+  ["fail-next", '{"method":"Info"}', "with is missing\n"],
+  [
+    "fail-next",
+    '{"method":"Info","with":"cut","tims":2}',
+    '/admin/fail-next does not know "tims"\nThe nearest is times.',
+  ],
+  ["fail-next", '{"method":"Info","with":"cut","times":null}', "times is null\n"],
+  ["fail-next", '{"method":"Info","with":13,"afterBytes":1}', "Info exports nothing, so that afterBytes has no bytes"],
+])("%s %s is a bad request", async (command, body, message) => {
+  const { status, body: answer } = await post(command, body);
+  expect(status).toBe(400);
+  expect(answer).toEqual({ message: expect.any(String) });
+  expect((answer as { message: string }).message.slice(0, message.length)).toBe(message);
+});
+
+it("whatever JSON is posted, no command fails on the node's side", async () => {
+  const name = fc.constantFrom("set-time", "revert", "fail-next");
+  const key = fc.constantFrom("time", "id", "method", "with", "times", "afterBytes", "other");
+  await fc.assert(
+    fc.asyncProperty(name, fc.oneof(fc.dictionary(key, fc.jsonValue()), fc.jsonValue()), async (command, body) => {
+      expect(await post(command, JSON.stringify(body))).toEqual({
+        status: 400,
+        body: { message: expect.stringMatching(/^[^\n]+\n[^\n]+$/) },
+      });
+    }),
+  );
+});
+
+it("other commands, media types and verbs are refused by their status", async () => {
+  expect(await post("make-blocks", "{}")).toMatchObject({ status: 404 });
+  expect(await post("toString", "{}")).toMatchObject({ status: 404 });
+  // What a page in a browser may send without asking.
+  expect(await post("reset", "{}", "text/plain")).toMatchObject({ status: 415 });
+  expect((await fetch(`${node.restUrl}/admin/reset`)).status).toBe(405);
+});
+
+it("the commands are not there unless they are asked for", async () => {
+  await using plain = await startDevnode(small);
+  expect((await post("reset", "{}", "application/json", plain)).status).toBe(404);
+});
