@@ -16,25 +16,30 @@ import { createLiveTimeline, MAX_RECORDS } from "./live-timeline.js";
 import type { Timeline } from "./timeline.js";
 import type { PartyRecord, World } from "./world.js";
 
+/** How things stand at the end of a history. */
+export interface StandingStart {
+  /** Network parameters by key. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly assets: readonly Asset[];
+  readonly markets: readonly Market[];
+  /** The latest data of each market. */
+  readonly marketData: readonly MarketData[];
+  readonly parties: readonly PartyRecord[];
+  readonly accounts: readonly Account[];
+  readonly positions: readonly Position[];
+  /** All of them, in the order of their times. */
+  readonly stopOrders: readonly StopOrderEvent[];
+  /** Those that can still trade, in the order of their priority. The timeline of orders does not have them. */
+  readonly orders: readonly Order[];
+}
+
 /** A history, and how things stand at its end. What is many is asked for when it is first read. */
 export interface WorldStart {
   /** The height of the history's last block. */
   readonly lastHeight: bigint;
   /** Give a block of the history: from 1 to the last one. */
   blockAt(height: bigint): Block;
-  readonly start: {
-    readonly parameters: ReadonlyMap<string, string>;
-    readonly assets: readonly Asset[];
-    readonly markets: readonly Market[];
-    readonly marketData: readonly MarketData[];
-    readonly parties: readonly PartyRecord[];
-    readonly accounts: readonly Account[];
-    readonly positions: readonly Position[];
-    /** In the order of their times. */
-    readonly stopOrders: readonly StopOrderEvent[];
-    /** Those that can still trade. */
-    readonly orders: readonly Order[];
-  };
+  readonly start: StandingStart;
   /** All other orders of the history. */
   readonly orders: Timeline<Order>;
   readonly trades: Timeline<Trade>;
