@@ -1,5 +1,6 @@
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import type { Checkpoints } from "./checkpoint.js";
 import type { Failure, Failures } from "./failures.js";
 import type { Journal } from "./journal.js";
 import type { LocalNetwork } from "./local-network.js";
@@ -46,15 +47,31 @@ export interface Controls {
   failNext(failure: Failure): void;
 }
 
+/** What keeps a node's blocks in a folder. */
+export interface Storage {
+  readonly journal: Journal;
+  readonly checkpoints: Checkpoints;
+}
+
+/** The controls of a local node, and its end. */
+export interface NodeControls extends Controls {
+  /** Keep what makes the next start short. No block is made after it. */
+  finish(): void;
+}
+
 /**
- * Make the controls of a local node.
+ * Make the controls of a local node. What the storage holds is brought back first.
  *
  * @param network the network
  * @param failures what makes calls fail
- * @param journal keeps its blocks; undefined where they are kept in memory alone
+ * @param storage keeps its blocks; undefined where they are kept in memory alone
  * @returns the controls
  */
-export function createControls(network: LocalNetwork, { failNext }: Failures, journal: Journal | undefined): Controls {
+export function createControls(
+  network: LocalNetwork,
+  { failNext }: Failures,
+  storage: Storage | undefined,
+): NodeControls {
   const MILLISECOND = 1_000_000n;
   const clock = () => BigInt(Date.now()) * MILLISECOND;
   let ahead = 0n;
@@ -64,18 +81,20 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
   let broken: { readonly reason: unknown } | undefined;
 
   function keep(position: number): () => void {
-    const restoreNetwork = network.save();
+    const state = network.save();
     const kept = { ahead };
     return () => {
-      restoreNetwork();
+      network.restore(state);
       ({ ahead } = kept);
-      journal?.truncate(position);
+      // In this order: what is kept is never beyond the blocks, whenever the process is killed.
+      storage?.checkpoints.truncate(position);
+      storage?.journal.truncate(position);
       broken = undefined;
     };
   }
-  const begin = keep(journal?.start ?? 0);
-  for (const block of journal?.blocks ?? []) {
-    network.remake(block);
+  const begin = keep(storage?.journal.start ?? 0);
+  if (storage !== undefined) {
+    goOn(network, storage);
   }
   const beyond = network.blocks.last().time - clock();
   ahead = beyond > 0n ? beyond : 0n; // The clock was set, and goes on from there.
@@ -89,8 +108,10 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
         });
       }
       try {
+        const began = performance.now();
         const block = network.makeBlock(clock() + ahead);
-        journal?.add(block);
+        storage?.journal.add(block);
+        storage?.checkpoints.made(performance.now() - began, network.save);
         return block.height;
       } catch (reason) {
         broken = { reason };
@@ -117,7 +138,7 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     snapshot() {
       count += 1;
       const id = String(count);
-      snapshots.set(id, keep(journal?.position() ?? 0));
+      snapshots.set(id, keep(storage?.journal.position() ?? 0));
       return id;
     },
 
@@ -138,7 +159,31 @@ export function createControls(network: LocalNetwork, { failNext }: Failures, jo
     },
 
     failNext,
+
+    finish() {
+      // What waits is lost with the node, and so is what it has used.
+      if (broken === undefined && network.chain.counts().waiting === 0) {
+        storage?.checkpoints.finish(network.save);
+      }
+    },
   };
+}
+
+/** Bring a network to where the blocks that are kept have led. */
+function goOn(network: LocalNetwork, { journal, checkpoints }: Storage): void {
+  const began = performance.now();
+  const checkpoint = checkpoints.read();
+  if (checkpoint !== undefined) {
+    network.restore(checkpoint.state);
+  }
+  let isRemade = false;
+  for (const block of journal.read(checkpoint?.position)) {
+    network.remake(block);
+    isRemade = true;
+  }
+  if (isRemade) {
+    checkpoints.made(performance.now() - began, network.save);
+  }
 }
 
 /** The first time that clocks cannot be set to. Room is left behind it: blocks have to follow, and cursors hold 19 digits below 9. */

@@ -72,7 +72,8 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
   const kept: bigint[] = [];
   let isFull = false;
   const journal = {
-    blocks: [],
+    read: () => [],
+    mark: () => undefined,
     start: 0,
     position: () => kept.length,
     truncate(position: number) {
@@ -86,7 +87,11 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
     },
     [Symbol.dispose]() {},
   };
-  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), journal);
+  const checkpoints = { read: () => undefined, made() {}, finish() {}, truncate() {} };
+  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), {
+    journal,
+    checkpoints,
+  });
   await controls.makeBlock();
   const id = controls.snapshot();
   isFull = true;

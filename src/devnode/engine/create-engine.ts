@@ -3,14 +3,12 @@ import { MarketDepthSchema, PartySchema, Side } from "../../../gen/vega/vega_pb.
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
 import { carryOutCommand } from "./commands.js";
-import type { Emit, Engine, EngineStart, EngineState } from "./engine.js";
+import type { Engine, EngineStart } from "./engine.js";
 import { marketDataOf } from "./market-data.js";
 import { markToMarket } from "./settle.js";
 import { startState } from "./start.js";
-import { copyState, type MarketState, noteExpiry, type State, type Work } from "./state.js";
+import { copyState, type Emit, type MarketState, noteExpiry, type Work } from "./state.js";
 import { expireStops, triggerStops } from "./triggers.js";
-
-const savedStates = new WeakMap<EngineState, State>();
 
 /**
  * Create an engine, which carries out the commands of blocks: an order book for each market, stop orders, positions and
@@ -71,18 +69,10 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
       });
     },
 
-    save() {
-      const saved = { engine: copyState(state) };
-      savedStates.set(saved, saved.engine);
-      return saved;
-    },
+    save: () => copyState(state),
 
     restore(saved) {
-      const kept = savedStates.get(saved);
-      if (kept === undefined) {
-        throw new Error("this state was not saved by an engine: restore what save() gave");
-      }
-      state = copyState(kept);
+      state = copyState(saved);
     },
   };
 }

@@ -11,7 +11,7 @@ import {
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
 import type { Block, Happening } from "./event.js";
-import { kept, keptMap } from "./kept.js";
+import { kept, keptMap, restoreAll, saveAll } from "./kept.js";
 import { createLiveTimeline, MAX_RECORDS } from "./live-timeline.js";
 import type { Timeline } from "./timeline.js";
 import type { PartyRecord, World } from "./world.js";
@@ -46,8 +46,8 @@ export interface WorldStart {
   readonly marketDataHistory: Timeline<MarketData>;
 }
 
-/** How things stood when it was saved. */
-export type WorldState = readonly (() => void)[];
+/** How things stood when it was saved: each part by its name. */
+export type WorldState = Readonly<Record<string, unknown>>;
 
 /** How things stand, and what changes it. */
 export interface LivingWorld {
@@ -98,6 +98,10 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
   const trades = createLiveTimeline<Trade>({ history: madeUp.trades, lastHeight, idOf: ({ id }) => id });
   const marketDataHistory = createLiveTimeline<MarketData>({ history: madeUp.marketDataHistory, lastHeight });
 
+  const parts = {
+    ...{ blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders },
+    ...{ orders, trades, marketDataHistory },
+  };
   const lastBlock = () => blocks.value.at(-1) ?? madeUp.blockAt(lastHeight);
 
   const world: World = {
@@ -211,17 +215,8 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
       }
     },
 
-    save: () =>
-      [
-        ...[blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders],
-        ...[orders, trades, marketDataHistory],
-      ].map((part) => part.save()),
-
-    restore(state) {
-      for (const restore of state) {
-        restore();
-      }
-    },
+    save: () => saveAll(parts),
+    restore: (state) => restoreAll(parts, state),
   };
 }
 
