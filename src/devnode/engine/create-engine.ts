@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { MarketDepthSchema, PartySchema, Side } from "../../../gen/vega/vega_pb.js";
+import { MarketDepthSchema, Side } from "../../../gen/vega/vega_pb.js";
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
 import { carryOutCommand } from "./commands.js";
 import type { Engine, EngineStart } from "./engine.js";
+import { noteParty } from "./ledger.js";
 import { marketDataOf } from "./market-data.js";
 import { markToMarket } from "./settle.js";
 import { startState } from "./start.js";
@@ -44,11 +45,7 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
     },
 
     execute(executed) {
-      const { partyId } = executed;
-      if (!state.parties.has(partyId)) {
-        state.parties.add(partyId);
-        emit({ case: "party", value: create(PartySchema, { id: partyId }) });
-      }
+      noteParty(work(), executed.partyId);
       return carryOutCommand(work(), executed);
     },
 
