@@ -161,6 +161,7 @@ export function openCheckpoints(
     },
 
     truncate(position) {
+      journal.requireOpen();
       isCurrent = false;
       if (position < kept) {
         rmSync(join(path, FILE), { force: true });

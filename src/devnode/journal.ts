@@ -21,6 +21,8 @@ export interface Journal extends Disposable {
   readonly start: number;
   /** Where the file ends, to come back to. */
   position(): number;
+  /** @throws {@link RequestError} where the journal was disposed of: the folder may be that of another node then */
+  requireOpen(): void;
   /** Forget all blocks that came behind a position. */
   truncate(position: number): void;
   /**
@@ -112,6 +114,7 @@ export function openJournal(
         end += line.length;
       },
       position: () => end,
+      requireOpen,
       truncate(position) {
         requireOpen();
         end = position;

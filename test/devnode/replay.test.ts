@@ -74,6 +74,7 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
   const journal = {
     read: () => [],
     mark: () => undefined,
+    requireOpen() {},
     start: 0,
     position: () => kept.length,
     truncate(position: number) {
