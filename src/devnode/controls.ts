@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import type { Checkpoints } from "./checkpoint.js";
 import type { Failure } from "./failure.js";
 import type { Failures } from "./failures.js";
 import { checkGiven, found, optionsOf } from "./given.js";
@@ -50,21 +51,33 @@ export interface Controls {
   failNext(failure: Failure): void;
 }
 
+/** What keeps a node's blocks in a folder. */
+export interface Storage {
+  readonly journal: Journal;
+  readonly checkpoints: Checkpoints;
+}
+
+/** The controls of a local node, and its end. */
+export interface NodeControls extends Controls {
+  /** Keep what makes the next start short. No block is made after it. */
+  finish(): void;
+}
+
 /**
- * Make the controls of a local node.
+ * Make the controls of a local node. What the storage holds is brought back first.
  *
  * @param network the network
  * @param failures what makes calls fail
- * @param journal keeps its blocks; undefined where they are kept in memory alone
+ * @param storage keeps its blocks; undefined where they are kept in memory alone
  * @param isClosed whether the node was closed
  * @returns the controls
  */
 export function createControls(
   network: LocalNetwork,
   { failNext }: Failures,
-  journal: Journal | undefined,
+  storage: Storage | undefined,
   isClosed: () => boolean,
-): Controls {
+): NodeControls {
   const MILLISECOND = 1_000_000n;
   const clock = () => BigInt(Date.now()) * MILLISECOND;
   let ahead = 0n;
@@ -74,12 +87,14 @@ export function createControls(
   let broken: { readonly reason: unknown } | undefined;
 
   function keep(position: number): () => void {
-    const restoreNetwork = network.save();
+    const state = network.save();
     const kept = { ahead };
     return () => {
-      restoreNetwork();
+      network.restore(state);
       ({ ahead } = kept);
-      journal?.truncate(position);
+      // In this order: what is kept is never beyond the blocks, whenever the process is killed.
+      storage?.checkpoints.truncate(position);
+      storage?.journal.truncate(position);
       broken = undefined;
     };
   }
@@ -88,9 +103,9 @@ export function createControls(
       throw new RequestError("the local node is closed", { advice: "Start another one." });
     }
   }
-  const begin = keep(journal?.start ?? 0);
-  for (const block of journal?.blocks ?? []) {
-    network.remake(block);
+  const begin = keep(storage?.journal.start ?? 0);
+  if (storage !== undefined) {
+    goOn(network, storage);
   }
   const beyond = network.blocks.last().time - clock();
   ahead = beyond > 0n ? beyond : 0n; // The clock was set, and goes on from there.
@@ -105,8 +120,10 @@ export function createControls(
         });
       }
       try {
+        const began = performance.now();
         const block = network.makeBlock(clock() + ahead);
-        journal?.add(block);
+        storage?.journal.add(block);
+        storage?.checkpoints.made(performance.now() - began, network.save);
         return block.height;
       } catch (reason) {
         broken = { reason };
@@ -135,7 +152,7 @@ export function createControls(
       requireOpen();
       count += 1;
       const id = String(count);
-      snapshots.set(id, keep(journal?.position() ?? 0));
+      snapshots.set(id, keep(storage?.journal.position() ?? 0));
       return id;
     },
 
@@ -162,6 +179,13 @@ export function createControls(
       requireOpen();
       failNext(failure);
     },
+
+    finish() {
+      // What waits is lost with the node, and so is what it has used.
+      if (broken === undefined && network.chain.counts().waiting === 0) {
+        storage?.checkpoints.finish(network.save);
+      }
+    },
   };
 }
 
@@ -170,6 +194,23 @@ export const snapshotSchema = optionsOf(
   { id: z.string("Give the name of a snapshot, as snapshot gave it.") },
   "Give the name of a snapshot.",
 );
+
+/** Bring a network to where the blocks that are kept have led. */
+function goOn(network: LocalNetwork, { journal, checkpoints }: Storage): void {
+  const began = performance.now();
+  const checkpoint = checkpoints.read();
+  if (checkpoint !== undefined) {
+    network.restore(checkpoint.state);
+  }
+  let isRemade = false;
+  for (const block of journal.read(checkpoint?.position)) {
+    network.remake(block);
+    isRemade = true;
+  }
+  if (isRemade) {
+    checkpoints.made(performance.now() - began, network.save);
+  }
+}
 
 /** The first time that clocks cannot be set to. Room is left behind it: blocks have to follow, and cursors hold 19 digits below 9. */
 const END_OF_TIME = BigInt(Date.UTC(2250, 0)) * 1_000_000n;

@@ -9,7 +9,8 @@ import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { CanceledError, ConnectionError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { withAdmin } from "./admin.js";
-import { type Controls, createControls } from "./controls.js";
+import { openCheckpoints } from "./checkpoint.js";
+import { type Controls, createControls, type Storage } from "./controls.js";
 import { coreMethods } from "./core/service.js";
 import { stateMethods } from "./core/state-service.js";
 import { dataMethods } from "./data/index.js";
@@ -99,10 +100,11 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const grpcUrl = await listen(grpc, host, checked.grpcPort);
     const restUrl = await listen(rest, host, checked.restPort);
     throwIfAborted(signal);
-    const journal = checked.dataDir === undefined ? undefined : openJournal(checked.dataDir, checked.settings);
-    cleanups.push(() => journal?.[Symbol.dispose]());
+    const storage = checked.dataDir === undefined ? undefined : openStorage(checked.dataDir, checked);
+    cleanups.push(() => storage?.journal[Symbol.dispose]());
     const network = createLocalNetwork(checked);
-    const controls = createControls(network, failures, journal, () => stopping !== undefined);
+    const { finish, ...controls } = createControls(network, failures, storage, () => stopping !== undefined);
+    cleanups.unshift(finish);
     const routes = (router: ConnectRouter) => addServices(router, network, checked);
     const adapter = connectNodeAdapter({
       routes,
@@ -131,6 +133,11 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     await close();
     throw reason;
   }
+}
+
+function openStorage(folder: string, { settings, genesis }: ReturnType<typeof checkOptions>): Storage {
+  const journal = openJournal(folder, settings);
+  return { journal, checkpoints: openCheckpoints(folder, { settings, genesis }, journal) };
 }
 
 function addServices(

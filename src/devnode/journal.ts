@@ -1,53 +1,84 @@
-import { closeSync, ftruncateSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
-import { makeFolder } from "../file/make-folder.js";
-import type { MadeBlock } from "./local-network.js";
+import type { MadeBlock } from "./core/chain.js";
+import { lock } from "./lock.js";
 
 /** The blocks of a local node, kept in a file: what makes them again after a restart. */
 export interface Journal extends Disposable {
-  /** The blocks that the file held when it was opened. They are read once. */
-  readonly blocks: Iterable<MadeBlock>;
+  /**
+   * Read blocks that the file holds, one after the other.
+   *
+   * @param position where to begin: one that {@link Journal.position} gave; at the first block by default
+   * @throws {@link RequestError} where a line is no block
+   */
+  read(position?: number): Iterable<MadeBlock>;
   /** Keep a block. It is on its way to the disk when this returns. */
   add(block: MadeBlock): void;
   /** Where the first block begins. */
   readonly start: number;
   /** Where the file ends, to come back to. */
   position(): number;
+  /** @throws {@link RequestError} where the journal was disposed of: the folder may be that of another node then */
+  requireOpen(): void;
   /** Forget all blocks that came behind a position. */
   truncate(position: number): void;
+  /**
+   * Make a mark of what stands before a position, to tell later whether the same stands there.
+   *
+   * @returns a hash of the last bytes before it; `undefined` where the file ends earlier
+   */
+  mark(position: number): string | undefined;
 }
 
 const FILE = "blocks.jsonl";
-const LOCK = "lock";
+/** The longest line, in bytes: a block of some 40 transactions of the largest size. */
+const MAX_LINE_BYTES = 256 * 1024 * 1024;
+/** How much is read at once. */
+const PIECE_BYTES = 256 * 1024;
+/** How much a mark is made of, at most. */
+const MARK_BYTES = 64 * 1024;
+const NEWLINE = 10;
 
 /**
  * Open the journal in a folder, which is made where it does not exist. One process has it at a time.
  *
  * @param folder the folder's path
  * @param settings what the blocks depend on besides their transactions; those of a folder cannot change
+ * @param limits the longest line, in bytes; {@link MAX_LINE_BYTES} by default
  * @returns the journal; disposing of it lets others open the folder
  * @throws {@link RequestError} where the folder is that of a node with other settings, or a node that runs has it
  * @throws {@link FileError} where it cannot be read or written
  */
-export function openJournal(folder: string, settings: Readonly<Record<string, unknown>>): Journal {
+export function openJournal(
+  folder: string,
+  settings: Readonly<Record<string, unknown>>,
+  { maxLineBytes = MAX_LINE_BYTES }: { readonly maxLineBytes?: number } = {},
+): Journal {
   const path = join(folder, FILE);
   const release = lock(folder);
+  let file: number | undefined;
   try {
-    const header = `${JSON.stringify(settings)}\n`;
-    const text = readOrBegin(path, header);
-    // What a process that was killed wrote half is no block.
-    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
-    if (!whole.startsWith(header)) {
-      const found = whole.slice(0, whole.indexOf("\n"));
-      throw new RequestError(`${folder} holds the blocks of a node with other settings: ${found.slice(0, 500)}`, {
-        advice: "Start the node with those settings, or give another folder.",
-      });
+    const header = Buffer.from(`${JSON.stringify(settings)}\n`);
+    const opened = openOrBegin(path, header);
+    file = opened;
+    // What a process that was killed wrote half is no block, and no header.
+    let end = wholeLines(opened);
+    if (end === 0 && header.subarray(0, fstatSync(opened).size).equals(readAt(opened, 0, header.length))) {
+      end = writeSync(opened, header, 0, header.length, 0);
     }
-    const file = openSync(path, "r+");
-    let end = Buffer.byteLength(whole);
-    ftruncateSync(file, end);
+    const [found = Buffer.alloc(0)] = readLines(opened, 0, maxLineBytes, path);
+    if (!header.subarray(0, -1).equals(found)) {
+      throw new RequestError(
+        `${folder} holds the blocks of a node with other settings: ${found.toString("utf8", 0, 500)}`,
+        {
+          advice: "Start the node with those settings, or give another folder.",
+        },
+      );
+    }
+    ftruncateSync(opened, end);
     let isOpen = true;
     const requireOpen = () => {
       if (!isOpen) {
@@ -55,62 +86,132 @@ export function openJournal(folder: string, settings: Readonly<Record<string, un
       }
     };
     return {
-      start: Buffer.byteLength(header),
-      blocks: read(whole.slice(header.length), path),
+      start: header.length,
+      *read(position = header.length) {
+        let at = position;
+        for (const line of readLines(opened, position, maxLineBytes, path)) {
+          yield parse(line) ?? refuse(path, at, "is no block");
+          at += line.length + 1;
+        }
+      },
       add({ height, time, transactions }) {
         requireOpen();
-        const line = JSON.stringify({
-          height: String(height),
-          time: String(time),
-          transactions: transactions.map((bytes) => Buffer.from(bytes).toString("base64")),
-        });
-        end += writeSync(file, `${line}\n`, end);
+        const line = Buffer.from(
+          `${JSON.stringify({
+            height: String(height),
+            time: String(time),
+            transactions: transactions.map((bytes) => Buffer.from(bytes).toString("base64")),
+          })}\n`,
+        );
+        if (line.length > maxLineBytes) {
+          throw new RequestError(`block ${height} takes ${line.length} bytes in ${path}`, {
+            advice: `Send fewer transactions a block: ${maxLineBytes} bytes are the most.`,
+          });
+        }
+        for (let written = 0; written < line.length; ) {
+          written += writeSync(opened, line, written, line.length - written, end + written);
+        }
+        end += line.length;
       },
       position: () => end,
+      requireOpen,
       truncate(position) {
         requireOpen();
         end = position;
-        ftruncateSync(file, end);
+        ftruncateSync(opened, end);
+      },
+      mark(position) {
+        const from = Math.max(0, position - MARK_BYTES);
+        return position > end
+          ? undefined
+          : createHash("sha256")
+              .update(readAt(opened, from, position))
+              .digest("hex");
       },
       [Symbol.dispose]() {
-        isOpen = false;
-        closeSync(file);
-        release();
+        if (isOpen) {
+          isOpen = false;
+          closeSync(opened);
+          release();
+        }
       },
     };
   } catch (reason) {
+    if (file !== undefined) {
+      closeSync(file);
+    }
     release();
     throw reason instanceof RequestError ? reason : fileError(reason, path);
   }
 }
 
-function readOrBegin(path: string, header: string): string {
+function openOrBegin(path: string, header: Buffer): number {
   try {
-    return readFileSync(path, "utf8");
+    return openSync(path, "r+");
   } catch (reason) {
     if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") {
       writeFileSync(path, header, { mode: 0o600 });
-      return header;
+      return openSync(path, "r+");
     }
     throw reason;
   }
 }
 
-function* read(lines: string, path: string): Generator<MadeBlock> {
-  for (const [index, line] of lines.split("\n").slice(0, -1).entries()) {
-    const block = parse(line);
-    if (block === undefined) {
-      throw new RequestError(`${path}: line ${index + 2} is no block`, {
-        advice: "The file was changed by another program; give another folder.",
-      });
+/** Read the bytes from a place to another one; fewer where the file ends before. */
+function readAt(file: number, from: number, to: number): Buffer {
+  const bytes = Buffer.alloc(to - from);
+  let length = 0;
+  for (let count = -1; count !== 0 && length < bytes.length; length += count) {
+    count = readSync(file, bytes, length, bytes.length - length, from + length);
+  }
+  return bytes.subarray(0, length);
+}
+
+/** Where the last whole line of a file ends. */
+function wholeLines(file: number): number {
+  for (let to = fstatSync(file).size; to > 0; ) {
+    const from = Math.max(0, to - PIECE_BYTES);
+    const at = readAt(file, from, to).lastIndexOf(NEWLINE);
+    if (at >= 0) {
+      return from + at + 1;
     }
-    yield block;
+    to = from;
+  }
+  return 0;
+}
+
+/** Read the whole lines of a file, without their ends, some at a time. */
+function* readLines(file: number, from: number, maxBytes: number, path: string): Generator<Buffer> {
+  let begun: Buffer[] = [];
+  let begunBytes = 0;
+  for (let at = from; ; ) {
+    const piece = readAt(file, at, at + PIECE_BYTES);
+    let start = 0;
+    for (let newline = piece.indexOf(NEWLINE); newline >= 0; newline = piece.indexOf(NEWLINE, start)) {
+      yield Buffer.concat([...begun, piece.subarray(start, newline)]);
+      [begun, begunBytes, start] = [[], 0, newline + 1];
+    }
+    begun.push(piece.subarray(start));
+    begunBytes += piece.length - start;
+    at += piece.length;
+    if (begunBytes > maxBytes) {
+      refuse(path, at - begunBytes, `is longer than ${maxBytes} bytes`);
+    }
+    if (piece.length < PIECE_BYTES) {
+      return;
+    }
   }
 }
 
-function parse(line: string): MadeBlock | undefined {
+function refuse(path: string, position: number, problem: string): never {
+  throw new RequestError(`${path}: the line at byte ${position} ${problem}`, {
+    advice: "The file was changed by another program; give another folder.",
+  });
+}
+
+function parse(line: Buffer): MadeBlock | undefined {
   try {
-    const { height, time, transactions } = JSON.parse(line) as Record<string, unknown>;
+    const { height, time, transactions }: Record<string, unknown> = JSON.parse(line.toString());
     if (typeof height !== "string" || typeof time !== "string" || !Array.isArray(transactions)) {
       return undefined;
     }
@@ -121,41 +222,5 @@ function parse(line: string): MadeBlock | undefined {
     };
   } catch {
     return undefined;
-  }
-}
-
-/** Take a folder for this process. */
-function lock(folder: string): () => void {
-  const path = join(folder, LOCK);
-  makeFolder(folder);
-  try {
-    for (;;) {
-      try {
-        writeFileSync(path, String(process.pid), { flag: "wx" });
-        return () => rmSync(path, { force: true });
-      } catch (reason) {
-        if (!(reason instanceof Error && "code" in reason && reason.code === "EEXIST")) {
-          throw reason;
-        }
-      }
-      const owner = Number(readFileSync(path, "utf8"));
-      if (owner === process.pid || isAlive(owner)) {
-        throw new RequestError(`${folder} is in use by the node of process ${owner}`, {
-          advice: `Stop that node, or give another folder. Remove ${path} if no node runs there.`,
-        });
-      }
-      rmSync(path, { force: true }); // Its process was killed.
-    }
-  } catch (reason) {
-    throw reason instanceof RequestError ? reason : fileError(reason, path);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0); // Signal 0 only asks.
-    return true;
-  } catch (reason) {
-    return reason instanceof Error && "code" in reason && reason.code === "EPERM";
   }
 }

@@ -7,14 +7,20 @@ import type { Profile } from "../schema/profile.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
 import { activityCommands } from "./activity.js";
 import { createBlocks, type SpamRules, spamRules } from "./core/blocks.js";
-import { type BlockTransaction, createLocalChain, type LocalChain, type Waiting } from "./core/chain.js";
+import {
+  type BlockTransaction,
+  type ChainState,
+  createLocalChain,
+  type LocalChain,
+  type MadeBlock,
+} from "./core/chain.js";
 import { transactionResult } from "./core/transaction-result.js";
 import { createStreams, type Streams } from "./data/observe.js";
 import { createEngine } from "./engine/create-engine.js";
-import type { Engine } from "./engine/engine.js";
-import { createHistory, type Genesis, type History } from "./history/history.js";
+import type { Engine, EngineState } from "./engine/engine.js";
+import { createHistory, type Genesis, type History, type HistoryState } from "./history/history.js";
 import { createMadeUp } from "./made-up/index.js";
-import { createWorld } from "./world/create-world.js";
+import { createWorld, type WorldState } from "./world/create-world.js";
 import type { Block, Event, Happening } from "./world/event.js";
 import type { World } from "./world/world.js";
 
@@ -49,13 +55,13 @@ export interface TransactionFailure {
   readonly errors: readonly string[];
 }
 
-/** A block as it was made: what makes the same block again. */
-export interface MadeBlock {
-  readonly height: bigint;
-  /** Unix nanoseconds. */
-  readonly time: bigint;
-  /** The serialized transactions. */
-  readonly transactions: readonly Uint8Array[];
+/** All that a network knows. It is plain data. */
+export interface NetworkState {
+  readonly lastRowTime: bigint;
+  readonly chain: ChainState;
+  readonly engine: EngineState;
+  readonly world: WorldState;
+  readonly history: HistoryState;
 }
 
 /** A network of one node: its chain, what its commands do, how things stand, and its history. */
@@ -75,8 +81,10 @@ export interface LocalNetwork {
    * @throws {@link RequestError} if a transaction of it is refused now: the network would go another way
    */
   remake(block: MadeBlock): void;
-  /** Keep all of it as it is. The result brings it back, as often as it is called. */
-  save(): () => void;
+  /** Keep all of it as it is. */
+  save(): NetworkState;
+  /** Bring back what was kept, of this network or of one with the same options, as often as one likes. */
+  restore(state: NetworkState): void;
 }
 
 /**
@@ -154,17 +162,13 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     streams.publish(block, happenings);
   }
 
-  let made: readonly Waiting[] = [];
   const chain = createLocalChain({
     chainId,
     chainIdPrefix: options.chainIdPrefix,
     profile,
     rules,
     blocks,
-    execute(block, transactions, taken) {
-      made = taken;
-      execute(block, transactions);
-    },
+    execute,
     dropped(txHash, reason) {
       failed({ height: blocks.last().height, txHash, errors: [reason] });
     },
@@ -181,8 +185,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
 
     makeBlock(time) {
       const earliest = lastRowTime + MICROSECOND;
-      const { height, time: taken } = chain.makeBlock(time < earliest ? earliest : time);
-      return { height, time: taken, transactions: made.map(({ bytes }) => bytes) };
+      return chain.makeBlock(time < earliest ? earliest : time);
     },
 
     remake({ height, time, transactions }) {
@@ -201,16 +204,20 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       }
     },
 
-    save() {
-      const restoreChain = chain.save();
-      const kept = { lastRowTime, engine: engine.save(), world: state.save(), history: history.save() };
-      return () => {
-        restoreChain();
-        ({ lastRowTime } = kept);
-        engine.restore(kept.engine);
-        state.restore(kept.world);
-        history.restore(kept.history);
-      };
+    save: () => ({
+      lastRowTime,
+      chain: chain.save(),
+      engine: engine.save(),
+      world: state.save(),
+      history: history.save(),
+    }),
+
+    restore(kept) {
+      ({ lastRowTime } = kept);
+      chain.restore(kept.chain);
+      engine.restore(kept.engine);
+      state.restore(kept.world);
+      history.restore(kept.history);
     },
   };
 }

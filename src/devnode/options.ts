@@ -45,8 +45,8 @@ export interface DevnodeOptions {
    */
   readonly blockMs?: number | undefined;
   /**
-   * A folder that keeps the blocks, so that a node that is started with it again goes on where it ended. Without it they
-   * are kept in memory alone.
+   * A folder that keeps the blocks and how they left the node, so that a node that is started with it again goes on where
+   * it ended. Without it all is kept in memory alone.
    */
   readonly dataDir?: string | undefined;
   /**

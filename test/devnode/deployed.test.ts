@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
@@ -111,6 +114,39 @@ describe("a node as deployed", () => {
       errors: ["its block has served the transactions of its key"],
     };
     expect(failures).toEqual(Array.from({ length: sent - served }, () => failure));
+  });
+
+  it("knows what it dropped after a restart: its proofs of work stay used", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "tradewire-deployed-"));
+    const options = { segments: 2, blocksPerSegment: 300, blockMs: 0, profile: "deployed", dataDir } as const;
+    const sent: Transaction[] = [];
+    const submitAll = async ({ grpcUrl }: Devnode) => {
+      await using other = createClient({ profile: "deployed", grpc: { url: grpcUrl } });
+      const { height, hash, chainId, spamPowDifficulty, spamPowHashFunction } = await other.lastBlockHeight();
+      const block = { height, hash, chainId, difficulty: spamPowDifficulty, hashFunction: spamPowHashFunction };
+      while (sent.length < 14) {
+        sent.push(await createTransaction(order(), { signer, block, chainIdPrefix: "signature-only" }));
+      }
+      const results = sent.map((tx) => other.submitTransaction({ tx, type: SYNC }, { throwOnRejection: false }));
+      return (await Promise.all(results)).map(({ success, data }) => (success ? "taken" : data));
+    };
+    const seenBefore = Array.from({ length: 14 }, () => "proof of work tid already seen by the node");
+    const dropped: TransactionFailure[] = [];
+    {
+      await using first = await startDevnode({ ...options, onFailure: (failure) => dropped.push(failure) });
+      expect(await submitAll(first)).toEqual(sent.map(() => "taken"));
+      await first.makeBlock();
+      expect(dropped.length).toBeGreaterThan(0);
+      expect(await submitAll(first)).toEqual(seenBefore);
+    }
+    {
+      await using again = await startDevnode(options);
+      expect(await submitAll(again)).toEqual(seenBefore);
+    }
+    await rm(join(dataDir, "checkpoint"), { recursive: true });
+    await using again = await startDevnode(options);
+    expect(await submitAll(again)).toEqual(seenBefore);
+    await rm(dataDir, { recursive: true });
   });
 
   it("takes no transaction whose block is as old as the number of blocks that count", async () => {

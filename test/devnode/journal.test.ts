@@ -29,17 +29,17 @@ it("gives back the blocks that it was given, in their order", () => {
   newFolder();
   {
     using journal = open();
-    expect([...journal.blocks]).toEqual([]);
+    expect([...journal.read()]).toEqual([]);
     journal.add(block(1n));
     journal.add(block(2n));
   }
   {
     using journal = open();
-    expect([...journal.blocks]).toEqual([block(1n), block(2n)]);
+    expect([...journal.read()]).toEqual([block(1n), block(2n)]);
     journal.add(block(3n));
   }
   using journal = open();
-  expect([...journal.blocks]).toEqual([block(1n), block(2n), block(3n)]);
+  expect([...journal.read()]).toEqual([block(1n), block(2n), block(3n)]);
 });
 
 it("forgets what comes behind a position", () => {
@@ -53,7 +53,7 @@ it("forgets what comes behind a position", () => {
     journal.add(block(4n));
   }
   using journal = open();
-  expect([...journal.blocks]).toEqual([block(1n), block(4n)]);
+  expect([...journal.read()]).toEqual([block(1n), block(4n)]);
 });
 
 it("leaves out a block that a killed process wrote half, and goes on behind the others", async () => {
@@ -65,11 +65,62 @@ it("leaves out a block that a killed process wrote half, and goes on behind the 
   await appendFile(join(folder, "blocks.jsonl"), '{"height":"2","time":"2000000","transac');
   {
     using journal = open();
-    expect([...journal.blocks]).toEqual([block(1n)]);
+    expect([...journal.read()]).toEqual([block(1n)]);
     journal.add(block(2n));
   }
   using journal = open();
-  expect([...journal.blocks]).toEqual([block(1n), block(2n)]);
+  expect([...journal.read()]).toEqual([block(1n), block(2n)]);
+});
+
+it("begins anew where a killed process wrote the first line half, or nothing", async () => {
+  for (const begun of ["", '{"chainId":"cha']) {
+    newFolder();
+    open()[Symbol.dispose]();
+    await writeFile(join(folder, "blocks.jsonl"), begun);
+    using journal = open();
+    expect([...journal.read()]).toEqual([]);
+    journal.add(block(1n));
+    expect([...journal.read()]).toEqual([block(1n)]);
+  }
+});
+
+it("reads lines of any length up to the limit, wherever reading begins, and writes none that is longer", () => {
+  newFolder();
+  const large = (height: bigint, bytes: number) => ({ ...block(height), transactions: [new Uint8Array(bytes)] });
+  const blocks = [large(1n, 700_000), block(2n), large(3n, 190_000), large(4n, 0), block(5n)];
+  const limits = { maxLineBytes: 1_000_000 };
+  {
+    using journal = openJournal(folder, settings, limits);
+    blocks.forEach(journal.add);
+    const before = journal.position();
+    expect(() => journal.add(large(6n, 800_000))).toThrow("block 6 takes 1066720 bytes");
+    expect(() => journal.add(large(6n, 800_000))).toThrow(RequestError);
+    expect(journal.position()).toBe(before);
+  }
+  using journal = openJournal(folder, settings, limits);
+  expect([...journal.read()]).toEqual(blocks);
+  const [one] = journal.read();
+  expect(one).toEqual(blocks[0]);
+  const last = journal.position();
+  journal.add(block(6n));
+  expect([...journal.read(last)]).toEqual([block(6n)]);
+  journal[Symbol.dispose]();
+  using narrow = openJournal(folder, settings, { maxLineBytes: 10_000 });
+  expect(() => [...narrow.read()]).toThrow(`the line at byte ${narrow.start} is longer than 10000 bytes`);
+});
+
+it("tells by a mark whether the same stands before a position", () => {
+  newFolder();
+  using journal = open();
+  journal.add(block(1n));
+  const [position, mark] = [journal.position(), journal.mark(journal.position())];
+  journal.add(block(2n));
+  expect(journal.mark(position)).toBe(mark);
+  journal.truncate(journal.start);
+  expect(journal.mark(position)).toBeUndefined();
+  journal.add(block(3n));
+  expect(journal.position()).toBe(position);
+  expect(journal.mark(position)).not.toBe(mark);
 });
 
 it("refuses a folder of other settings, and leaves it as it is", async () => {
@@ -97,7 +148,7 @@ it("says where the file was changed", async () => {
   open()[Symbol.dispose]();
   await appendFile(join(folder, "blocks.jsonl"), '{"height":"1"}\n');
   using journal = open();
-  expect(() => [...journal.blocks]).toThrow("line 2 is no block");
+  expect(() => [...journal.read()]).toThrow(`the line at byte ${journal.start} is no block`);
 });
 
 it("says which folder cannot be made", async () => {

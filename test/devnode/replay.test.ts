@@ -72,7 +72,9 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
   const kept: bigint[] = [];
   let isFull = false;
   const journal = {
-    blocks: [],
+    read: () => [],
+    mark: () => undefined,
+    requireOpen() {},
     start: 0,
     position: () => kept.length,
     truncate(position: number) {
@@ -86,7 +88,9 @@ it("a block that cannot be kept is followed by none, until the node goes back", 
     },
     [Symbol.dispose]() {},
   };
-  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), journal, () => false);
+  const checkpoints = { read: () => undefined, made() {}, finish() {}, truncate() {} };
+  const storage = { journal, checkpoints };
+  const controls = createControls(createLocalNetwork(checkOptions(small)), createFailures([]), storage, () => false);
   await controls.makeBlock();
   const id = controls.snapshot();
   isFull = true;

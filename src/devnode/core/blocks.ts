@@ -41,8 +41,9 @@ export interface Blocks {
   isUsed(name: string): boolean;
   /** Make the next block, of a time in Unix nanoseconds; at least a millisecond after the last one. */
   add(time: bigint): SpamBlock;
-  /** Keep the blocks as they are. The result brings them back, as often as it is called. */
-  save(): () => void;
+  /** Keep the blocks as they are. */
+  save(): readonly SpamBlock[];
+  restore(blocks: readonly SpamBlock[]): void;
 }
 
 /**
@@ -71,12 +72,10 @@ export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: 
       }
       return last;
     },
-    save() {
-      const kept = recent.map(copyOf);
-      return () => {
-        recent = kept.map(copyOf);
-        last = recent.at(-1) ?? last;
-      };
+    save: () => recent.map(copyOf),
+    restore(kept) {
+      recent = kept.map(copyOf);
+      last = recent.at(-1) ?? last;
     },
   };
 }

@@ -4,15 +4,33 @@ import { decodeHex } from "../../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
 import type { ExecutedCommand } from "../engine/engine.js";
 import type { Block } from "../world/event.js";
+import type { SpamBlock } from "./blocks.js";
 import { type Accepted, countServed, type ExamineOptions, examine, type Refusal } from "./examine.js";
 
 /** A transaction that waits for a block. */
-export interface Waiting {
+interface Waiting {
   readonly tx: Transaction;
   /** Its bytes as they came: those that its hash is of. */
   readonly bytes: Uint8Array;
   /** Its hash, 64 hex digits in upper case. */
   readonly txHash: string;
+  readonly accepted: Accepted;
+}
+
+/** A block as it was made: what makes the same block again. */
+export interface MadeBlock {
+  readonly height: bigint;
+  /** Unix nanoseconds. */
+  readonly time: bigint;
+  /** The serialized transactions that waited for it, in their order: also those that it dropped. */
+  readonly transactions: readonly Uint8Array[];
+}
+
+/** What a chain knows of its last blocks and of what waits. It is plain data. */
+export interface ChainState {
+  readonly blocks: readonly SpamBlock[];
+  readonly mempool: readonly Waiting[];
+  readonly inLastBlock: number;
 }
 
 /** A transaction in a block. */
@@ -24,7 +42,7 @@ export interface BlockTransaction extends ExecutedCommand {
 /** Options of {@link createLocalChain}. */
 export interface LocalChainOptions extends ExamineOptions {
   /** Carries out the transactions of a block. */
-  readonly execute: (block: Block, transactions: readonly BlockTransaction[], taken: readonly Waiting[]) => void;
+  readonly execute: (block: Block, transactions: readonly BlockTransaction[]) => void;
   /** Told of a transaction that was taken, and is dropped when its block is made. */
   readonly dropped: (txHash: string, reason: string) => void;
 }
@@ -38,11 +56,12 @@ export interface LocalChain {
   /** Check a transaction, and put it into the mempool unless it is refused. */
   submit(tx: Transaction, bytes: Uint8Array): Refusal | undefined;
   /** Make a block of a time, in Unix nanoseconds, from the mempool, and carry out its commands. */
-  makeBlock(time: bigint): Block;
+  makeBlock(time: bigint): MadeBlock;
   /** Wait for the next block. */
   nextBlock(): Promise<Block>;
-  /** Keep the chain as it is. The result brings it back, as often as it is called. */
-  save(): () => void;
+  /** Keep the chain as it is. */
+  save(): ChainState;
+  restore(state: ChainState): void;
 }
 
 /**
@@ -53,12 +72,12 @@ export interface LocalChain {
  */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
   const { blocks, rules, profile } = options;
-  let mempool: (Waiting & { readonly accepted: Accepted })[] = [];
+  let mempool: Waiting[] = [];
   let waiting: ((block: Block) => void)[] = [];
   let inLastBlock = 0;
 
   /** What a block serves of the mempool. Deployed nodes count it only now, and drop the rest without a word. */
-  function served(): typeof mempool {
+  function served(): readonly Waiting[] {
     return profile === "specification"
       ? mempool
       : mempool.filter(({ accepted, txHash }) => {
@@ -96,34 +115,32 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
 
     makeBlock(time) {
       const block = blocks.add(time);
-      const taken = served();
-      const waiters = waiting;
-      mempool = [];
-      waiting = [];
-      inLastBlock = taken.length;
-      const transactions = taken.map(({ tx, txHash, accepted: { inputData, publicKey } }) => ({
+      const transactions = served().map(({ tx, txHash, accepted: { inputData, publicKey } }) => ({
         txHash,
         command: inputData.command,
         partyId: publicKey,
         signature: decodeHex(tx.signature?.value ?? "", SIGNATURE_BYTES) ?? new Uint8Array(),
       }));
-      options.execute({ height: block.height, hash: block.hash, time: block.time }, transactions, taken);
+      const made = { height: block.height, time: block.time, transactions: mempool.map(({ bytes }) => bytes) };
+      const waiters = waiting;
+      mempool = [];
+      waiting = [];
+      inLastBlock = transactions.length;
+      options.execute({ height: block.height, hash: block.hash, time: block.time }, transactions);
       for (const resolve of waiters) {
         resolve(block);
       }
-      return block;
+      return made;
     },
 
     nextBlock: () => new Promise((resolve) => waiting.push(resolve)),
 
-    save() {
-      const restoreBlocks = blocks.save();
-      const kept = { mempool: [...mempool], inLastBlock };
-      return () => {
-        restoreBlocks();
-        mempool = [...kept.mempool];
-        ({ inLastBlock } = kept);
-      };
+    save: () => ({ blocks: blocks.save(), mempool: [...mempool], inLastBlock }),
+
+    restore(state) {
+      blocks.restore(state.blocks);
+      mempool = [...state.mempool];
+      ({ inLastBlock } = state);
     },
   };
 }

@@ -2,8 +2,8 @@ import type { OrderAmendment } from "../../../gen/vega/commands/v1/commands_pb.j
 import { type Order, Order_Status, Order_TimeInForce, OrderError } from "../../../gen/vega/vega_pb.js";
 import { keepOrder, openSize, removeOrder } from "./book.js";
 import { endOrders } from "./cancel.js";
-import { larger, smaller } from "./decimal.js";
-import { peggedReason, priceReason, sizeReason } from "./order-checks.js";
+import { larger, smaller, wholeMicroseconds } from "./decimal.js";
+import { overflowReason, peggedReason, priceReason, sizeReason } from "./order-checks.js";
 import { isOpen, type MarketState, noteExpiry, type Work } from "./state.js";
 import { enterBook, placePegged, reasonName, wouldTradeAgainstPostOnly } from "./submit.js";
 
@@ -41,7 +41,7 @@ export function amendOrder(work: Work, partyId: string, amendment: OrderAmendmen
   if (tooLarge !== undefined) {
     return reasonName(tooLarge);
   }
-  return replaceOrder(work, market, order, amended);
+  return overflowReason(market, amended) ?? replaceOrder(work, market, order, amended);
 }
 
 function refusal(market: MarketState | undefined, order: Order | undefined, partyId: string): OrderError | undefined {
@@ -97,7 +97,7 @@ function amendedOrder({ block }: Work, order: Order, amendment: OrderAmendment):
     ...resized(order, size === undefined ? sizeDelta : size - order.size),
     price: String(BigInt(price ?? order.price)),
     timeInForce: timeInForce === 0 ? order.timeInForce : timeInForce,
-    expiresAt: becomesGtc ? 0n : expiresAt === undefined ? order.expiresAt : expiresAt - (expiresAt % 1000n),
+    expiresAt: becomesGtc ? 0n : expiresAt === undefined ? order.expiresAt : wholeMicroseconds(expiresAt),
     ...(peggedOrder && {
       peggedOrder: {
         ...peggedOrder,

@@ -1,16 +1,15 @@
 import { create } from "@bufbuild/protobuf";
-import { MarketDepthSchema, PartySchema, Side } from "../../../gen/vega/vega_pb.js";
+import { MarketDepthSchema, Side } from "../../../gen/vega/vega_pb.js";
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
 import { carryOutCommand } from "./commands.js";
-import type { Emit, Engine, EngineStart, EngineState } from "./engine.js";
+import type { Engine, EngineStart } from "./engine.js";
+import { noteParty } from "./ledger.js";
 import { marketDataOf } from "./market-data.js";
 import { markToMarket } from "./settle.js";
 import { startState } from "./start.js";
-import { copyState, type MarketState, noteExpiry, type State, type Work } from "./state.js";
+import { copyState, type Emit, type MarketState, noteExpiry, type Work } from "./state.js";
 import { expireStops, triggerStops } from "./triggers.js";
-
-const savedStates = new WeakMap<EngineState, State>();
 
 /**
  * Create an engine, which carries out the commands of blocks: an order book for each market, stop orders, positions and
@@ -46,11 +45,7 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
     },
 
     execute(executed) {
-      const { partyId } = executed;
-      if (!state.parties.has(partyId)) {
-        state.parties.add(partyId);
-        emit({ case: "party", value: create(PartySchema, { id: partyId }) });
-      }
+      noteParty(work(), executed.partyId);
       return carryOutCommand(work(), executed);
     },
 
@@ -71,18 +66,10 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
       });
     },
 
-    save() {
-      const saved = { engine: copyState(state) };
-      savedStates.set(saved, saved.engine);
-      return saved;
-    },
+    save: () => copyState(state),
 
     restore(saved) {
-      const kept = savedStates.get(saved);
-      if (kept === undefined) {
-        throw new Error("this state was not saved by an engine: restore what save() gave");
-      }
-      state = copyState(kept);
+      state = copyState(saved);
     },
   };
 }

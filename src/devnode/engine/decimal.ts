@@ -60,6 +60,14 @@ export function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
+/** The largest number that messages hold in 64 bits with a sign. */
+export const MAX_INT64: bigint = 2n ** 63n - 1n;
+
+/** A time in Unix nanoseconds, cut to whole microseconds, in which nodes keep times. */
+export function wholeMicroseconds(time: bigint): bigint {
+  return time - (time % 1000n);
+}
+
 /** A number without its sign. */
 export function magnitude(value: bigint): bigint {
   return value < 0n ? -value : value;

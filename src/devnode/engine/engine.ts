@@ -3,7 +3,8 @@ import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js"
 import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import type { Account, MarketData, MarketDepth, Order, Position } from "../../../gen/vega/vega_pb.js";
-import type { Block, Event } from "../world/event.js";
+import type { Block } from "../world/event.js";
+import type { State } from "./state.js";
 
 /** How things stand when the engine begins. */
 export interface EngineStart {
@@ -65,17 +66,9 @@ export interface Engine {
   depth(marketId: string, maxDepth?: number): MarketDepth;
   /** Keep all that the engine knows. What was kept stays as it is, however often it is restored. */
   save(): EngineState;
-  /**
-   * Go back to what was kept.
-   *
-   * @param state what `save()` gave, of this engine or of another one
-   * @throws Error if it is anything else
-   */
+  /** Go back to what `save()` gave, of this engine or of another one. */
   restore(state: EngineState): void;
 }
 
-/** What an engine knows. */
-export type EngineState = { readonly engine: unknown };
-
-/** Tells of an event of the block that was begun. */
-export type Emit = (event: Event) => void;
+/** What an engine knows. It is plain data. */
+export type EngineState = State;

@@ -9,6 +9,7 @@ import {
   type LedgerEntry,
   LedgerEntrySchema,
   LedgerMovementSchema,
+  PartySchema,
   PostTransferBalanceSchema,
   type TransferType,
 } from "../../../gen/vega/vega_pb.js";
@@ -31,8 +32,16 @@ export function balanceOf({ accounts }: State, key: AccountKey): bigint {
   return BigInt(accounts.get(accountName(key))?.balance ?? "0");
 }
 
+/** Tell of a key that is a party from now on, if it is new. */
+export function noteParty({ state: { parties }, emit }: Work, id: string): void {
+  if (!parties.has(id)) {
+    parties.add(id);
+    emit({ case: "party", value: create(PartySchema, { id }) });
+  }
+}
+
 /**
- * Give a party its general account for an asset, with what parties begin with, if it has none.
+ * Give a party its general account for an asset, with what parties begin with, if it has none. Who has one is a party.
  *
  * @param work the block
  * @param partyId the party
@@ -41,6 +50,7 @@ export function balanceOf({ accounts }: State, key: AccountKey): bigint {
 export function openGeneralAccount(work: Work, partyId: string, asset: string): void {
   const key = generalAccount(partyId, asset);
   if (!work.state.accounts.has(accountName(key))) {
+    noteParty(work, partyId);
     const account = newAccount(key, work.startingBalance);
     work.state.accounts.set(accountName(key), account);
     work.emit({ case: "account", value: account });

@@ -6,7 +6,8 @@ import {
   PeggedReference,
   Side,
 } from "../../../gen/vega/vega_pb.js";
-import { magnitude, smaller } from "./decimal.js";
+import { openSize } from "./book.js";
+import { larger, MAX_INT64, magnitude, smaller } from "./decimal.js";
 import { balanceOf, generalAccount } from "./ledger.js";
 import { volumeOf } from "./positions.js";
 import { isContinuous, isOpen, type MarketState, type Work } from "./state.js";
@@ -14,7 +15,7 @@ import { isContinuous, isOpen, type MarketState, type Work } from "./state.js";
 const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 
 /** The largest size of an order. */
-export const LARGEST_SIZE = (2n ** 63n - 1n) / 2n;
+export const LARGEST_SIZE = MAX_INT64 / 2n;
 
 /** Whether an order rests on the book where it finds nothing to trade with. */
 export function isPersistent({ type, timeInForce }: Pick<Order, "type" | "timeInForce">): boolean {
@@ -81,6 +82,24 @@ function kindReason(order: Order): OrderError | undefined {
 /** What is wrong with a size. */
 export function sizeReason(size: bigint): OrderError | undefined {
   return size <= 0n || size > LARGEST_SIZE ? OrderError.INVALID_SIZE : undefined;
+}
+
+/**
+ * Tell whether a party's position could pass 64 bits, if an order and the party's others of its side were filled. The
+ * network looks at the orders alone; here what the party holds counts too, so that what is told of it is always right.
+ *
+ * @param market the market
+ * @param order the order, new or as it is amended
+ * @returns the network's text, if so
+ */
+export function overflowReason(market: MarketState, order: Order): string | undefined {
+  const { id, partyId, side } = order;
+  const volume = volumeOf(market, partyId);
+  let potential = larger(side === Side.BUY ? volume : -volume, 0n) + openSize(order);
+  for (const other of market.orders.values()) {
+    potential += other.partyId === partyId && other.side === side && other.id !== id ? openSize(other) : 0n;
+  }
+  return potential > MAX_INT64 ? "cannot register position without causing overflow" : undefined;
 }
 
 /**

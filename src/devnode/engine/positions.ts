@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Position, PositionSchema } from "../../../gen/vega/vega_pb.js";
-import { divideRounded, larger, magnitude, parseDecimal, smaller, timesPowerOfTen } from "./decimal.js";
+import { divideRounded, magnitude, parseDecimal, smaller, timesPowerOfTen } from "./decimal.js";
 import { type Holding, type MarketState, PRECISION, type Work } from "./state.js";
 
 const PRECISION_DECIMALS = String(PRECISION).length - 1;
@@ -94,7 +94,7 @@ export function tellPosition({ emit, block }: Work, market: MarketState, partyId
   const unrealisedPnl = amountOf(market, (market.lastPrice * PRECISION - entryPrice) * volume);
   const rounded = (value: bigint) => String(divideRounded(value, PRECISION));
   const told = {
-    openVolume: asInt64(volume),
+    openVolume: volume, // It fits: orders are refused by which it could pass 64 bits.
     realisedPnl: rounded(realisedPnl),
     unrealisedPnl: rounded(unrealisedPnl),
     averageEntryPrice: rounded(entryPrice),
@@ -109,8 +109,4 @@ export function tellPosition({ emit, block }: Work, market: MarketState, partyId
     market.holdings.set(partyId, { ...holding, position });
     emit({ case: "position", value: position });
   }
-}
-
-function asInt64(value: bigint): bigint {
-  return larger(smaller(value, 2n ** 63n - 1n), -(2n ** 63n));
 }

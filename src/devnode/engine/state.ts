@@ -1,8 +1,10 @@
 import type { OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { type Market, Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
 import type { Account, MarketData, Order, Position, StopOrder } from "../../../gen/vega/vega_pb.js";
-import type { Block } from "../world/event.js";
-import type { Emit } from "./engine.js";
+import type { Block, Event } from "../world/event.js";
+
+/** Tells of an event of the block that was begun. */
+export type Emit = (event: Event) => void;
 
 /** The orders of a side at a price. */
 export interface Level {

@@ -16,7 +16,7 @@ import {
   StopOrder_TriggerDirection,
   StopOrderSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { parseDecimal } from "./decimal.js";
+import { parseDecimal, wholeMicroseconds } from "./decimal.js";
 import { openGeneralAccount } from "./ledger.js";
 import { volumeOf } from "./positions.js";
 import { isOpen, type MarketState, noteExpiry, type PendingStop, type Work } from "./state.js";
@@ -137,7 +137,7 @@ function pendingStop(
   const { orderSubmission, expiresAt, expiryStrategy, sizeOverrideValue } = setup;
   const stopOrder = create(StopOrderSchema, {
     ...facts,
-    ...(expiresAt !== undefined && { expiresAt, expiryStrategy }),
+    ...(expiresAt !== undefined && { expiresAt: wholeMicroseconds(expiresAt), expiryStrategy }),
     triggerDirection: direction,
     status: StopOrder_Status.PENDING,
     createdAt: block.time,

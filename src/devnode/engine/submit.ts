@@ -11,9 +11,10 @@ import {
   PeggedOrderSchema,
 } from "../../../gen/vega/vega_pb.js";
 import { filledSize, keepOrder, openSize, restOrder, withPeak } from "./book.js";
+import { wholeMicroseconds } from "./decimal.js";
 import { openGeneralAccount } from "./ledger.js";
 import { findFills } from "./match.js";
-import { isPersistent, rejectionReason, tradableSize } from "./order-checks.js";
+import { isPersistent, overflowReason, rejectionReason, tradableSize } from "./order-checks.js";
 import { parked, peggedPrice, referencesOf, repricePegged } from "./pegs.js";
 import { isContinuous, type MarketState, noteExpiry, type Work } from "./state.js";
 import { carryOut } from "./trade.js";
@@ -45,6 +46,10 @@ export function submitOrder(work: Work, partyId: string, submission: OrderSubmis
   if (market === undefined || reason !== undefined) {
     return refuse(work, order, Order_Status.REJECTED, reason ?? OrderError.INVALID_MARKET_ID);
   }
+  const overflow = overflowReason(market, order);
+  if (overflow !== undefined) {
+    return overflow; // As on the network, no order comes of it.
+  }
   if (order.peggedOrder !== undefined) {
     placePegged(work, market, order);
     return undefined;
@@ -73,7 +78,7 @@ function orderOf({ block }: Work, partyId: string, submission: OrderSubmission, 
     type,
     createdAt: block.time,
     status: Order_Status.ACTIVE,
-    expiresAt: expiresAt - (expiresAt % 1000n), // Times are kept to the microsecond.
+    expiresAt: wholeMicroseconds(expiresAt),
     reference: submission.reference.replaceAll("\0", ""), // PostgreSQL's text, where nodes keep it, cannot hold NUL.
     version: 1n,
     batchId: 1n,

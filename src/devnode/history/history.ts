@@ -72,7 +72,7 @@ export interface History {
 }
 
 /** What a history has recorded. */
-export type HistoryState = { readonly history: Recorded };
+export type HistoryState = Recorded;
 
 /** The bytes of rows of one's own that are given at once. */
 const PIECE_BYTES = 64 * 1024;
@@ -153,10 +153,10 @@ export function createHistory(options: HistoryOptions): History {
       }
     },
 
-    save: () => ({ history: recorded }),
+    save: () => recorded,
 
-    restore({ history }) {
-      recorded = history;
+    restore(state) {
+      recorded = state;
     },
   };
 }

@@ -1,32 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { type Account, AccountSchema, AccountType } from "../../../gen/vega/vega_pb.js";
+import { accountId, NETWORK } from "../engine/identifiers.js";
 import { assetId, COUNT, marketId, partyId, settlementAsset } from "./chain.js";
-import { hashOf, scatter } from "./numbers.js";
+import { scatter } from "./numbers.js";
 import { once } from "./once.js";
-
-/** The party that the network's own accounts go by. */
-export const NETWORK = "network";
 
 /** Each party has three accounts; the network's come behind them: a pool for each market, the rest by asset. */
 const PARTY_ACCOUNTS = 3 * COUNT.party;
 
 /** How many accounts there are. Each one is numbered from 0. */
 export const ACCOUNTS = 311;
-
-/**
- * Make the identifier of an account: the hash of `OWNER ASSET MARKET TYPE`, its type by name, such as `GENERAL`.
- *
- * @param account whose it is (empty for the network's), its asset, its market (empty where it has none) and its type
- * @returns 64 hex digits
- */
-export function accountId({
-  owner,
-  asset,
-  marketId: market,
-  type,
-}: Pick<Account, "owner" | "asset" | "marketId" | "type">): string {
-  return hashOf(`${owner === "" ? NETWORK : owner} ${asset} ${market} ${AccountType[type]}`);
-}
 
 /**
  * Make an account as it stands at some time.

@@ -1,3 +1,4 @@
+import { blockHash } from "../core/blocks.js";
 import type { Block, Event, Happening } from "../world/event.js";
 import { hashOf } from "./numbers.js";
 
@@ -30,7 +31,7 @@ export const settlementAsset = (market: number): number => (market % COUNT.marke
  * @returns the block
  */
 export function madeUpBlock(height: bigint): Block {
-  return { height, hash: hashOf(`block:${height}`), time: blockTime(height) };
+  return { height, hash: blockHash(height), time: blockTime(height) };
 }
 
 /**

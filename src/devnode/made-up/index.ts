@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { BeginBlockSchema } from "../../../gen/vega/events/v1/events_pb.js";
-import type { MarketData, Order, Trade } from "../../../gen/vega/vega_pb.js";
 import type { TableName } from "../../schema/tables.js";
+import type { WorldStart } from "../world/create-world.js";
 import type { Block, Event, Happening } from "../world/event.js";
-import type { Timeline } from "../world/timeline.js";
 import { happening, madeUpBlock } from "./chain.js";
 import { madeUpMarketData } from "./market-data.js";
 import { madeUpMarket } from "./markets.js";
@@ -23,26 +22,19 @@ import { type MadeUpOptions, type MadeUpStart, madeUpStart } from "./start.js";
 import { madeUpTimeline } from "./timeline.js";
 import { madeUpOrder, madeUpTrade, ORDERS_PER_BLOCK, TRADES_PER_BLOCK, turn } from "./trading.js";
 
-export { accountId, NETWORK } from "./accounts.js";
 export { makerId } from "./book.js";
 export { EPOCH_BLOCKS } from "./chain.js";
 export type { MadeUpOptions, MadeUpStart } from "./start.js";
 export { REACH_BLOCKS } from "./timeline.js";
 
 /** What the local node makes up: a history from block 1 on, and how things stand at its end. It is the same on every start. */
-export interface MadeUp {
-  /** The height of the history's last block. */
-  readonly lastHeight: bigint;
+export interface MadeUp extends WorldStart {
   /** Make a block of the history. @throws RangeError where it has none of that height */
   blockAt(height: bigint): Block;
   /** Make the events of a block that bring an export table's rows, in their order; none beyond the history. */
   happenings(table: TableName, height: bigint): readonly Happening[];
   /** How things stand at the end of the history. */
   readonly start: MadeUpStart;
-  /** The orders that are finished: all but those of {@link MadeUpStart.orders}. */
-  readonly orders: Timeline<Order>;
-  readonly trades: Timeline<Trade>;
-  readonly marketDataHistory: Timeline<MarketData>;
 }
 
 /** What brings the rows of a table: how many events in each block, and which. */

@@ -10,8 +10,9 @@ import {
   Withdrawal_Status,
   WithdrawalSchema,
 } from "../../../gen/vega/vega_pb.js";
+import { NETWORK } from "../engine/identifiers.js";
 import type { Block, Event } from "../world/event.js";
-import { ACCOUNTS, accountOfSameAsset, balance, madeUpAccount, NETWORK } from "./accounts.js";
+import { ACCOUNTS, accountOfSameAsset, balance, madeUpAccount } from "./accounts.js";
 import { assetId, COUNT, partyId } from "./chain.js";
 import { decimal, hashOf, numberedId, pick, scatter } from "./numbers.js";
 import { freeText } from "./texts.js";

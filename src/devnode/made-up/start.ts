@@ -1,8 +1,4 @@
-import type { Asset } from "../../../gen/vega/assets_pb.js";
-import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
-import type { Market } from "../../../gen/vega/markets_pb.js";
-import type { Account, MarketData, Order, Position } from "../../../gen/vega/vega_pb.js";
-import type { PartyRecord } from "../world/world.js";
+import type { StandingStart } from "../world/create-world.js";
 import { ACCOUNTS, generalAccount, madeUpAccount } from "./accounts.js";
 import { madeUpAssets } from "./assets.js";
 import { restingOrders } from "./book.js";
@@ -17,22 +13,9 @@ import { madeUpStopOrders } from "./stop-orders.js";
 import { TRADES_PER_BLOCK, tradePrice } from "./trading.js";
 
 /** How things stand at the end of the history. What is many is made when it is first asked for. */
-export interface MadeUpStart {
-  readonly assets: readonly Asset[];
-  readonly markets: readonly Market[];
-  /** The latest data of each market. */
-  readonly marketData: readonly MarketData[];
-  readonly parties: readonly PartyRecord[];
-  readonly accounts: readonly Account[];
-  readonly positions: readonly Position[];
-  /** All of them, in the order of their times; some are pending. */
-  readonly stopOrders: readonly StopOrderEvent[];
-  /** Those that rest on the books, in the order of their priority. The timeline of orders does not have them. */
-  readonly orders: readonly Order[];
+export interface MadeUpStart extends StandingStart {
   /** The price of the last trade of each market, by market. */
   readonly lastPrices: ReadonlyMap<string, string>;
-  /** Network parameters by key. */
-  readonly parameters: ReadonlyMap<string, string>;
 }
 
 /** What a made-up history leads to, beside what is always the same. */

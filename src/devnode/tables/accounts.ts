@@ -8,7 +8,7 @@ import {
   Withdrawal_StatusSchema,
   WithdrawExtSchema,
 } from "../../../gen/vega/vega_pb.js";
-import { accountId, NETWORK } from "../made-up/accounts.js";
+import { accountId, NETWORK } from "../engine/identifiers.js";
 import { amount, type Fields, type FieldsOf, id, json, name, origin, sequence, syntheticTime, time } from "./fields.js";
 
 export const balances: FieldsOf = (happening) => {

@@ -11,10 +11,27 @@ import {
   type Trade,
 } from "../../../gen/vega/vega_pb.js";
 import type { Block, Happening } from "./event.js";
-import { kept, keptMap } from "./kept.js";
+import { kept, keptMap, restoreAll, saveAll } from "./kept.js";
 import { createLiveTimeline, MAX_RECORDS } from "./live-timeline.js";
 import type { Timeline } from "./timeline.js";
 import type { PartyRecord, World } from "./world.js";
+
+/** How things stand at the end of a history. */
+export interface StandingStart {
+  /** Network parameters by key. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly assets: readonly Asset[];
+  readonly markets: readonly Market[];
+  /** The latest data of each market. */
+  readonly marketData: readonly MarketData[];
+  readonly parties: readonly PartyRecord[];
+  readonly accounts: readonly Account[];
+  readonly positions: readonly Position[];
+  /** All of them, in the order of their times. */
+  readonly stopOrders: readonly StopOrderEvent[];
+  /** Those that can still trade, in the order of their priority. The timeline of orders does not have them. */
+  readonly orders: readonly Order[];
+}
 
 /** A history, and how things stand at its end. What is many is asked for when it is first read. */
 export interface WorldStart {
@@ -22,27 +39,15 @@ export interface WorldStart {
   readonly lastHeight: bigint;
   /** Give a block of the history: from 1 to the last one. */
   blockAt(height: bigint): Block;
-  readonly start: {
-    readonly parameters: ReadonlyMap<string, string>;
-    readonly assets: readonly Asset[];
-    readonly markets: readonly Market[];
-    readonly marketData: readonly MarketData[];
-    readonly parties: readonly PartyRecord[];
-    readonly accounts: readonly Account[];
-    readonly positions: readonly Position[];
-    /** In the order of their times. */
-    readonly stopOrders: readonly StopOrderEvent[];
-    /** Those that can still trade. */
-    readonly orders: readonly Order[];
-  };
+  readonly start: StandingStart;
   /** All other orders of the history. */
   readonly orders: Timeline<Order>;
   readonly trades: Timeline<Trade>;
   readonly marketDataHistory: Timeline<MarketData>;
 }
 
-/** How things stood when it was saved. */
-export type WorldState = readonly (() => void)[];
+/** How things stood when it was saved: each part by its name. */
+export type WorldState = Readonly<Record<string, unknown>>;
 
 /** How things stand, and what changes it. */
 export interface LivingWorld {
@@ -93,6 +98,10 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
   const trades = createLiveTimeline<Trade>({ history: madeUp.trades, lastHeight, idOf: ({ id }) => id });
   const marketDataHistory = createLiveTimeline<MarketData>({ history: madeUp.marketDataHistory, lastHeight });
 
+  const parts = {
+    ...{ blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders },
+    ...{ orders, trades, marketDataHistory },
+  };
   const lastBlock = () => blocks.value.at(-1) ?? madeUp.blockAt(lastHeight);
 
   const world: World = {
@@ -206,17 +215,8 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
       }
     },
 
-    save: () =>
-      [
-        ...[blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders],
-        ...[orders, trades, marketDataHistory],
-      ].map((part) => part.save()),
-
-    restore(state) {
-      for (const restore of state) {
-        restore();
-      }
-    },
+    save: () => saveAll(parts),
+    restore: (state) => restoreAll(parts, state),
   };
 }
 

@@ -1,11 +1,36 @@
+/** What can be saved and restored. What was saved is plain data, never changes, and can be restored as often as one likes. */
+export interface Saved {
+  save(): unknown;
+  /** @param saved what `save()` gave */
+  restore(saved: unknown): void;
+}
+
+/**
+ * Save parts together.
+ *
+ * @param parts the parts, by name
+ * @returns what each one saved, by its name
+ */
+export function saveAll(parts: Readonly<Record<string, Saved>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part.save()]));
+}
+
+/** Restore parts that {@link saveAll} saved. */
+export function restoreAll(parts: Readonly<Record<string, Saved>>, saved: Readonly<Record<string, unknown>>): void {
+  for (const [name, part] of Object.entries(parts)) {
+    part.restore(saved[name]);
+  }
+}
+
 /** A value that changes, such as a map. What was saved of it stays as it is. */
-export interface Kept<T> {
+export interface Kept<T> extends Saved {
   /** The value as it is, for reading. */
   readonly value: T;
   /** Give the value for changing it. It is copied first if it was saved since it was changed last. */
   change(): T;
-  /** Keep the value as it is. The result brings it back, as often as it is called. */
-  save(): () => void;
+  /** Keep the value as it is; `undefined` where it was not asked for yet. */
+  save(): T | undefined;
+  restore(saved: T | undefined): void;
 }
 
 /**
@@ -34,10 +59,10 @@ export function kept<T>(start: () => T, copy: (value: T) => T): Kept<T> {
     },
     save() {
       current = current && { ...current, isShared: true };
-      const saved = current;
-      return () => {
-        current = saved;
-      };
+      return current?.value;
+    },
+    restore(saved) {
+      current = saved === undefined ? undefined : { value: saved, isShared: true };
     },
   };
 }

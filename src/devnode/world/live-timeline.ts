@@ -1,4 +1,4 @@
-import { kept, keptMap } from "./kept.js";
+import { kept, keptMap, restoreAll, type Saved, saveAll } from "./kept.js";
 import { comparePlaces, countBefore, mergePlaced, readPlaced } from "./places.js";
 import type { Place, Placed, Timeline } from "./timeline.js";
 
@@ -22,15 +22,15 @@ export interface LiveTimelineOptions<T> {
 }
 
 /** A timeline that grows. */
-export interface LiveTimeline<T> extends Timeline<T> {
+export interface LiveTimeline<T> extends Timeline<T>, Saved {
   /** The records that are not finished. */
   readonly open: Timeline<T>;
   /** Add a record of a block, or the latest version of one at the place where the first one came. */
   put(height: bigint, record: T): void;
   /** How many records there ever were. Each block of the history has as many as its last one. */
   total(): bigint;
-  /** Keep the timeline as it is. The result brings it back, as often as it is called. */
-  save(): () => void;
+  save(): Readonly<Record<string, unknown>>;
+  restore(saved: Readonly<Record<string, unknown>>): void;
 }
 
 /**
@@ -63,6 +63,8 @@ export function createLiveTimeline<T>(options: LiveTimelineOptions<T>): LiveTime
     () => ({ added: 0n, height: lastHeight, inBlock: 0 }),
     (counts) => ({ ...counts }),
   );
+
+  const parts = { open, finished, finishedById, count };
 
   function nextPlace(height: bigint): Place {
     const counts = count.change();
@@ -128,13 +130,7 @@ export function createLiveTimeline<T>(options: LiveTimelineOptions<T>): LiveTime
 
     total: () => lastHeight * BigInt(perBlock()) + BigInt(begin().length) + count.value.added,
 
-    save() {
-      const restores = [open, finished, finishedById, count].map((part) => part.save());
-      return () => {
-        for (const restore of restores) {
-          restore();
-        }
-      };
-    },
+    save: () => saveAll(parts),
+    restore: (saved) => restoreAll(parts, saved),
   };
 }

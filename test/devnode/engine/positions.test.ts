@@ -10,6 +10,7 @@ import {
   bob,
   cat,
   type Exchange,
+  failure,
   IOC,
   limit,
   MARKET,
@@ -31,6 +32,54 @@ function trade(exchange: Exchange, party: string, side: typeof BUY | typeof SELL
   exchange.order(cat, limit(side === BUY ? SELL : BUY, size, price));
   return exchange.order(party, limit(side, size, price)).events;
 }
+
+describe("no position can pass 64 bits", () => {
+  const LARGEST = 2n ** 62n - 1n;
+  const overflow = failure("cannot register position without causing overflow");
+
+  test("an order is refused that could make it, with the party's other orders of its side", () => {
+    const exchange = openExchange();
+    expect(exchange.order(ann, limit(BUY, LARGEST, 1)).outcome.status).toBe("success");
+    expect(exchange.order(ann, limit(BUY, LARGEST, 2)).outcome.status).toBe("success");
+    const { outcome, events } = exchange.order(ann, limit(BUY, 2, 3));
+    expect(outcome).toEqual(overflow);
+    expect(events).toEqual([]);
+    expect(exchange.order(ann, limit(BUY, 1, 3)).outcome.status).toBe("success");
+    expect(exchange.order(ann, limit(SELL, LARGEST, 9)).outcome.status).toBe("success");
+    expect(exchange.order(bob, limit(BUY, LARGEST, 1)).outcome.status).toBe("success");
+  });
+
+  test("so is one that could make it with what the party holds, on either side", () => {
+    for (const [side, other, sign] of [
+      [BUY, SELL, 1n],
+      [SELL, BUY, -1n],
+    ] as const) {
+      const exchange = openExchange();
+      for (const seller of [bob, cat]) {
+        exchange.order(seller, limit(other, LARGEST, 100));
+        exchange.order(ann, limit(side, LARGEST, 100));
+      }
+      expect(position(exchange, ann)).toMatchObject({ openVolume: sign * 2n * LARGEST });
+      expect(exchange.order(ann, limit(side, 2, 100)).outcome).toEqual(overflow);
+      exchange.order(cat, limit(other, 1, 100));
+      expect(exchange.order(ann, limit(side, 1, 100)).outcome.status).toBe("success");
+      expect(position(exchange, ann)).toMatchObject({ openVolume: sign * (2n ** 63n - 1n) });
+      expect(exchange.order(ann, limit(other, LARGEST, 200 - 150 * Number(sign))).outcome.status).toBe("success");
+    }
+  });
+
+  test("and an amendment that could make it leaves the order as it is", () => {
+    const exchange = openExchange();
+    exchange.order(ann, limit(BUY, LARGEST, 1));
+    const { ids } = exchange.order(ann, limit(BUY, LARGEST - 5n, 2));
+    exchange.order(ann, limit(BUY, 5, 2));
+    expect(exchange.amend(ann, { orderId: ids[0] ?? "", sizeDelta: 2n })).toMatchObject({
+      outcome: overflow,
+      events: [],
+    });
+    expect(exchange.amend(ann, { orderId: ids[0] ?? "", sizeDelta: 1n }).outcome.status).toBe("success");
+  });
+});
 
 test("a position opens, grows, shrinks and flips, as the data node computes it", () => {
   const exchange = openExchange();

@@ -275,6 +275,16 @@ describe("a stop order expires when a block begins at its time", () => {
     expect(valuesOf(exchange.endBlock(), "stopOrder")).toEqual([]);
   });
 
+  test("which is kept in whole microseconds, as all times are", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, {
+      fallsBelow: at(90, SELL, { expiresAt: expiresAt + 1999n, expiryStrategy: CANCELS }),
+    });
+    expect(stopOf(exchange, ids[0])).toMatchObject({ expiresAt: expiresAt + 1000n, status: PENDING });
+    exchange.nextBlock(2n);
+    expect(valuesOf(exchange.nextBlock().begin, "stopOrder")).toMatchObject([{ stopOrder: { status: EXPIRED } }]);
+  });
+
   test("once, where the time of its other half has come too", () => {
     const exchange = withPosition();
     const { ids } = exchange.stop(ann, {

@@ -51,6 +51,17 @@ test("an amount goes from one general account to another", () => {
   ]);
 });
 
+test("who gets an account by it is a party from then on", () => {
+  const exchange = openExchange();
+  const parties = () => valuesOf(exchange.events, "party").map(({ id }) => id);
+  const kinds = send(exchange).events.map(({ case: kind }) => kind);
+  expect(parties()).toEqual([ann, bob]);
+  expect(kinds.slice(0, 4)).toEqual(["party", "account", "party", "account"]);
+  send(exchange);
+  exchange.cancel(bob);
+  expect(parties()).toEqual([ann, bob]);
+});
+
 test("more than the sender has is rejected", () => {
   const exchange = openExchange(marketOf(), { startingBalance: "29" });
   const { outcome, events } = send(exchange);

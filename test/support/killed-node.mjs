@@ -1,0 +1,21 @@
+// Makes blocks in a folder, and prints the height of each one that is kept, until the process is killed. Checkpoints are
+// written all the time.
+import { openCheckpoints } from "../../dist/src/devnode/checkpoint.js";
+import { createControls } from "../../dist/src/devnode/controls.js";
+import { createFailures } from "../../dist/src/devnode/failures.js";
+import { openJournal } from "../../dist/src/devnode/journal.js";
+import { createLocalNetwork } from "../../dist/src/devnode/local-network.js";
+import { checkOptions } from "../../dist/src/devnode/options.js";
+
+const [folder, given] = process.argv.slice(2);
+const options = checkOptions(JSON.parse(given));
+const { settings, genesis } = options;
+const journal = openJournal(folder, settings);
+const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxRemadeMs: 0.001, share: 0 });
+const network = createLocalNetwork(options);
+const controls = createControls(network, createFailures([]), { journal, checkpoints });
+console.log(String(network.blocks.last().height));
+for (;;) {
+  console.log(String(await controls.makeBlock()));
+  await new Promise((resolve) => setImmediate(resolve));
+}
