@@ -2,7 +2,7 @@
 const rooms = {
   api: [],
   errors: [],
-  signal: [],
+  signal: ["errors"],
   config: ["errors", "schema"],
   json: ["errors"],
   schema: ["errors"],
@@ -15,7 +15,7 @@ const rooms = {
   history: ["errors", "json", "schema", "signal", "zip", "csv", "archive"],
   listing: ["errors", "json", "signal"],
   ledger: ["errors", "json", "signal", "csv", "file", "listing"],
-  transaction: ["errors"],
+  transaction: ["errors", "signal"],
   devnode: [
     "errors",
     "json",

@@ -108,6 +108,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       const { headers } = exportOptions;
       return createExport({
         options: { ...exportOptions, extensions: exportOptions.extensions ?? extensions },
+        profile: checked.profile,
         maxArchiveBytes: checked.limits.maxArchiveBytes,
         takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, exportOptions)),
         fail: failing(exportMethod, exportOptions.signal),

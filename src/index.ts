@@ -91,6 +91,7 @@ export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
+export type { Profile } from "./schema/profile.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";
 export {
   type ColumnMeaning,

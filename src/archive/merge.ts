@@ -1,5 +1,6 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
 import { RequestError } from "../errors/index.js";
+import { type Profile, profileRules } from "../schema/profile.js";
 import { nameText } from "../zip/archive-error.js";
 import { openFile } from "../zip/seekable.js";
 import { writeArchiveFiles } from "../zip/write.js";
@@ -18,6 +19,7 @@ interface Reading {
 /** How archives are merged. */
 interface MergeOptions extends Reading {
   readonly force?: boolean | undefined;
+  readonly profile?: Profile | undefined;
 }
 
 /** Parts that become one CSV file. */
@@ -34,11 +36,12 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
  * way.
  *
  * Files whose names carry no schema version are of one version where their header rows are equal: a change of schema
- * adds, removes or renames a column. The names carry a version only where the joined range crosses such a change.
+ * adds, removes or renames a column. By the specification, names carry a version only where the joined range crosses such
+ * a change. In the profile `deployed` every CSV file has it whose version a source names, and numbers are padded.
  *
  * @param sources paths of the archives, in any order
  * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file
- * @param options `force` replaces a file that exists; `maxRowBytes` is the most bytes of a row, 64 MiB by default;
+ * @param options `force` replaces a file that exists; `profile` is whose form the names have; `maxRowBytes` is the most bytes of a row, 64 MiB by default;
  *   `signal` ends the work
  * @returns the path, size and checksum of the merged archive, and the files in it
  * @throws {@link RequestError} where no source is given, the ranges overlap or leave a gap, are of different chains or
@@ -54,7 +57,7 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
 export async function mergeArchives(
   sources: readonly string[],
   target: string,
-  { force = false, ...reading }: MergeOptions = {},
+  { force = false, profile = "specification", ...reading }: MergeOptions = {},
 ): Promise<SavedArchive> {
   const parts: Part[] = [];
   for (const path of sources) {
@@ -64,12 +67,13 @@ export async function mergeArchives(
   checkAdjacent(parts);
   const groups = groupsOf(parts);
   const crossing = groups.length > 1;
+  const versioned = crossing || profileRules[profile].names.versioned === "files";
   await using reader = createPartReader(reading.signal);
   const files = groups.map((group) => ({
-    name: csvName(joined(group.parts, crossing ? group.schemaVersion : undefined)),
+    name: csvName(joined(group.parts, versioned ? group.schemaVersion : undefined), profile),
     content: () => contentOf(group.parts, reader, reading),
   }));
-  const fileName = () => archiveName(joined(parts, crossing ? groups.at(-1)?.schemaVersion : undefined));
+  const fileName = () => archiveName(joined(parts, crossing ? groups.at(-1)?.schemaVersion : undefined), profile);
   return await saveArchive(writeArchiveFiles(files), { target, force, fileName, signal: reading.signal });
 }
 

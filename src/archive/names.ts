@@ -1,4 +1,5 @@
 import { givenName } from "../file/given-name.js";
+import { type Profile, profileRules } from "../schema/profile.js";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
 
 /** The parts of the name of an archive or CSV file (specification, 4.1). */
@@ -21,27 +22,32 @@ export interface ExportName {
 /**
  * Make the name of an archive: `<chain>-<table>[-<version>]-<from>-<to>.zip` (specification, 4.1).
  *
- * @param name its parts; numbers are written in decimal digits without padding
+ * @param name its parts
+ * @param profile whose form it has; by the specification, the default, numbers are not padded. Deployed nodes write
+ *   blocks with at least six digits, and no schema version
  * @returns the name
  *
  * @example
  * archiveName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.zip"
  */
-export function archiveName(name: ExportName): string {
-  return `${stem(name)}.zip`;
+export function archiveName(name: ExportName, profile: Profile = "specification"): string {
+  const versioned = profileRules[profile].names.versioned === "crossing";
+  return `${stem(versioned ? name : { ...name, schemaVersion: undefined }, profile)}.zip`;
 }
 
 /**
  * Make the name of a CSV file in an archive: `<chain>-<table>[-<version>]-<from>-<to>.csv` (specification, 4.1).
  *
- * @param name its parts; numbers are written in decimal digits without padding
+ * @param name its parts
+ * @param profile whose form it has; by the specification, the default, numbers are not padded. Deployed nodes write
+ *   blocks with at least six digits, schema versions with three
  * @returns the name
  *
  * @example
  * csvName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.csv"
  */
-export function csvName(name: ExportName): string {
-  return `${stem(name)}.csv`;
+export function csvName(name: ExportName, profile: Profile = "specification"): string {
+  return `${stem(name, profile)}.csv`;
 }
 
 /**
@@ -71,8 +77,11 @@ export function parseCsvName(name: string): ExportName | undefined {
   return parse(name, ".csv");
 }
 
-function stem({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName): string {
-  return [chainId, table, ...(schemaVersion === undefined ? [] : [schemaVersion]), fromBlock, toBlock].join("-");
+function stem({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName, profile: Profile): string {
+  const { versionDigits, blockDigits } = profileRules[profile].names;
+  const padded = (number: bigint, digits: number) => String(number).padStart(digits, "0");
+  const version = schemaVersion === undefined ? [] : [padded(schemaVersion, versionDigits)];
+  return [chainId, table, ...version, padded(fromBlock, blockDigits), padded(toBlock, blockDigits)].join("-");
 }
 
 // A chain id may itself end in a table's name. The greedy match makes the rightmost one the table.
@@ -118,10 +127,11 @@ export interface ExportedRange {
  *
  * @param header the response header
  * @param exported the table and range
+ * @param profile whose form the name has where it is made
  * @returns a safe file name
  */
-export function fileNameFor(header: Headers, exported: ExportedRange): string {
-  return fitting(header, exported)?.given ?? archiveName({ ...exported, chainId: "network" });
+export function fileNameFor(header: Headers, exported: ExportedRange, profile?: Profile): string {
+  return fitting(header, exported)?.given ?? archiveName({ ...exported, chainId: "network" }, profile);
 }
 
 /**

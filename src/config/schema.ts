@@ -67,7 +67,8 @@ export const configSchema = z
       chainId: chainId.optional(),
       /**
        * Whether the node behaves as the `specification` says, or as `deployed` nodes do where they differ: `deployed`
-       * takes exports without extensions, and submits input data without the chain's identifier before it.
+       * takes exports without extensions, submits input data without the chain's identifier before it, and pads numbers in
+       * names of archives that the client makes itself.
        */
       profile: oneOf(...profiles).default("specification"),
       grpc: grpc.optional(),

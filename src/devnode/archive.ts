@@ -1,7 +1,7 @@
-import { archiveName, csvName, type ExportName } from "../archive/names.js";
+import { archiveName, csvName } from "../archive/names.js";
 import { RequestError } from "../errors/index.js";
 import { checkRange, nearestText, type SegmentSpan, schemaSpans } from "../history/segments.js";
-import type { Profile } from "../schema/profile.js";
+import { type Profile, profileRules } from "../schema/profile.js";
 import type { TableName } from "../schema/tables.js";
 import { writeArchiveFiles } from "../zip/write.js";
 import type { History, Segment } from "./history/history.js";
@@ -50,10 +50,10 @@ export async function* writeArchive(
   const spans = schemaSpans(range.segments);
   const files = spans.map((span) => {
     const { fromBlock, toBlock, databaseVersion: schemaVersion } = span;
-    const versioned = profile === "deployed" || spans.length > 1;
+    const versioned = profileRules[profile].names.versioned === "files" || spans.length > 1;
     const name = { chainId: history.chainId, table, fromBlock, toBlock, ...(versioned && { schemaVersion }) };
     return {
-      name: profile === "deployed" ? deployedName(name, "csv") : csvName(name),
+      name: csvName(name, profile),
       content: () => csvOf(history, table, span, signal),
     };
   });
@@ -75,16 +75,7 @@ export function nameOfArchive(
 ): string {
   const name = { chainId, table, fromBlock, toBlock };
   const schemaVersion = segments.at(-1)?.databaseVersion;
-  return profile === "deployed"
-    ? deployedName(name, "zip")
-    : archiveName(segments[0]?.databaseVersion === schemaVersion ? name : { ...name, schemaVersion });
-}
-
-/** A name as deployed nodes give it: versions have at least three digits, heights at least six. */
-function deployedName({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName, extension: string): string {
-  const version = schemaVersion === undefined ? [] : [String(schemaVersion).padStart(3, "0")];
-  const heights = [fromBlock, toBlock].map((height) => String(height).padStart(6, "0"));
-  return `${[chainId, table, ...version, ...heights].join("-")}.${extension}`;
+  return archiveName(segments[0]?.databaseVersion === schemaVersion ? name : { ...name, schemaVersion }, profile);
 }
 
 async function* csvOf(

@@ -8,6 +8,7 @@ import { verifyNames } from "../archive/verify.js";
 import type { CsvRecord } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
+import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { followingController } from "../signal/follow.js";
@@ -19,6 +20,8 @@ import type { BlockRange } from "./segments.js";
 /** The parts of which an export is made. */
 export interface ExportParts {
   readonly options: ExportOptions;
+  /** Whose form the archive's name has where the node gives none. */
+  readonly profile: Profile;
   /** The largest archive that `toZip()` takes into memory, in bytes. */
   readonly maxArchiveBytes: number;
   /** Gives the table and range to export, each time the same. */
@@ -42,7 +45,7 @@ export interface ExportParts {
  * @returns the export
  */
 export function createExport(parts: ExportParts): NetworkHistoryExport {
-  const { takeRange, startingOver, fail, maxArchiveBytes } = parts;
+  const { takeRange, startingOver, fail, maxArchiveBytes, profile } = parts;
   const { signal, onProgress, maxRowBytes, extensions = "required" } = parts.options;
 
   interface Watch {
@@ -127,7 +130,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       },
     });
     const { force = false, verify } = options;
-    const fileName = () => fileNameFor(header(), exported);
+    const fileName = () => fileNameFor(header(), exported, profile);
     const saved = await saveArchive(content, { target, force, verify, fileName, exported: asked, signal });
     const { fromBlock, toBlock } = exported;
     return { ...saved, fromBlock, toBlock, extensions: first?.extensions ?? [] };

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/client/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, RequestError } from "../errors/index.js";
+import { untilAborted } from "../signal/until-aborted.js";
 import { requireChain } from "./chain-to-sign.js";
 import { requireAffordable } from "./proof-of-work.js";
 import type { BlockTask } from "./transaction.js";
-import { untilAborted } from "./until-aborted.js";
 
 /** The calls that find the block for a transaction. They throw the library's errors. */
 export type SpamService = Pick<ConnectClient<typeof CoreService>, "lastBlockHeight" | "getSpamStatistics">;

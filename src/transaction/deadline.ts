@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+import { follow } from "../signal/follow.js";
 
 /** The longest time that Node's timers can wait, in milliseconds. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -26,7 +27,7 @@ export async function within<T>(
   const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
   const timer = setTimeout(() => ending.abort(timeout), timeoutMs);
   const cancel = () => ending.abort(signal?.reason);
-  signal?.addEventListener("abort", cancel);
+  const leave = follow(signal, cancel);
   if (signal?.aborted === true) {
     cancel();
   }
@@ -36,7 +37,7 @@ export async function within<T>(
     throw ending.signal.reason === timeout && isEnd(reason) ? timeUp(timeoutMs, reason) : reason;
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", cancel);
+    leave();
   }
 }
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { CanceledError } from "../errors/index.js";
+import { untilAborted } from "../signal/until-aborted.js";
 import { NONCE_END, type NonceSearch, nonceSearchModule } from "./nonce-search.js";
 
 /** How many nonces a thread takes at a time. They take about a millisecond; then it turns to the next search. */
@@ -92,21 +92,15 @@ export async function searchNoncesInThreads(
   blocks[END] = (NONCE_END - search.first) / BLOCK_SIZE + 1n; // The last one has fewer nonces, or none.
   const job = { ...search, id: ++lastId, blocks };
 
-  let cancel = (): void => {};
-  const canceled = new Promise<never>((_, reject) => {
-    cancel = () => reject(new CanceledError({ cause: signal?.reason }));
-  });
-  signal?.addEventListener("abort", cancel);
   try {
     const answers = leastBusyThreads(count).map((thread) => ask(thread, job));
-    const nonces = (await Promise.race([Promise.all(answers), canceled])).flatMap(({ nonce }) => nonce ?? []);
+    const nonces = (await untilAborted(Promise.all(answers), signal)).flatMap(({ nonce }) => nonce ?? []);
     return nonces.reduce<bigint | undefined>(
       (least, nonce) => (least === undefined || nonce < least ? nonce : least),
       undefined,
     );
   } finally {
     Atomics.store(blocks, END, 0n);
-    signal?.removeEventListener("abort", cancel);
   }
 }
 

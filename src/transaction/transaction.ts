@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
+import { untilAborted } from "../signal/until-aborted.js";
 import { encodeHex } from "./hex.js";
 import type { CommandSource } from "./input-data.js";
 import { requireAffordable, solve } from "./proof-of-work.js";
@@ -14,7 +15,6 @@ import {
   verifySignature,
 } from "./signature.js";
 import type { Signer } from "./signer.js";
-import { untilAborted } from "./until-aborted.js";
 
 /**
  * How the prefix of version TX_VERSION_V3, the chain's identifier and a zero byte, is used. By the specification (2.5)

@@ -3,6 +3,7 @@ import { type CallOptions, type Client, createClient, type Transport } from "@co
 import type { FailingCall } from "../errors/failing.js";
 import { followingController } from "../signal/follow.js";
 import { throwingOurErrors } from "./layers/our-errors.js";
+import { watched } from "./watched.js";
 
 /**
  * Make a client of a service, such as Connect's own, whose methods throw the library's errors. A stream that is no
@@ -48,26 +49,10 @@ function endingWhereUnread(call: Streaming): Streaming {
     const abort = followingController(options.signal);
     const end = () => abort.abort(); // It also lets go of the caller's signal.
     const messages = call(request, { ...options, signal: abort.signal });
-    return {
-      [Symbol.asyncIterator]() {
-        const iterator = messages[Symbol.asyncIterator]();
-        return {
-          async next() {
-            const result = await iterator.next().catch((reason: unknown) => {
-              end();
-              throw reason;
-            });
-            if (result.done === true) {
-              end();
-            }
-            return result;
-          },
-          async return(value?: unknown) {
-            end();
-            return { done: true, value };
-          },
-        };
-      },
+    const failed = (reason: unknown): never => {
+      end();
+      throw reason;
     };
+    return watched(messages, { ended: end, failed, left: end });
   };
 }

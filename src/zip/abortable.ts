@@ -1,5 +1,5 @@
 import { CanceledError } from "../errors/index.js";
-import { follow } from "../signal/follow.js";
+import { untilAborted } from "../signal/until-aborted.js";
 
 /** The values of a source, which can be left at any time. */
 export interface Abortable<T> extends AsyncIterableIterator<T, undefined> {
@@ -36,7 +36,7 @@ export function abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | und
         waiting -= 1;
       });
       try {
-        const { done, value } = await orAborted(next, signal);
+        const { done, value } = await untilAborted(next, signal);
         return done === true ? { done, value: undefined } : { done: false, value };
       } catch (reason) {
         if (reason instanceof CanceledError) {
@@ -53,18 +53,4 @@ export function abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | und
       return this;
     },
   };
-}
-
-/** The promise's value, unless the signal is aborted before. */
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) {
-    return promise;
-  }
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new CanceledError({ cause: signal.reason }));
-    if (signal.aborted) {
-      abort(); // The source did it while it was asked.
-    }
-    promise.then(resolve, reject).finally(follow(signal, abort));
-  });
 }

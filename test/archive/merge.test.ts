@@ -24,8 +24,8 @@ function archives(...all: readonly Readonly<Record<string, string>>[]): string[]
   });
 }
 
-async function merged(sources: readonly string[]) {
-  const saved = await mergeArchives(sources, `${join(folder, "merged")}/`);
+async function merged(sources: readonly string[], options?: Parameters<typeof mergeArchives>[2]) {
+  const saved = await mergeArchives(sources, `${join(folder, "merged")}/`, options);
   const unzip = spawnSync("unzip", ["-t", saved.path]);
   if (unzip.error === undefined) {
     expect(unzip.status).toBe(0);
@@ -77,6 +77,26 @@ describe("mergeArchives", () => {
     expect(await merged(sources)).toEqual({
       name: "c-trades-1-600.zip",
       contents: { "c-trades-1-600.csv": "a\n1\n2\n" },
+    });
+  });
+
+  it("gives the names that deployed nodes give in their profile", async () => {
+    const sources = archives(
+      { "c-trades-2-1-300.csv": "a\n1\n" },
+      { "c-trades-301-600.csv": "a\n2\n" },
+      { "c-trades-005-000601-000900.csv": "b\n3\n" },
+    );
+    expect(await merged(sources.slice(0, 2), { profile: "deployed" })).toEqual({
+      name: "c-trades-000001-000600.zip",
+      contents: { "c-trades-002-000001-000600.csv": "a\n1\n2\n" },
+    });
+    expect(await merged(sources, { profile: "deployed" })).toEqual({
+      name: "c-trades-000001-000900.zip",
+      contents: { "c-trades-002-000001-000600.csv": "a\n1\n2\n", "c-trades-005-000601-000900.csv": "b\n3\n" },
+    });
+    expect(await merged(sources.slice(1, 2), { profile: "deployed" })).toEqual({
+      name: "c-trades-000301-000600.zip",
+      contents: { "c-trades-000301-000600.csv": "a\n2\n" },
     });
   });
 

@@ -23,6 +23,8 @@ describe("parseArchiveName and parseCsvName", () => {
         fc.pre(name.chainId !== "");
         expect(parseArchiveName(archiveName(name))).toEqual(name);
         expect(parseCsvName(csvName(name))).toEqual(name);
+        expect(parseCsvName(csvName(name, "deployed"))).toEqual(name);
+        expect(parseArchiveName(archiveName(name, "deployed"))).toEqual({ ...name, schemaVersion: undefined });
       }),
     );
   });

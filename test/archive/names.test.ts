@@ -8,6 +8,15 @@ describe("archiveName and csvName", () => {
     expect(archiveName({ ...name, schemaVersion: 2n })).toBe("vega-mainnet-0011-market_data-2-1-3000.zip");
     expect(csvName({ ...name, schemaVersion: 2n })).toBe("vega-mainnet-0011-market_data-2-1-3000.csv");
   });
+
+  it("write padded numbers as deployed nodes do, which put the schema version into no archive's name", () => {
+    const name = { chainId: "vega-1", table: "trades", schemaVersion: 2n, fromBlock: 1n, toBlock: 300n } as const;
+    expect(archiveName(name, "deployed")).toBe("vega-1-trades-000001-000300.zip");
+    expect(csvName(name, "deployed")).toBe("vega-1-trades-002-000001-000300.csv");
+    expect(csvName({ ...name, schemaVersion: undefined }, "deployed")).toBe("vega-1-trades-000001-000300.csv");
+    const large = { ...name, schemaVersion: 1234n, fromBlock: 1_234_501n, toBlock: 1_234_800n };
+    expect(csvName(large, "deployed")).toBe("vega-1-trades-1234-1234501-1234800.csv");
+  });
 });
 
 describe("parseArchiveName and parseCsvName", () => {

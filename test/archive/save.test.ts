@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
-import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { isAbsolute, join } from "node:path";
-import { Code } from "@connectrpc/connect";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { type SaveTarget, saveArchive } from "../../src/archive/save.js";
-import { FileError, NodeError, ProtocolError } from "../../src/errors/index.js";
+import { NodeError, ProtocolError } from "../../src/errors/index.js";
 import { csvZip, cutEvery, noise, zipOf } from "../support/archives.js";
 import { rawZip } from "../support/raw-zip.js";
+import { fileFailure } from "../support/saving.js";
 
 const NAME = "chain-1-trades-1-3000.zip";
 
@@ -27,17 +27,6 @@ async function* pieces(bytes = archive, end: () => unknown = () => undefined): A
 
 function save(where: Partial<SaveTarget> = {}, bytes: AsyncIterable<Uint8Array> = pieces()) {
   return saveArchive(bytes, { target: folder, fileName: () => NAME, force: false, ...where });
-}
-
-async function failure(saving: Promise<unknown>): Promise<FileError> {
-  const error = await saving.then(
-    () => new Error("it was saved"),
-    (reason: unknown) => reason,
-  );
-  if (!(error instanceof FileError)) {
-    throw error;
-  }
-  return error;
 }
 
 describe("saveArchive", () => {
@@ -61,16 +50,6 @@ describe("saveArchive", () => {
     expect(Object.keys(zip.files)).toEqual(saved.entries.map(({ name }) => name));
     expect(await readdir(folder)).toEqual([NAME]);
     expect((await readFile(saved.path)).equals(archive)).toBe(true);
-  });
-
-  it("saves more than is written at once", async () => {
-    const large = await zipOf({ "a.csv": noise(5_000_001) }, { stored: true });
-    async function* uneven() {
-      yield* cutEvery(large, 700_001);
-    }
-    const saved = await save({}, uneven());
-    expect((await readFile(saved.path)).equals(large)).toBe(true);
-    expect(saved.sha256).toBe(createHash("sha256").update(large).digest("hex"));
   });
 
   it("checks the content or, where that is asked for, the structure alone", async () => {
@@ -109,144 +88,13 @@ describe("saveArchive", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it("writes while bytes arrive, once a MiB has been gathered", async () => {
-    const large = await zipOf({ "a.csv": noise(3 * 1024 * 1024) }, { stored: true });
-    const sizeOf = async () => {
-      const [temporary = ""] = await readdir(folder);
-      return (await stat(join(folder, temporary))).size;
-    };
-    let before = -1;
-    let after = 0;
-    async function* source() {
-      yield large.subarray(0, 1024 * 1024 - 1);
-      before = await sizeOf();
-      yield large.subarray(1024 * 1024 - 1, 1024 * 1024);
-      for (let tries = 0; tries < 200 && after === 0; tries += 1) {
-        await new Promise(setImmediate);
-        after = await sizeOf();
-      }
-      yield large.subarray(1024 * 1024);
-    }
-    const saved = await save({}, source());
-    expect([before, after]).toEqual([0, 1024 * 1024]);
-    expect((await readFile(saved.path)).equals(large)).toBe(true);
-  });
-
-  it("leaves no file open, whether it is saved or not", async () => {
+  it.each(["content", "structure"] as const)("leaves no file open, saved or not (%s)", async (verify) => {
     const open = async () => (await readdir("/proc/self/fd")).length;
     const before = await open();
-    await save();
-    await save().catch(() => undefined);
-    await save({ target: join(folder, "x.zip") }, pieces(Buffer.alloc(10))).catch(() => undefined);
+    await save({ verify });
+    await save({ verify }).catch(() => undefined);
+    await save({ verify, target: join(folder, "x.zip") }, pieces(Buffer.alloc(10))).catch(() => undefined);
     expect(await open()).toBe(before);
-  });
-
-  it("does not read on where the name is taken", async () => {
-    await writeFile(join(folder, NAME), "mine");
-    let given = 0;
-    async function* source() {
-      for await (const piece of pieces()) {
-        given += 1;
-        yield piece;
-      }
-    }
-    await failure(save({}, source()));
-    expect(given).toBe(1);
-  });
-
-  it("asks for the name once", async () => {
-    const names: string[] = [];
-    await save({
-      fileName: () => {
-        names.push(NAME);
-        return NAME;
-      },
-    });
-    expect(names).toEqual([NAME]);
-  });
-
-  it("does not ask for the name before bytes arrive", async () => {
-    let begun = false;
-    const fileName = () => (begun ? NAME : "too-early.zip");
-    async function* late() {
-      begun = true;
-      yield* pieces();
-    }
-    expect((await save({ fileName }, late())).path).toBe(join(folder, NAME));
-  });
-
-  it("saves to a path, and makes a folder where the path ends in a separator", async () => {
-    expect((await save({ target: join(folder, "mine.zip") })).path).toBe(join(folder, "mine.zip"));
-    const saved = await save({ target: `${join(folder, "a", "b")}/` });
-    expect(saved.path).toBe(join(folder, "a", "b", NAME));
-    expect(isAbsolute(saved.path)).toBe(true);
-  });
-
-  describe("where a file of that name exists", () => {
-    it.each(["a folder", "a path"])("refuses to replace it (%s)", async (kind) => {
-      await writeFile(join(folder, NAME), "mine");
-      const error = await failure(save(kind === "a path" ? { target: join(folder, NAME) } : {}));
-      expect(error.code).toBe(Code.AlreadyExists);
-      expect(error.message).toBe(
-        `${JSON.stringify(join(folder, NAME))}: it exists already\nChoose another name, or allow it to be replaced (force).`,
-      );
-      expect(await readdir(folder)).toEqual([NAME]);
-      expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
-    });
-
-    it("does not even ask for the bytes where the path is taken", async () => {
-      await writeFile(join(folder, NAME), "mine");
-      let asked = false;
-      async function* watched() {
-        asked = true;
-        yield* pieces();
-      }
-      await failure(save({ target: join(folder, NAME) }, watched()));
-      expect(asked).toBe(false);
-    });
-
-    it.each(["a folder", "a path"])("replaces it by force (%s)", async (kind) => {
-      await writeFile(join(folder, NAME), "mine");
-      const saved = await save({ force: true, ...(kind === "a path" ? { target: join(folder, NAME) } : {}) });
-      expect((await readFile(saved.path)).equals(archive)).toBe(true);
-      expect(await readdir(folder)).toEqual([NAME]);
-    });
-
-    it("keeps the old file where the new one fails by force", async () => {
-      await writeFile(join(folder, NAME), "mine");
-      const broken = pieces(archive, () => Promise.reject(new Error("cut off")));
-      await expect(save({ force: true }, broken)).rejects.toThrow("cut off");
-      expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
-      expect(await readdir(folder)).toEqual([NAME]);
-    });
-
-    it("refuses one that appears during the download", async () => {
-      const error = await failure(
-        save(
-          {},
-          pieces(archive, () => writeFile(join(folder, NAME), "theirs")),
-        ),
-      );
-      expect(error.code).toBe(Code.AlreadyExists);
-      expect(await readdir(folder)).toEqual([NAME]);
-      expect(await readFile(join(folder, NAME), "utf8")).toBe("theirs");
-    });
-
-    it("takes a link that leads nowhere for a file", async () => {
-      await symlink(join(folder, "elsewhere"), join(folder, NAME));
-      for (const target of [folder, join(folder, NAME)]) {
-        expect((await failure(save({ target }))).code).toBe(Code.AlreadyExists);
-      }
-      expect(await readdir(folder)).toEqual([NAME]);
-    });
-
-    it("replaces a link, not what it leads to, by force", async () => {
-      await writeFile(join(folder, "elsewhere"), "theirs");
-      await symlink(join(folder, "elsewhere"), join(folder, NAME));
-      await save({ force: true });
-      expect((await lstat(join(folder, NAME))).isFile()).toBe(true);
-      expect(await readFile(join(folder, "elsewhere"), "utf8")).toBe("theirs");
-    });
   });
 
   describe("leaves nothing behind", () => {
@@ -302,32 +150,7 @@ describe("saveArchive", () => {
         ended = true;
       }
     }
-    await failure(save({}, watched()));
+    await fileFailure(save({}, watched()));
     expect(ended).toBe(true);
-  });
-
-  describe("says why there is no file", () => {
-    it("where the folder does not exist", async () => {
-      const error = await failure(save({ target: join(folder, "no", "x.zip") }));
-      expect(error.code).toBe(Code.NotFound);
-      expect(error.message).toBe(
-        `${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.`,
-      );
-    });
-
-    it("where a part of the path is a file", async () => {
-      await writeFile(join(folder, "file"), "");
-      for (const target of [join(folder, "file", "x.zip"), `${join(folder, "file", "x")}/`]) {
-        const error = await failure(save({ target }));
-        expect(error.summary).toContain("a part of the path is no folder");
-      }
-    });
-
-    it("where a folder has the name, by force", async () => {
-      await mkdir(join(folder, NAME));
-      const error = await failure(save({ force: true }));
-      expect(error.summary).toBe(`${JSON.stringify(join(folder, NAME))}: it is a folder`);
-      expect(await readdir(folder)).toEqual([NAME]);
-    });
   });
 });

@@ -28,6 +28,12 @@ describe("tradewire merge", () => {
     );
   });
 
+  it("names what it makes as deployed nodes do, in their profile", async () => {
+    const { code, out, err } = await run(["merge", "a.zip", "b.zip", "-o", "new/", "--profile", "deployed"], folder);
+    expect({ code, out }).toEqual({ code: 0, out: `${join(folder, "new", "chain-1-trades-000001-002000.zip")}\n` });
+    expect(err).toContain("chain-1-trades-000001-002000.csv");
+  });
+
   it("prints a JSON object, and replaces a file only when forced to", async () => {
     const merge = (...options: string[]) => run(["merge", "a.zip", "b.zip", "--out", "c.zip", ...options], folder);
     expect(JSON.parse((await merge("--json")).out)).toMatchObject({

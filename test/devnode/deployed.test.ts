@@ -13,6 +13,7 @@ import type { CommandInit } from "../../src/transaction/input-data.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
 import { openMarket } from "../support/devnode.js";
+import { lastBlock } from "../support/transactions.js";
 
 const { SYNC, ASYNC } = SubmitTransactionRequest_Type;
 const order = (size = 1n): CommandInit => ({
@@ -48,8 +49,7 @@ beforeEach(async () => {
 
 /** A transaction of base difficulty that is tied to the last block, however many the block has served. */
 async function easy(command = order()): Promise<Transaction> {
-  const { height, hash, chainId, spamPowDifficulty, spamPowHashFunction } = await client.lastBlockHeight();
-  const block = { height, hash, chainId, difficulty: spamPowDifficulty, hashFunction: spamPowHashFunction };
+  const block = await lastBlock(client);
   return createTransaction(command, { signer, block, chainIdPrefix: "signature-only" });
 }
 const submit = (tx: Transaction, type = SYNC) => client.submitTransaction({ tx, type }, { throwOnRejection: false });

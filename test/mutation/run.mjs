@@ -21,7 +21,8 @@ const FOLDERS = {
 
 /**
  * The tests that must kill a file's mutants, and how long they may take: those of the file and of its folder, which
- * are quick. Others pass there too, but would take minutes a mutant.
+ * are quick. Others pass there too, but would take minutes a mutant. Tests of a file that are too many for one stand
+ * beside it with a word before `.test.ts`, such as `save-whole.names.test.ts`.
  */
 function testsOf(file, folder) {
   const own = file.replace(/^src\/(.*)\.ts(:.*)?$/, "$1");
@@ -43,7 +44,7 @@ async function mutate(file, folder) {
     testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
     jest: {
       configFile: "jest.config.mjs",
-      config: { testMatch: tests.map((name) => `<rootDir>/test/${name}.test.ts`), testTimeout: testMs },
+      config: { testMatch: tests.map((name) => `<rootDir>/test/${name}{,.*}.test.ts`), testTimeout: testMs },
       enableFindRelatedTests: false,
     },
     coverageAnalysis: "perTest",

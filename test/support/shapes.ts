@@ -19,6 +19,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
+import { type HttpBinding, httpBindings } from "../../src/http-rule/http-rule.js";
 
 type Field = {
   readonly name: string;
@@ -159,3 +160,18 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
 
 /** The message `shapes.Shape`. */
 export const ShapeSchema: DescMessage = shapeMethod().input;
+
+/**
+ * Get the main way to call a method over HTTP.
+ *
+ * @param method the method
+ * @returns its first rule
+ * @throws where it has none
+ */
+export function ruleOf(method: DescMethod): HttpBinding {
+  const [rule] = httpBindings(method);
+  if (rule === undefined) {
+    throw new Error(`${method.name} has no HTTP rule`);
+  }
+  return rule;
+}

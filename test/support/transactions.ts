@@ -6,6 +6,7 @@ import {
   TxVersion,
 } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import type { Client } from "../../src/client.js";
 import { encodeHex } from "../../src/transaction/hex.js";
 import type { CommandInit } from "../../src/transaction/input-data.js";
 import { solve } from "../../src/transaction/proof-of-work.js";
@@ -47,6 +48,17 @@ export function stopOrder(price = "9000000", marketId = market): CommandInit {
       },
     },
   };
+}
+
+/**
+ * Get the last block of a node, as transactions are tied to it.
+ *
+ * @param client a client of the node
+ * @returns the block, with the proof of work that it wants
+ */
+export async function lastBlock(client: Pick<Client, "lastBlockHeight">): Promise<BlockTask> {
+  const { height, hash, chainId, spamPowDifficulty, spamPowHashFunction } = await client.lastBlockHeight();
+  return { height, hash, chainId, difficulty: spamPowDifficulty, hashFunction: spamPowHashFunction };
 }
 
 /** The parts of a crafted transaction. They are not checked, so any of them can be wrong. */

@@ -1,11 +1,14 @@
 import type { Command } from "commander";
 import { mergeArchives } from "../../archive/merge.js";
+import type { Profile } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
+import { profileOption } from "../client-options.js";
 import type { CommandContext } from "../output.js";
 import { maxRowBytesOption } from "../print-rows.js";
 
 interface MergeCommandOptions {
   readonly out: string;
+  readonly profile?: Profile;
   readonly maxRowBytes?: number;
   readonly force?: boolean;
   readonly json?: boolean;
@@ -23,14 +26,15 @@ export function addMerge(program: Command, context: CommandContext): void {
     .description("Join archives of one chain and table whose ranges follow one another into one of the same form.")
     .argument("<files...>", "the archives, in any order")
     .requiredOption("-o, --out <path>", "folder or file to save to")
+    .addOption(profileOption())
     .addOption(maxRowBytesOption())
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object")
     .action(async (files: string[], options: MergeCommandOptions) => {
       const start = performance.now();
       const force = options.force === true;
-      const { maxRowBytes } = options;
-      const saved = await mergeArchives(files, options.out, { force, maxRowBytes, signal: context.signal });
+      const { profile, maxRowBytes } = options;
+      const saved = await mergeArchives(files, options.out, { force, profile, maxRowBytes, signal: context.signal });
       tellSaved(saved, { start, asJson: options.json === true }, context);
     });
 }

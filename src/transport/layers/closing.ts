@@ -4,6 +4,7 @@ import { ConnectionError } from "../../errors/index.js";
 import { follow } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
+import { watched } from "../watched.js";
 
 /**
  * Make a transport that closes at once: calls under way end with an error that says so, and later ones are refused.
@@ -90,25 +91,15 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       const response = await call
         .whileOpen(transport.stream(method, call.signal, timeoutMs, header, input, contextValues))
         .catch(failed);
-      const message = {
-        [Symbol.asyncIterator]() {
-          const iterator = response.message[Symbol.asyncIterator]();
-          return {
-            next: () =>
-              call.whileOpen(iterator.next()).then((result) => {
-                if (result.done === true) {
-                  call.done();
-                }
-                return result;
-              }, failed),
-            async return(value?: unknown) {
-              call.drop();
-              await iterator.return?.(value);
-              return { done: true as const, value };
-            },
-          };
+      const message = watched(response.message, {
+        next: (messages) => call.whileOpen(messages.next()),
+        ended: call.done,
+        failed,
+        async left(messages) {
+          call.drop();
+          await messages.return?.();
         },
-      };
+      });
       return { ...response, message };
     },
 

@@ -4,6 +4,7 @@ import { ConnectionError } from "../../errors/index.js";
 import { isHttpBody } from "../../json/message.js";
 import { onArrival } from "../arrival.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
+import { watched } from "../watched.js";
 
 /** The longest time in which nothing of a download comes, where no other is given, in milliseconds. */
 const DOWNLOAD_IDLE_MS = 60_000;
@@ -36,27 +37,16 @@ export function idleLimited(transport: AnyTransport, givenMs: number | undefined
         .stream(method, abort.signal, timeoutMs, header, input, contextValues)
         .catch(failed);
       clock.pause();
-      const message = {
-        [Symbol.asyncIterator]() {
-          const iterator = response.message[Symbol.asyncIterator]();
-          return {
-            next() {
-              clock.restart();
-              return iterator.next().then((result) => {
-                clock.pause();
-                if (result.done === true) {
-                  end();
-                }
-                return result;
-              }, failed);
-            },
-            async return(value?: unknown) {
-              end();
-              return { done: true as const, value };
-            },
-          };
+      const message = watched(response.message, {
+        next(messages) {
+          clock.restart();
+          return messages.next();
         },
-      };
+        received: clock.pause,
+        ended: end,
+        failed,
+        left: end,
+      });
       return { ...response, message };
     },
 

@@ -12,6 +12,7 @@ import { newCallId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { CallInfo, Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
+import { watched } from "../watched.js";
 import { callError } from "./failure.js";
 import { observing } from "./observing.js";
 import type { Endpoint } from "./our-errors.js";
@@ -77,27 +78,15 @@ export function tellingHooks(transport: AnyTransport, endpoint: Endpoint, given:
       const response = await transport
         .stream(method, signal, timeoutMs, header, input, contextValues)
         .catch(call.failed);
-      const message = {
-        [Symbol.asyncIterator]() {
-          const iterator = response.message[Symbol.asyncIterator]();
-          return {
-            next: () =>
-              iterator.next().then((result) => {
-                if (result.done === true) {
-                  call.end();
-                } else {
-                  call.received(method.output, result.value);
-                }
-                return result;
-              }, call.failed),
-            async return(value?: unknown) {
-              call.end();
-              await iterator.return?.(value);
-              return { done: true as const, value };
-            },
-          };
+      const message = watched(response.message, {
+        received: (received) => call.received(method.output, received),
+        ended: call.end,
+        failed: call.failed,
+        async left(messages) {
+          call.end();
+          await messages.return?.();
         },
-      };
+      });
       return { ...response, message };
     },
 

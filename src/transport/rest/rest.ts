@@ -81,19 +81,9 @@ export function createRestTransport(
       message: MessageInitShape<I>,
       contextValues = createContextValues(),
     ) {
-      const rule = mainBinding(method);
       return runUnaryCall<I, O>({
         ...callLimits(signal, timeoutMs),
-        req: {
-          stream: false,
-          service: method.parent,
-          method,
-          requestMethod: rule.verb,
-          url: `${config.url}${rule.template.text}`,
-          header: requestHeaders(header),
-          contextValues,
-          message,
-        },
+        req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
         next: (req) =>
           asConnectError(async () => {
             const { response, rule } = await send(req, req.message);
@@ -117,22 +107,13 @@ export function createRestTransport(
       input: AsyncIterable<MessageInitShape<I>>,
       contextValues = createContextValues(),
     ) {
-      const rule = mainBinding(method);
+      const request = requestOf(config, method, header);
       if (method.methodKind !== "server_streaming") {
         throw new ConnectError(`${method.name} streams its requests, which HTTP/1.1 cannot`, Code.Unimplemented);
       }
       return runStreamingCall<I, O>({
         ...callLimits(signal, timeoutMs),
-        req: {
-          stream: true,
-          service: method.parent,
-          method,
-          requestMethod: rule.verb,
-          url: `${config.url}${rule.template.text}`,
-          header: requestHeaders(header),
-          contextValues,
-          message: input,
-        },
+        req: { stream: true, ...request, method, contextValues, message: input },
         next: (req) =>
           asConnectError(async () => {
             const { response, rule } = await send(req, await onlyMessage(req.message));
@@ -152,10 +133,6 @@ export function createRestTransport(
   };
 }
 
-function mainBinding(method: DescMethod): HttpBinding {
-  return bindings(method)[0] ?? noBinding(method);
-}
-
 function bindings(method: DescMethod): readonly HttpBinding[] {
   try {
     return httpBindings(method);
@@ -173,10 +150,12 @@ function noBinding(method: DescMethod): never {
   );
 }
 
-function requestHeaders(given: HeaderInit): Headers {
+/** What Connect's interceptors are told of a call, by the main way to call its method. */
+function requestOf(config: RestConfig, method: DescMethod, given: HeaderInit) {
+  const { verb, template } = bindings(method)[0] ?? noBinding(method);
   const header = new Headers(given);
   header.set("accept-encoding", "identity"); // An archive gains nothing from compression.
-  return header;
+  return { service: method.parent, requestMethod: verb, url: `${config.url}${template.text}`, header };
 }
 
 async function onlyMessage<T>(messages: AsyncIterable<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from "@jest/globals";
 import { CanceledError } from "../../src/errors/index.js";
-import { untilAborted } from "../../src/transaction/until-aborted.js";
+import { untilAborted } from "../../src/signal/until-aborted.js";
 
 const never = () => new Promise<never>(() => undefined);
 const reasonOf = (promise: Promise<unknown>) =>

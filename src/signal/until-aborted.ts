@@ -1,4 +1,5 @@
 import { CanceledError } from "../errors/index.js";
+import { follow } from "./follow.js";
 
 /**
  * Wait for a promise, but not longer than until a signal is aborted.
@@ -12,18 +13,17 @@ export async function untilAborted<T>(promise: T | Promise<T>, signal: AbortSign
   if (signal === undefined) {
     return promise;
   }
-  let stop = (): void => {};
+  let leave = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(new CanceledError({ cause: signal.reason }));
+    const stop = () => reject(new CanceledError({ cause: signal.reason }));
+    leave = follow(signal, stop);
+    if (signal.aborted) {
+      stop();
+    }
   });
-  aborted.catch(() => undefined); // The promise may win.
-  signal.addEventListener("abort", stop);
-  if (signal.aborted) {
-    stop();
-  }
   try {
     return await Promise.race([aborted, promise]);
   } finally {
-    signal.removeEventListener("abort", stop);
+    leave();
   }
 }

@@ -1,0 +1,142 @@
+import * as fs from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+
+const { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } = fs;
+
+/** Whether the file system has links. There are such ones, but none that a test can mount. */
+let hasLinks: boolean;
+jest.unstable_mockModule("node:fs/promises", () => ({
+  ...fs,
+  link: (...args: Parameters<typeof fs.link>) =>
+    hasLinks ? fs.link(...args) : Promise.reject(Object.assign(new Error("link EPERM"), { code: "EPERM" })),
+}));
+const { csv, fileFailure, fileMethods, saveInto } = await import("../support/saving.js");
+
+const MIB = 1024 * 1024;
+
+let folder: string;
+beforeEach(async () => {
+  hasLinks = true;
+  folder = await mkdtemp(join(tmpdir(), "tradewire-save-whole-"));
+});
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
+
+const save = (pieces?: Parameters<typeof saveInto>[1], given?: Parameters<typeof saveInto>[2]) =>
+  saveInto(folder, pieces, given);
+
+describe("a name that is taken", () => {
+  it.each(["folder", "path"])("is refused, and no more bytes are asked for than needed (%s)", async (kind) => {
+    await writeFile(join(folder, "a.csv"), "mine");
+    let given = 0;
+    async function* watched() {
+      for (given = 1; given < 9; given += 1) {
+        yield csv;
+      }
+    }
+    const target = kind === "folder" ? folder : join(folder, "a.csv");
+    const error = await fileFailure(save(watched(), { target }));
+    expect(error.code).toBe(Code.AlreadyExists);
+    expect(error.message).toBe(
+      `${JSON.stringify(join(folder, "a.csv"))}: it exists already\nChoose another name, or allow it to be replaced (force).`,
+    );
+    expect(given).toBe(kind === "folder" ? 1 : 0);
+    expect(await readdir(folder)).toEqual(["a.csv"]);
+    expect(await readFile(join(folder, "a.csv"), "utf8")).toBe("mine");
+  });
+
+  it.each(["folder", "path"])("is given to the new file by force (%s)", async (kind) => {
+    await writeFile(join(folder, "a.csv"), "mine");
+    const target = kind === "folder" ? folder : join(folder, "a.csv");
+    await save([csv], { target, force: true });
+    expect(await readdir(folder)).toEqual(["a.csv"]);
+    expect(await readFile(join(folder, "a.csv"), "utf8")).toBe("a,b\n1,2\n");
+  });
+
+  it.each([true, false])(
+    "is refused too where it was taken meanwhile; the file system has links: %s",
+    async (links) => {
+      hasLinks = links;
+      async function* arriving() {
+        yield csv;
+        await writeFile(join(folder, "a.csv"), "theirs");
+      }
+      expect((await fileFailure(save(arriving()))).code).toBe(Code.AlreadyExists);
+      expect(await readdir(folder)).toEqual(["a.csv"]);
+      expect(await readFile(join(folder, "a.csv"), "utf8")).toBe("theirs");
+    },
+  );
+
+  it("may be a link that leads nowhere, which force replaces", async () => {
+    await symlink(join(folder, "elsewhere"), join(folder, "a.csv"));
+    for (const target of [folder, join(folder, "a.csv")]) {
+      expect((await fileFailure(save([csv], { target }))).code).toBe(Code.AlreadyExists);
+    }
+    await save([csv], { force: true });
+    expect((await lstat(join(folder, "a.csv"))).isFile()).toBe(true);
+    expect(await readdir(folder)).toEqual(["a.csv"]);
+  });
+
+  it("may be a link to another file, which is left as it is", async () => {
+    await writeFile(join(folder, "elsewhere"), "theirs");
+    await symlink(join(folder, "elsewhere"), join(folder, "a.csv"));
+    await save([csv], { force: true });
+    expect((await lstat(join(folder, "a.csv"))).isFile()).toBe(true);
+    expect(await readFile(join(folder, "elsewhere"), "utf8")).toBe("theirs");
+  });
+
+  it("is free where the file system has no links", async () => {
+    hasLinks = false;
+    const { path } = await save();
+    expect(await readdir(folder)).toEqual(["a.csv"]);
+    expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n");
+  });
+});
+
+describe("a file that cannot be written", () => {
+  it("says that its folder does not exist", async () => {
+    const error = await fileFailure(save([csv], { target: join(folder, "no", "a.csv") }));
+    expect(error.code).toBe(Code.NotFound);
+    expect(error.message).toBe(
+      `${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.`,
+    );
+  });
+
+  it("says that a part of its path is no folder", async () => {
+    await writeFile(join(folder, "file"), "");
+    const target = join(folder, "file", "new");
+    expect((await fileFailure(save([csv], { target: `${target}/` }))).summary).toBe(
+      `${JSON.stringify(target)}: a part of the path is no folder`,
+    );
+    expect((await fileFailure(save([csv], { target }))).summary).toContain("a part of the path is no folder");
+  });
+
+  it.each([
+    [false, "it does not exist"],
+    [true, "it does not exist"],
+  ])("says why it cannot have its name (by force: %s)", async (force, why) => {
+    const error = await fileFailure(save([csv], { force, fileName: () => "no/a.csv" }));
+    expect(error.summary).toBe(`${JSON.stringify(join(folder, "no", "a.csv"))}: ${why}`);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("says that a folder has its name, by force", async () => {
+    await mkdir(join(folder, "a.csv"));
+    const error = await fileFailure(save([csv], { force: true }));
+    expect(error.summary).toBe(`${JSON.stringify(join(folder, "a.csv"))}: it is a folder`);
+    expect(await readdir(folder)).toEqual(["a.csv"]);
+  });
+
+  it.each(["writev", "sync"] as const)("says that the disk is full (%s), and leaves nothing behind", async (method) => {
+    const full = () => Promise.reject(Object.assign(new Error("ENOSPC"), { code: "ENOSPC" }));
+    jest.spyOn(await fileMethods(folder), method).mockImplementation(full);
+    const error = await fileFailure(save([Buffer.alloc(MIB), csv]));
+    expect(error.summary).toBe(`${JSON.stringify(folder)}: the disk is full`);
+    expect(await readdir(folder)).toEqual([]);
+  });
+});

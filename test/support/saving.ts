@@ -1,0 +1,69 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { FileError } from "../../src/errors/index.js";
+import { saveWhole } from "../../src/file/save-whole.js";
+
+/** A small CSV file. */
+export const csv = Buffer.from("a,b\n1,2\n");
+
+type Where = Parameters<typeof saveWhole>[1];
+type Check = Parameters<typeof saveWhole>[2];
+
+/**
+ * Save a file whole, by default the CSV file, with a check that counts the bytes.
+ *
+ * @param folder where it is saved, as `a.csv`
+ * @param pieces the content
+ * @param given what is otherwise
+ * @returns what is known of the file
+ */
+export function saveInto(
+  folder: string,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array> = [csv],
+  given: Partial<Where & Check> = {},
+) {
+  async function* passing() {
+    yield* pieces;
+  }
+  return saveWhole(
+    passing(),
+    { target: folder, fileName: () => "a.csv", force: false, ...given },
+    { passing: counted, written: (_, count) => count, ...given },
+  );
+}
+
+async function counted(pieces: AsyncIterable<Uint8Array>): Promise<number> {
+  let count = 0;
+  for await (const { length } of pieces) {
+    count += length;
+  }
+  return count;
+}
+
+/**
+ * Get the failure of what must fail on a file.
+ *
+ * @param saving what must fail
+ * @returns the error
+ * @throws what else it failed with, or that it did not fail
+ */
+export async function fileFailure(saving: Promise<unknown>): Promise<FileError> {
+  const reason = await saving.then(
+    () => new Error("it was saved"),
+    (reason: unknown) => reason,
+  );
+  if (!(reason instanceof FileError)) {
+    throw reason;
+  }
+  return reason;
+}
+
+/**
+ * Get the methods of open files, to spy on.
+ *
+ * @param path a file or folder that can be opened
+ * @returns what all open files inherit
+ */
+export async function fileMethods(path: string): Promise<FileHandle> {
+  await using file = await open(path);
+  return Object.getPrototypeOf(file);
+}
