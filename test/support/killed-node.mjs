@@ -13,7 +13,7 @@ const { settings, genesis } = options;
 const journal = openJournal(folder, settings);
 const checkpoints = openCheckpoints(folder, { settings, genesis }, journal, { maxRemadeMs: 0.001, share: 0 });
 const network = createLocalNetwork(options);
-const controls = createControls(network, createFailures([]), { journal, checkpoints });
+const controls = createControls(network, createFailures([]), { journal, checkpoints }, () => false);
 console.log(String(network.blocks.last().height));
 for (;;) {
   console.log(String(await controls.makeBlock()));
