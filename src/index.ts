@@ -29,6 +29,7 @@ export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadCon
 export { type ClientConfig, type Config, readConfig } from "./config/schema.js";
 export {
   type CsvBatch,
+  type CsvCount,
   type CsvDecodeOptions,
   type CsvFormat,
   type CsvRecord,

@@ -1,9 +1,18 @@
-import { batchRecords, type CsvBatch, type CsvDecodeOptions, type CsvRecord, decodeCsv } from "../csv/index.js";
-import { RequestError } from "../errors/index.js";
+import {
+  batchRecords,
+  type CsvBatch,
+  type CsvCount,
+  type CsvDecodeOptions,
+  type CsvRecord,
+  checkedCsv,
+  decodeCsv,
+} from "../csv/index.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { corrupt, nameText } from "../zip/archive-error.js";
 import type { Entry } from "../zip/entry.js";
+import { startReading } from "./reading.js";
+import { rewindable } from "./rewindable.js";
 import { type ExportEntry, type Exported, exportEntries } from "./rules.js";
 import { type TypedBatch, type TypedFile, type TypedOptions, typedBatches } from "./typed.js";
 
@@ -29,7 +38,7 @@ export interface ArchiveFile {
   /** CRC-32 of the file's content; from a stream it is known once the file has been read. */
   readonly crc32: number | undefined;
   /**
-   * Read the rows as plain objects. Rows or batches can be taken once, before the next file is asked for.
+   * Read the rows as plain objects. Rows, batches or content can be taken once, before the next file is asked for.
    *
    * @returns the rows by the names of their columns, `null` for NULL, in the order in which they stand in the file
    * @throws {@link RequestError} where the rows were taken before, or the next file was asked for
@@ -60,6 +69,24 @@ export interface ArchiveFile {
    * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
    */
   batches(options: TypedOptions): AsyncGenerator<TypedBatch, void, undefined>;
+  /**
+   * Read the file's own bytes, header row included, to load them elsewhere: nothing is decoded and encoded again. They
+   * are taken in place of rows, under the same rules, and are not to be changed.
+   *
+   * What is checked on the way: size and CRC-32, that the text is UTF-8, that each row is within `maxRowBytes`, and that
+   * the file ends outside quotes and with a line end. Fields are not looked at, so `rows()` refuses what this lets pass:
+   * a row with more or fewer fields than the header row, a quote inside an unquoted field, text behind a closing quote,
+   * a carriage return outside quotes that no line feed follows. Whoever loads the bytes has to find these.
+   *
+   * @returns yields the bytes, split anywhere, each part once it is checked; returns how many rows and bytes there were
+   * @throws {@link RequestError} and {@link ProtocolError} as `rows()` does
+   *
+   * @example
+   * for await (const file of openArchive("chain-1-trades-1-3000.zip").files()) {
+   *   await writeFile(`from-${file.fromBlock}.csv`, file.content());
+   * }
+   */
+  content(): AsyncGenerator<Uint8Array, CsvCount, undefined>;
 }
 
 /** How the files of an archive are read. */
@@ -86,12 +113,20 @@ export async function* csvFiles(
   { exported, ...options }: FileOptions,
 ): AsyncGenerator<ArchiveFile, void, undefined> {
   for await (const { entry, name } of exportEntries(entries, exported)) {
-    const batches = decode(entry, options);
+    const source = rewindable(entry.content());
+    const decoding = { ...options, name: entry.name };
+    const batches = decodeCsv(source.bytes, decoding);
     const header = await batches.next();
     if (header.done === true) {
       throw corrupt(`${nameText(entry.name)} has no header`); // decodeCsv has thrown before.
     }
-    const reading = startReading(entry.name, header.value, batches);
+    const reading = startReading(entry.name, {
+      batches: () => {
+        source.go();
+        return batches;
+      },
+      content: () => checkedCsv(source.rewound(), decoding),
+    });
     try {
       yield {
         name: entry.name,
@@ -106,7 +141,8 @@ export async function* csvFiles(
         get crc32() {
           return entry.measures?.crc32;
         },
-        ...consuming({ name: entry.name, ...name }, reading.batches, exported),
+        ...consuming({ name: entry.name, ...name }, () => reading.batches(header.value), exported),
+        content: reading.content,
       };
       await reading.finish();
     } finally {
@@ -159,71 +195,10 @@ export async function csvHeads(
 ): Promise<CsvHead[]> {
   const heads: CsvHead[] = [];
   for await (const { entry, name } of exportEntries(entries, exported)) {
-    for await (const { columns } of decode(entry, options)) {
+    for await (const { columns } of decodeCsv(entry.content(), { ...options, name: entry.name })) {
       heads.push({ entry, name, columns });
       break;
     }
   }
   return heads;
-}
-
-function decode(entry: Entry, options: CsvDecodeOptions): AsyncGenerator<CsvBatch, void, undefined> {
-  return decodeCsv(entry.content(), { ...options, name: entry.name });
-}
-
-/**
- * Hand out the batches. Those that are left when the next file is due are read all the same, so that they are checked.
- */
-function startReading(name: string, header: CsvBatch, batches: AsyncGenerator<CsvBatch, void, undefined>) {
-  let state: "new" | "taken" | "over" = "new";
-  let failure: { readonly reason: unknown } | undefined;
-
-  async function next(): Promise<IteratorResult<CsvBatch, void>> {
-    try {
-      return await batches.next();
-    } catch (reason) {
-      failure = { reason };
-      throw reason;
-    }
-  }
-
-  async function* taken(): AsyncGenerator<CsvBatch, void, undefined> {
-    yield header;
-    // Not `yield*`: that would end the batches when the caller stops early, but the rest is still to be checked.
-    for (;;) {
-      if (state === "over") {
-        throw passed(name, "its rows are taken after the next file was asked for");
-      }
-      const batch = await next();
-      if (batch.done === true) {
-        return;
-      }
-      yield batch.value;
-    }
-  }
-
-  return {
-    batches() {
-      if (state !== "new") {
-        throw passed(name, state === "taken" ? "its rows were taken before" : "the next file was asked for before");
-      }
-      state = "taken";
-      return taken();
-    },
-    async finish() {
-      state = "over";
-      if (failure !== undefined) {
-        throw failure.reason; // A caller that caught it must not take the other files for the whole.
-      }
-      while ((await next()).done !== true) {
-        // Only read.
-      }
-    },
-  };
-}
-
-function passed(name: string, what: string): RequestError {
-  return new RequestError(`${nameText(name)} cannot be read now: ${what}`, {
-    advice: "Read each file once, when it comes; open the archive again to read it again.",
-  });
 }

@@ -1,18 +1,15 @@
 import type { CsvBatch, CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
-import {
-  columnsEver,
-  FIRST_SCHEMA_VERSION,
-  NEWEST_SCHEMA_VERSION,
-  type TableColumn,
-  tableSchema,
-} from "../schema/table-schema.js";
+import { columnsEver, type TableColumn } from "../schema/table-schema.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedValue } from "../schema/typed-row.js";
 import { expectedValue, type ReadValue, valueReader } from "../schema/values.js";
 import { nameText } from "../zip/archive-error.js";
+import { checkColumns } from "./check-columns.js";
 import { reportUnknown, type UnknownPart } from "./unknown-part.js";
+
+const AS_THEY_CAME = "Read the rows without `typed` to have them as they came, and tell who runs the node.";
 
 /** How rows are typed. */
 export interface TypedOptions<Table extends TableName = TableName> {
@@ -96,7 +93,7 @@ function tableOf({ name, table }: TypedFile, wanted: TableName | undefined): Tab
 
 /** Choose once how the values of each column are read. */
 function rowTyper(file: TypedFile, table: TableName, names: readonly string[], { onUnknown }: TypedOptions) {
-  checkColumns(file, table, names);
+  checkColumns(file, table, names, AS_THEY_CAME);
   const report = reportUnknown(onUnknown, { file: file.name, table });
   const known = new Map(columnsEver(table).map((column) => [column.name, column]));
   const readers = names.map((name): { readonly column: TableColumn | undefined; readonly read: ReadValue } => {
@@ -120,21 +117,6 @@ function rowTyper(file: TypedFile, table: TableName, names: readonly string[], {
     }
     return values;
   };
-}
-
-/** A file of a known version must have that version's columns, in any order; a newer one may lack some. */
-function checkColumns({ name, schemaVersion }: TypedFile, table: TableName, names: readonly string[]): void {
-  if (schemaVersion === undefined || schemaVersion < FIRST_SCHEMA_VERSION || schemaVersion > NEWEST_SCHEMA_VERSION) {
-    return;
-  }
-  const present = new Set(names);
-  const missing = tableSchema(table, schemaVersion).columns.filter((column) => !present.has(column.name));
-  if (missing.length > 0) {
-    throw new ProtocolError(
-      `${nameText(name)} lacks ${missing.length === 1 ? "a column" : `${missing.length} columns`} that version ${schemaVersion} of ${table} has: ${missing.map((column) => column.name).join(", ")}`,
-      { advice: "Read the rows without `typed` to have them as they came, and tell who runs the node." },
-    );
-  }
 }
 
 function misfit(file: TypedFile, row: number, column: TableColumn | undefined, text: string | null): ProtocolError {

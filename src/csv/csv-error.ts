@@ -55,6 +55,11 @@ export const cutInQuotes: CsvMistake = {
   expected: "Expected a closing quote: the file was cut. Get it again.",
 };
 
+export const cutInQuotedField: CsvMistake = {
+  what: "the file ends inside a quoted field",
+  expected: cutInQuotes.expected,
+};
+
 export const cutInRow: CsvMistake = {
   what: "the file ends in the middle of a row",
   expected:
@@ -135,6 +140,22 @@ export function csvError(
   const column = columns?.[field - 1];
   const named = column === undefined ? "" : ` (column ${quoted(column)})`;
   return new ProtocolError(`${name}, line ${line}, field ${field}${named}: ${what}`, {
+    advice: expected,
+    ...(code === undefined ? {} : { code }),
+  });
+}
+
+/**
+ * The error for a mistake in a file whose fields are not read.
+ *
+ * @param name of the file
+ * @param row which row it is in, from 1; 0 is the header row
+ * @param mistake what is wrong and what was expected
+ * @returns the error
+ */
+export function csvRowError(name: string, row: number, { what, expected, code }: CsvMistake): ProtocolError {
+  const where = row === 0 ? "the header row" : `row ${row}`;
+  return new ProtocolError(`${name}, ${where}: ${what}`, {
     advice: expected,
     ...(code === undefined ? {} : { code }),
   });

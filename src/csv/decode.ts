@@ -99,7 +99,14 @@ async function* decode(source: CsvSource, settings: ReaderSettings): AsyncGenera
   yield* reader.end();
 }
 
-function settingsOf(options: CsvDecodeOptions): ReaderSettings {
+/**
+ * Complete and check the options.
+ *
+ * @param options the options
+ * @returns the settings of a reader
+ * @throws {@link RequestError} where an option is invalid
+ */
+export function settingsOf(options: CsvDecodeOptions): ReaderSettings {
   const { name = "CSV", maxRowBytes = 64 * 1024 * 1024, finalNewline = "required" } = options;
   if (!Number.isInteger(maxRowBytes) || maxRowBytes < 1 || maxRowBytes > constants.MAX_STRING_LENGTH) {
     throw new RequestError(`maxRowBytes is ${maxRowBytes}, which is no limit for a row`, {

@@ -30,7 +30,7 @@ describe("openArchive", () => {
   it("tells what the names and the directory say", async () => {
     const archive = await zipOf(buffers);
     const named = [];
-    for await (const { rows: _rows, batches: _batches, columns: _columns, ...file } of openArchive(archive).files()) {
+    for await (const { rows: _r, batches: _b, content: _c, columns: _n, ...file } of openArchive(archive).files()) {
       named.push(file);
     }
     const common = {
