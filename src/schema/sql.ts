@@ -13,6 +13,10 @@ export interface SqlOptions {
    * can also hold rows of versions that lack them. False by default: the tables are then the network's.
    */
   readonly addedNullable?: boolean | undefined;
+  /** Whether a new table lacks its primary key, as one that is filled first; false by default. */
+  readonly withoutKey?: boolean | undefined;
+  /** Definitions of further columns of a new table, behind its own; none by default. */
+  readonly further?: readonly string[] | undefined;
 }
 
 /**
@@ -94,21 +98,24 @@ export function createTypesSql(schemas: readonly TableSchema[], dialect: SqlDial
  *
  * @param schema the table; its types must exist: {@link createTypesSql}
  * @param dialect the database
- * @param options which columns may be NULL
+ * @param options which columns may be NULL, and what the table has besides
  * @returns the statement, without a semicolon
  *
  * @example
  * await database.query(createTableSql(tableSchema("blocks", 116), "postgres"));
  */
 export function createTableSql(schema: TableSchema, dialect: SqlDialect, options: SqlOptions = {}): string {
-  const columns = schema.columns.map((column) => {
+  const { withoutKey = false, further = [] } = options;
+  const own = schema.columns.map((column) => {
     const type = columnType(column, dialect, options);
-    return `  ${column.name} ${type}${dialect !== "clickhouse" && isRequired(column, options) ? " NOT NULL" : ""}`;
+    return `${column.name} ${type}${dialect !== "clickhouse" && isRequired(column, options) ? " NOT NULL" : ""}`;
   });
   const key = schema.key.join(", ");
-  return dialect === "clickhouse"
-    ? `CREATE TABLE ${schema.table} (\n${columns.join(",\n")}\n)\nENGINE = ReplacingMergeTree\nORDER BY (${key})`
-    : `CREATE TABLE ${schema.table} (\n${columns.join(",\n")},\n  PRIMARY KEY (${key})\n)`;
+  const primaryKey = dialect === "clickhouse" || withoutKey ? [] : [`PRIMARY KEY (${key})`];
+  const parts = [...own, ...further, ...primaryKey].map((part) => `  ${part}`).join(",\n");
+  const order = withoutKey ? "tuple()" : `(${key})`;
+  const engine = dialect === "clickhouse" ? `\nENGINE = ReplacingMergeTree\nORDER BY ${order}` : "";
+  return `CREATE TABLE ${schema.table} (\n${parts}\n)${engine}`;
 }
 
 /**
