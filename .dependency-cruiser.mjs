@@ -16,6 +16,7 @@ const rooms = {
   listing: ["errors", "json", "signal"],
   ledger: ["errors", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "signal"],
+  sync: ["errors", "schema", "signal", "zip", "csv", "file", "archive", "history"],
   devnode: [
     "errors",
     "json",
@@ -44,6 +45,7 @@ const rooms = {
     "ledger",
     "transaction",
     "transport",
+    "sync",
     "devnode",
   ],
 };

@@ -5,11 +5,19 @@
 import { copyFile, readFile, rm } from "node:fs/promises";
 import { build } from "esbuild";
 
-const entries = ["src/index", "src/transport", "src/api/index", "src/devnode/index", "src/cli/main"];
+const entries = [
+  "src/index",
+  "src/transport",
+  "src/api/index",
+  "src/devnode/index",
+  "src/sync/index",
+  "src/sync/contract/index",
+  "src/cli/main",
+];
 const JOINED = ["zod"];
 
-const { dependencies } = JSON.parse(await readFile("package.json", "utf8"));
-const packages = Object.keys(dependencies).filter((name) => !JOINED.includes(name));
+const { dependencies, peerDependencies } = JSON.parse(await readFile("package.json", "utf8"));
+const packages = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => !JOINED.includes(name));
 
 /** The package knows its generated files by their public names, from wherever a file of the bundle is. */
 function generated({ path }) {

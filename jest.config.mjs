@@ -3,7 +3,12 @@ export default {
   testMatch: ["<rootDir>/test/**/*.test.ts"],
   extensionsToTreatAsEsm: [".ts"],
   transform: { "\\.ts$": ["@swc/jest", { jsc: { target: "es2022" }, module: { type: "es6" } }] },
-  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"] },
+  moduleNameMapper: {
+    "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"],
+    // Examples use the package by its name.
+    "^tradewire$": "<rootDir>/src/index.ts",
+    "^tradewire/sync$": "<rootDir>/src/sync/index.ts",
+  },
   setupFiles: ["<rootDir>/test/support/errors-of-node.ts"],
   maxWorkers: 2,
   testTimeout: 120_000,

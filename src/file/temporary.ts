@@ -10,24 +10,45 @@ import { join } from "node:path";
  * @returns a name that no other file has
  */
 export async function temporaryName(): Promise<string> {
-  const owner = await ownerOf();
-  const began = owner === undefined ? undefined : await beginning(process.pid);
+  const mark = await processMark();
   const random = randomBytes(8).toString("hex");
-  return `.tradewire-${began === undefined ? "" : `${owner}-${process.pid}-${began}-`}${random}.part`;
+  return `.tradewire-${mark === undefined ? "" : `${mark}-`}${random}.part`;
 }
 
 /**
- * Remove the temporary files of processes that were killed. Files of processes that live, of other machines, containers
+ * Name this process, so that others can tell whether it lives.
+ *
+ * @returns a hash of the machine, of its boot and of the space of its process ids, the process id, and when the process
+ *   began; `undefined` where the system does not say
+ */
+export async function processMark(): Promise<string | undefined> {
+  const owner = await ownerOf();
+  const began = owner === undefined ? undefined : await beginning(process.pid);
+  return began === undefined ? undefined : `${owner}-${process.pid}-${began}`;
+}
+
+/**
+ * Tell whether a process has ended.
+ *
+ * @param mark its name, of {@link processMark}
+ * @returns whether it certainly has; false for processes of other machines, containers and boots
+ */
+export async function hasEnded(mark: string): Promise<boolean> {
+  const [, of, pid, began] = /^([0-9a-f]{16})-(\d+)-(\d+)$/.exec(mark) ?? [];
+  return pid !== undefined && of === (await ownerOf()) && (await isDead(Number(pid), began));
+}
+
+/**
+ * Remove the temporary files and folders of processes that were killed. Those of processes that live, of other machines, containers
  * and boots, and those whose name does not say whose they are stay.
  *
  * @param folder the folder in which files are saved; where it cannot be read, nothing is done
  */
 export async function sweepTemporary(folder: string): Promise<void> {
-  const owner = await ownerOf();
   for (const name of await readdir(folder).catch(() => [])) {
-    const [, of, pid, began] = /^\.tradewire-([0-9a-f]{16})-(\d+)-(\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
-    if (of === owner && pid !== undefined && (await isDead(Number(pid), began))) {
-      await rm(join(folder, name)).catch(() => undefined); // It may be another user's.
+    const [, mark] = /^\.tradewire-([0-9a-f]{16}-\d+-\d+)-[0-9a-f]{16}\.part$/.exec(name) ?? [];
+    if (mark !== undefined && (await hasEnded(mark))) {
+      await rm(join(folder, name), { recursive: true }).catch(() => undefined); // It may be another user's.
     }
   }
 }

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { arch, platform, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout } from "node:timers/promises";
 import { Client } from "pg";
 
 /** A PostgreSQL server of its own, empty. */
@@ -18,6 +19,10 @@ export interface PostgresServer extends AsyncDisposable {
    * @returns what the function returns
    */
   withDatabase<T>(use: (client: Client) => Promise<T>): Promise<T>;
+  /** Create a new, empty database. Returns its URL. */
+  createDatabase(): Promise<string>;
+  /** Kill the server as a loss of power would, and start it again on the same port. */
+  crash(): Promise<void>;
 }
 
 /** PostgreSQL refuses to run as root; `nobody` has this number everywhere. */
@@ -47,22 +52,44 @@ export async function startPostgres(): Promise<PostgresServer> {
     "-c",
     set,
   ]);
-  const server = spawn(join(programs, "postgres"), ["-D", data, "-p", String(port), ...settings], {
-    ...identity,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const start = () =>
+    spawn(join(programs, "postgres"), ["-D", data, "-p", String(port), ...settings], {
+      ...identity,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+  let server = start();
   const kill = () => server.kill("SIGKILL");
   process.once("exit", kill);
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   await ready(server);
   let databases = 0;
+  async function createDatabase(): Promise<string> {
+    databases += 1;
+    const name = `test_${databases}`;
+    await connected(url, (client) => client.query(`CREATE DATABASE ${name}`));
+    return url.replace(/postgres$/, name);
+  }
   return {
     url,
-    async withDatabase(use) {
-      databases += 1;
-      const name = `test_${databases}`;
-      await connected(url, (client) => client.query(`CREATE DATABASE ${name}`));
-      return connected(url.replace(/postgres$/, name), use);
+    withDatabase: async (use) => connected(await createDatabase(), use),
+    createDatabase,
+    async crash() {
+      const ended = once(server, "exit");
+      server.kill("SIGKILL");
+      await ended;
+      for (;;) {
+        server = start();
+        // Until the server's other processes have noticed, a new one does not start.
+        if (
+          await ready(server).then(
+            () => true,
+            () => false,
+          )
+        ) {
+          return;
+        }
+        await setTimeout(100);
+      }
     },
     async [Symbol.asyncDispose]() {
       const ended = once(server, "exit");

@@ -1,0 +1,170 @@
+import { Code } from "@connectrpc/connect";
+import { ConnectionError, TradewireError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import { failureKind, isOfSink } from "./failure-kind.js";
+import { fetchUnit } from "./fetch-unit.js";
+import { createNodes, type NodeOfSync } from "./nodes.js";
+import type { SyncClient, SyncHooks } from "./options.js";
+import { createReach } from "./reach.js";
+import type { FetchUnit, LoadResult, Sink } from "./sink.js";
+import { type Tell, teller } from "./tell.js";
+import type { Unit } from "./unit.js";
+import { backoffMs, pause, requireGoing } from "./wait.js";
+
+/** What became of a unit. One that failed was given up; others may still be loaded. */
+export type UnitOutcome = LoadResult | { readonly outcome: "failed"; readonly error: TradewireError };
+
+/** How units are loaded. */
+export interface LoadOptions {
+  /** Opened for writing. */
+  readonly sink: Pick<Sink, "load">;
+  /** The nodes that share the load, at least one; they have the same history. */
+  readonly clients: readonly SyncClient[];
+  /** Whether a node has a unit, as far as is known; all nodes have all units by default. */
+  readonly has?: ((client: SyncClient, unit: Unit) => boolean) | undefined;
+  /** Whether units of another history are removed where they are in the way. */
+  readonly replace: boolean;
+  /** How often a unit is tried, at most. */
+  readonly attempts: number;
+  /** How long a node or sink that cannot be reached is waited for, in milliseconds. */
+  readonly patienceMs: number;
+  /** Ends all loading and waiting at once. */
+  readonly signal: AbortSignal;
+  readonly hooks?: SyncHooks | undefined;
+}
+
+/**
+ * Make a function that loads units, each through one of several nodes, and tries again where that may help. It may be
+ * called for several units side by side; nodes that failed rest for all of them.
+ *
+ * @param options the sink, the nodes, and how patient it is
+ * @returns loads a unit. It throws where no unit can fare better: a node or the sink could not be reached for
+ *   `patienceMs`, credentials are refused, the disk is full; {@link CanceledError} where the signal was aborted
+ *
+ * @example
+ * const load = createLoader({ sink, clients, replace: false, attempts: 5, patienceMs: 300_000, signal });
+ * const { outcome } = await load(unit);
+ */
+export function createLoader(options: LoadOptions): (unit: Unit) => Promise<UnitOutcome> {
+  const { attempts, patienceMs, signal } = options;
+  const tell = teller(options.hooks);
+  const nodes = createNodes(options.clients, { patienceMs, tell, signal, has: options.has ?? (() => true) });
+  const sinkReach = createReach(patienceMs);
+
+  /** Loads a unit once. `began` says whether the node was asked. */
+  async function loadOnce(unit: Unit, node: NodeOfSync, began: { at?: number }): Promise<LoadResult> {
+    const fetch: FetchUnit = async () => {
+      began.at = performance.now();
+      tell({ case: "began", unit, node: node.name });
+      const onBytes = (bytes: number) => tell({ case: "arrived", unit, bytes });
+      const csv = await fetchUnit(node.client, unit, { signal, onBytes })();
+      nodes.reached(node);
+      return csv;
+    };
+    const result = await options.sink.load(unit, fetch, { replace: options.replace, signal });
+    sinkReach.reached();
+    return result;
+  }
+
+  /** Takes note of a failure, and tells how long to wait; `undefined` where the unit is given up. */
+  function afterFailure(error: TradewireError, node: NodeOfSync, attempt: number): number | undefined {
+    const kind = failureKind(error);
+    const lost = kind === "waits";
+    if (isOfSink(error)) {
+      return lost
+        ? sinkReach.failed(error, true)
+        : kind === "again" && attempt < attempts
+          ? backoffMs(attempt)
+          : undefined;
+    }
+    if (kind === "again" || lost) {
+      nodes.failed(node, error, lost);
+    }
+    return lost ? 0 : kind === "again" && attempt < attempts ? backoffMs(attempt) : undefined;
+  }
+
+  return async (unit) => {
+    let attempt = 1;
+    let avoid: NodeOfSync | undefined;
+    for (;;) {
+      const node = await nodes.take(unit, avoid);
+      if (node === undefined) {
+        return { outcome: "failed", error: notHeld(unit) };
+      }
+      const began: { at?: number } = {};
+      let error: TradewireError;
+      let againMs: number | undefined;
+      try {
+        const result = await loadOnce(unit, node, began);
+        tellResult(tell, unit, result, began);
+        return result;
+      } catch (reason) {
+        requireGoing(signal);
+        if (!(reason instanceof TradewireError) || failureKind(reason) === "stops") {
+          throw reason;
+        }
+        error = reason;
+        againMs = afterFailure(error, node, attempt);
+      } finally {
+        nodes.release(node);
+      }
+      const lost = failureKind(error) === "waits";
+      if (began.at !== undefined || !lost) {
+        tell({ case: "failed", unit, error, attempt, ...(againMs !== undefined && { againMs }) });
+      }
+      if (againMs === undefined) {
+        return { outcome: "failed", error };
+      }
+      if (lost && isOfSink(error)) {
+        await waitForSink(error, againMs);
+      } else {
+        await pause(againMs, signal);
+      }
+      attempt += lost ? 0 : 1;
+      avoid = isOfSink(error) ? undefined : node;
+    }
+  };
+
+  async function waitForSink(error: TradewireError, againMs: number): Promise<void> {
+    if (sinkReach.givenUp) {
+      throw error;
+    }
+    tell({ case: "waiting", error, againMs });
+    await pause(againMs, signal);
+  }
+}
+
+/** No node that answers has a unit now. It may pass. */
+class NotHeldError extends ConnectionError {}
+
+/**
+ * Make the error of a unit that no node has now: none that answers lists its segments.
+ *
+ * @param unit the unit
+ * @returns the error
+ */
+export function notHeld({ table, fromBlock, toBlock, segmentId }: Unit): TradewireError {
+  return new NotHeldError(
+    `no node that answers lists blocks ${fromBlock} to ${toBlock} of ${table} up to segment ${quoted(segmentId)}`,
+    { code: Code.Unavailable, connected: false, advice: "Wait until a node that has them is back, or has caught up." },
+  );
+}
+
+/**
+ * Tell whether a unit failed as no node had it.
+ *
+ * @param error its failure
+ * @returns whether it is of `notHeld`
+ */
+export function isNotHeld(error: TradewireError): boolean {
+  return error instanceof NotHeldError;
+}
+
+function tellResult(tell: Tell, unit: Unit, result: LoadResult, began: { readonly at?: number }): void {
+  if (result.outcome === "loaded") {
+    const ms = Math.round(performance.now() - (began.at ?? performance.now()));
+    tell({ case: "loaded", entry: result.entry, ms });
+  } else {
+    tell({ case: "left", unit, outcome: result.outcome });
+  }
+}

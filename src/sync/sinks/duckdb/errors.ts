@@ -1,0 +1,65 @@
+import { Code } from "@connectrpc/connect";
+import { SinkError, TradewireError } from "../../../errors/index.js";
+import { cut, MAX_MESSAGE } from "../../../errors/quoted.js";
+
+/** What DuckDB's messages mean: a part of the message, the code, and what to do. The first that fits is taken. */
+const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[] = [
+  [
+    /lock on file|Conflicting lock/u,
+    Code.Unavailable,
+    "Wait until that process has closed the file: DuckDB lets one process at a time write to it, and others read it meanwhile only where nobody writes.",
+  ],
+  [/different configuration|Unique file handle/u, Code.Unavailable, "Close what has opened the file in this process."],
+  [/version number|newer version|storage version/u, Code.FailedPrecondition, "Install a newer @duckdb/node-api."],
+  [/not a valid DuckDB/u, Code.FailedPrecondition, "Choose another path: the file is not overwritten."],
+  [/conflict/iu, Code.Aborted, "Try the same again at once: another transaction was in the way."],
+  [/No space left/u, Code.ResourceExhausted, "Free some space on the disk."],
+  [/^Out of Memory/u, Code.ResourceExhausted, "Give the sink a larger memoryLimit."],
+  [
+    /Permission denied|read-only|Read-only/u,
+    Code.PermissionDenied,
+    "Check the permissions of the file and its folder.",
+  ],
+  [/No such file/u, Code.NotFound, "Check the path."],
+  [
+    /^(?:Conversion|Invalid Input|Constraint) Error/u,
+    Code.DataLoss,
+    "Tell who runs the node, or install a newer release: the network may have changed its tables.",
+  ],
+];
+const OTHER = "Check the file, the disk and the permissions.";
+
+/**
+ * Make an error of the sink of what DuckDB threw.
+ *
+ * @param reason what was thrown; errors of this library stay as they are
+ * @param where the sink's name and what was done
+ * @returns the error
+ */
+export function duckdbError(reason: unknown, where: string): TradewireError {
+  if (reason instanceof TradewireError) {
+    return reason;
+  }
+  const said = reason instanceof Error ? reason.message : String(reason);
+  const [, code, advice] = MEANINGS.find(([part]) => part.test(said)) ?? [undefined, Code.Unknown, OTHER];
+  // What stands behind the first paragraph are hints for who wrote the SQL.
+  const [first = ""] = said.split(/\n\s*\n|\n(?:Possible |Column .* is being)/u);
+  const line = cut(first.replace(/ ?See also https:\S+/u, "").trim(), MAX_MESSAGE).replace(/\p{Cc}+/gu, " ");
+  return new SinkError(`${where}: ${line}`, { code, advice, cause: reason });
+}
+
+/**
+ * Await work of DuckDB.
+ *
+ * @param where the sink's name and what is done, for errors
+ * @param work what is awaited
+ * @returns what it returns
+ * @throws {@link SinkError} where DuckDB fails
+ */
+export async function inDuckdb<T>(where: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (reason) {
+    throw duckdbError(reason, where);
+  }
+}

@@ -1,0 +1,145 @@
+import { Code } from "@connectrpc/connect";
+import { reportUnknown, type UnknownPart } from "../../../archive/unknown-part.js";
+import { SinkError } from "../../../errors/index.js";
+import { quoted } from "../../../errors/quoted.js";
+import type { TableName } from "../../../schema/tables.js";
+import type { SinkOpening } from "../../sink.js";
+import type { Unit } from "../../unit.js";
+import { checkAddedName, FROM_BLOCK, identifier, type SinkColumn, sinkColumns, targetOf } from "../columns.js";
+import { duckdbType, type HugeType, readCsvSql, valueSql } from "./csv-sql.js";
+import type { SpooledCsv } from "./spool.js";
+
+/** How the columns of a CSV file become those of a sink's table. */
+export interface ReadPlan {
+  readonly table: TableName;
+  /** Columns that are not known, in the order of the file. */
+  readonly added: readonly string[];
+  /** For each column of the sink's table, the place of the column of the file; absent where the file has none. */
+  readonly places: ReadonlyMap<string, number>;
+}
+
+/** What is not known, and what is done about it. */
+export type UnknownRules = Pick<SinkOpening, "onUnknown" | "unknownColumns">;
+
+/**
+ * Find out where the columns of a unit's CSV file go.
+ *
+ * @param unit the unit
+ * @param columns the names in the file's header row
+ * @returns the plan
+ * @throws {@link SinkError} where two columns would become one, or a name cannot be that of a column
+ */
+export function readPlan({ table }: Unit, columns: readonly string[]): ReadPlan {
+  const places = new Map<string, number>();
+  const added: string[] = [];
+  const taken = new Set([FROM_BLOCK]);
+  for (const [index, name] of columns.entries()) {
+    const target = targetOf(table, name);
+    if (target === undefined) {
+      checkAddedName(table, name);
+      added.push(name);
+    }
+    const column = target?.name ?? name;
+    // DuckDB, and much that reads Parquet, does not tell upper from lower case.
+    if (taken.has(column.toLowerCase()) || (target === undefined && isKnown(table, column))) {
+      throw new SinkError(`the column ${quoted(name)} of ${table} has the name of another one, but for the case`, {
+        code: Code.Unimplemented,
+        advice: "Install a newer release, which may know the column.",
+      });
+    }
+    taken.add(column.toLowerCase());
+    places.set(column, index);
+  }
+  return { table, added, places };
+}
+
+function isKnown(table: TableName, name: string): boolean {
+  return sinkColumns(table).some((column) => column.name.toLowerCase() === name.toLowerCase());
+}
+
+/**
+ * Make the query that reads a CSV file as rows of a sink's table.
+ *
+ * @param plan where the columns go
+ * @param spooled the file
+ * @param columns the names of the table's columns, in their order; NULL stands for those that the file lacks
+ * @param huge the type of huge whole numbers
+ * @returns the query, without {@link FROM_BLOCK}
+ */
+export function rowsSql(plan: ReadPlan, spooled: SpooledCsv, columns: readonly string[], huge: HugeType): string {
+  const known = new Map<string, SinkColumn>(sinkColumns(plan.table).map((column) => [column.name, column]));
+  const values = columns.map((name) => {
+    const place = plan.places.get(name);
+    const column = known.get(name);
+    const value =
+      place === undefined ? `CAST(NULL AS ${duckdbType(column, huge)})` : valueSql(`c${place}`, column, huge);
+    return `${value} AS ${identifier(name)}`;
+  });
+  return `SELECT ${values.join(", ")} FROM ${readCsvSql(spooled)}`;
+}
+
+/**
+ * Tell of columns that are not known.
+ *
+ * @param unit the unit
+ * @param plan what its file has
+ * @param rules who is told, and whether the unit fails
+ * @throws {@link SinkError} where it is to fail
+ */
+export function tellAdded(unit: Unit, { added }: ReadPlan, rules: UnknownRules): void {
+  for (const column of added) {
+    tellUnknown(unit, rules, column);
+  }
+}
+
+/**
+ * Tell of a column or an enum value that is not known.
+ *
+ * @param unit the unit that has it
+ * @param rules who is told, and whether the unit fails
+ * @param column the column's name
+ * @param value the enum value
+ * @throws {@link SinkError} where the unit is to fail
+ */
+export function tellUnknown(
+  unit: Unit,
+  { onUnknown, unknownColumns }: UnknownRules,
+  column: string,
+  value?: string,
+): void {
+  const { table } = unit;
+  if (unknownColumns === "fail") {
+    const what = value === undefined ? "" : `the value ${quoted(value)} in `;
+    throw new SinkError(`${unitName(unit)}: ${what}the column ${quoted(column)} is not known`, {
+      code: Code.FailedPrecondition,
+      advice: "Install a newer release, which may know it, or let it be kept as text.",
+    });
+  }
+  const unknown: UnknownPart = { file: unitName(unit), table, column };
+  reportUnknown(onUnknown, unknown)(column, value);
+}
+
+/** Name a unit for people. */
+export function unitName({ table, fromBlock, toBlock }: Unit): string {
+  return `${table} of blocks ${fromBlock} to ${toBlock}`;
+}
+
+/** The most enum values of a column that are told. */
+const MAX_VALUES = 10;
+
+/**
+ * Make the query that finds enum values that are not known.
+ *
+ * @param table the table
+ * @param from the rows: what stands behind FROM
+ * @returns the query, with the columns' names and the values; `undefined` where the table has no such column
+ */
+export function unknownValuesSql(table: TableName, from: string): string | undefined {
+  const queries = sinkColumns(table).flatMap(({ name, values }) => {
+    const list = values?.map((value) => `'${value}'`).join(", ");
+    return list === undefined
+      ? []
+      : [`(SELECT DISTINCT '${name}', ${name} FROM ${from} AND ${name} NOT IN (${list}) LIMIT ${MAX_VALUES})`];
+  });
+  return queries.length === 0 ? undefined : queries.join(" UNION ALL ");
+}

@@ -1,0 +1,97 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { createTableSql } from "../../../schema/sql.js";
+import type { TableColumn } from "../../../schema/table-schema.js";
+import type { TableName } from "../../../schema/tables.js";
+import { FROM_BLOCK, identifier, sinkColumns, sinkSchema } from "../columns.js";
+import { duckdbType, literal } from "./csv-sql.js";
+
+const FROM_BLOCK_COLUMN: TableColumn = { name: FROM_BLOCK, type: "int8", holds: "whole", nullable: false, since: 1 };
+
+/**
+ * Make a table of the sink where it is missing, and add the columns that this release knows and the table lacks.
+ *
+ * The table has no key: an index of DuckDB's holds all keys in memory, and does not take a row again that the same
+ * transaction has removed. The ledger keeps rows from being there twice. Enum values are text, so that a value that is
+ * new changes no table; DuckDB keeps a dictionary of them all the same.
+ *
+ * @param connection to the database
+ * @param table the table
+ * @throws what DuckDB throws
+ */
+export async function makeTable(connection: DuckDBConnection, table: TableName): Promise<void> {
+  const there = new Set(await tableColumns(connection, table));
+  if (there.size === 0) {
+    await connection.run(newTableSql(table));
+    return;
+  }
+  for (const column of sinkColumns(table)) {
+    if (!there.has(column.name)) {
+      await addColumn(connection, table, column.name, duckdbType(column, "BIGNUM"));
+    }
+  }
+}
+
+/**
+ * Write the statement that makes a table where none is there.
+ *
+ * @param table the table
+ * @returns the statement
+ */
+export function newTableSql(table: TableName): string {
+  const columns = sinkColumns(table).map((column): TableColumn => {
+    const { name, nullable, since } = column;
+    return column.values === undefined ? column : { name, type: "text", holds: "text", nullable, since };
+  });
+  return createTableSql({ ...sinkSchema(table), columns: [...columns, FROM_BLOCK_COLUMN] }, "duckdb", {
+    withoutKey: true,
+  });
+}
+
+/**
+ * List the columns that a table has.
+ *
+ * @param connection to the database
+ * @param table the table
+ * @returns the names in their order, {@link FROM_BLOCK} not among them; none where there is no table
+ */
+export async function tableColumns(connection: DuckDBConnection, table: TableName): Promise<string[]> {
+  const rows = await connection.runAndReadAll(
+    `SELECT column_name FROM duckdb_columns() WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}' ORDER BY column_index`,
+  );
+  return rows
+    .getRows()
+    .map(([name]) => String(name))
+    .filter((name) => name !== FROM_BLOCK);
+}
+
+/**
+ * Add a column to a table.
+ *
+ * @param connection to the database
+ * @param table the table
+ * @param name the column's name
+ * @param type its type
+ */
+export async function addColumn(
+  connection: DuckDBConnection,
+  table: TableName,
+  name: string,
+  type = "VARCHAR",
+): Promise<void> {
+  await connection.run(`ALTER TABLE ${table} ADD COLUMN ${identifier(name)} ${type}`);
+}
+
+/**
+ * Make the view of a table that has names in place of codes, such as `SIDE_BUY`. A code that is not known stays the
+ * text of its number.
+ *
+ * @param table such as `trades`
+ * @returns the statement; the view is called such as `trades_named`
+ */
+export function namedViewSql(table: TableName): string {
+  const columns = sinkColumns(table).map(({ name, code }) => {
+    const cases = Object.entries(code?.names ?? {}).map(([number, text]) => `WHEN ${number} THEN ${literal(text)}`);
+    return cases.length === 0 ? name : `CASE ${name} ${cases.join(" ")} ELSE CAST(${name} AS VARCHAR) END AS ${name}`;
+  });
+  return `CREATE OR REPLACE VIEW ${table}_named AS SELECT ${columns.join(", ")}, ${FROM_BLOCK} FROM ${table}`;
+}

@@ -1,0 +1,149 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { Code } from "@connectrpc/connect";
+import { z } from "zod";
+import { quotedPath } from "../../../errors/file-error.js";
+import { SinkError } from "../../../errors/index.js";
+import type { BlockRange } from "../../../history/segments.js";
+import type { LedgerEntry } from "../../unit.js";
+import { appendLine } from "./durable.js";
+import { entryJson, fromJson, toJson } from "./entry-json.js";
+import { failedWith, onPath } from "./layout.js";
+
+/** How much of a manifest is read at once. */
+const READ_SIZE = 1024 * 1024;
+
+const lineJson = z.object({ case: z.enum(["loaded", "removed"]), ...entryJson.shape });
+
+/** What a line of a manifest says. */
+interface Line {
+  readonly case: "loaded" | "removed";
+  readonly entry: LedgerEntry;
+}
+
+/** The ledger of a table: a file of lines, one for each unit that was loaded or removed. The last line of a unit counts. */
+export interface Manifest {
+  /** Whether a unit that is there covers some of the blocks. It reads what was appended since. */
+  covers(range: BlockRange): Promise<boolean>;
+  /** Read all entries, in the order of the blocks. */
+  entries(): Promise<LedgerEntry[]>;
+  append(line: Line): Promise<void>;
+}
+
+/**
+ * Use the manifest of a table. Processes may append to it side by side.
+ *
+ * @param path of the file, which may be missing
+ * @returns the manifest
+ */
+export function manifestOf(path: string): Manifest {
+  let offset = 0;
+  /** First and last blocks of the units that are there, sorted: 16 bytes a unit. */
+  const first: number[] = [];
+  const last: number[] = [];
+  let reading: Promise<unknown> = Promise.resolve();
+
+  const refresh = async () => {
+    offset = await eachLine(path, offset, ({ case: what, entry }) => {
+      const from = Number(entry.fromBlock);
+      const at = place(first, from);
+      const replaced = first[at] === from ? 1 : 0;
+      if (what === "loaded") {
+        first.splice(at, replaced, from);
+        last.splice(at, replaced, Number(entry.toBlock));
+      } else if (replaced === 1 && last[at] === Number(entry.toBlock)) {
+        first.splice(at, 1);
+        last.splice(at, 1);
+      }
+    });
+  };
+  return {
+    async covers({ fromBlock, toBlock }) {
+      const refreshed = reading.then(refresh);
+      reading = refreshed.catch(() => undefined);
+      await refreshed;
+      const after = place(first, Number(toBlock) + 1);
+      const end = last[after - 1];
+      return end !== undefined && end >= Number(fromBlock);
+    },
+    async entries() {
+      const entries = new Map<bigint, LedgerEntry>();
+      await eachLine(path, 0, ({ case: what, entry }) => {
+        const known = entries.get(entry.fromBlock);
+        if (what === "loaded") {
+          entries.set(entry.fromBlock, entry);
+        } else if (known?.toBlock === entry.toBlock && known.segmentId === entry.segmentId) {
+          entries.delete(entry.fromBlock);
+        }
+      });
+      return [...entries.values()].sort((a, b) => (a.fromBlock < b.fromBlock ? -1 : 1));
+    },
+    append: ({ case: what, entry }) => appendLine(path, JSON.stringify({ case: what, ...toJson(entry) })),
+  };
+}
+
+/** The first place in a sorted list whose number is not below another one. */
+function place(sorted: readonly number[], number: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? Number.POSITIVE_INFINITY) < number) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/** Read the whole lines behind an offset, and return the offset behind the last of them. */
+async function eachLine(path: string, from: number, use: (line: Line) => void): Promise<number> {
+  let file: FileHandle;
+  try {
+    file = await open(path, "r");
+  } catch (reason) {
+    if (failedWith(reason, "ENOENT")) {
+      return from;
+    }
+    return await onPath(path, Promise.reject(reason));
+  }
+  try {
+    const buffer = Buffer.alloc(READ_SIZE);
+    let offset = from;
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const { bytesRead } = await onPath(path, file.read(buffer, 0, READ_SIZE, offset + rest.length));
+      if (bytesRead === 0) {
+        return offset; // What is left is a line that is being written, or was torn.
+      }
+      const bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)]);
+      const end = bytes.lastIndexOf("\n") + 1;
+      for (const text of bytes.toString("utf8", 0, end).split("\n")) {
+        const line = readLine(path, text);
+        if (line !== undefined) {
+          use(line);
+        }
+      }
+      offset += end;
+      rest = bytes.subarray(end);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function readLine(path: string, text: string): Line | undefined {
+  if (!text.endsWith("}")) {
+    return undefined; // It is empty, or was torn: the intent of its unit is still there.
+  }
+  try {
+    const { case: what, ...entry } = lineJson.parse(JSON.parse(text));
+    return { case: what, entry: fromJson(entry) };
+  } catch (cause) {
+    throw new SinkError(`the manifest ${quotedPath(path)} has a line that is none`, {
+      code: Code.DataLoss,
+      advice: "Take it from a backup. Without it, all units of the table are fetched again.",
+      cause,
+    });
+  }
+}

@@ -1,0 +1,63 @@
+import { mkdir, readFile, realpath } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { sweepTemporary } from "../../../file/temporary.js";
+import type { SinkOpening } from "../../sink.js";
+import { checkFormat, LEDGER_FORMAT, otherChain } from "../duckdb/ledger.js";
+import { writeWhole } from "./durable.js";
+import { failedWith, type Layout, layoutOf, onPath } from "./layout.js";
+
+const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional() });
+
+/**
+ * Make the folder of a sink ready. The folder is made, the one that it stands in is not.
+ *
+ * @param path of the folder
+ * @param name of the sink, for errors
+ * @param opening the chain that it is to hold, and the tables
+ * @returns where things are in it
+ * @throws {@link RequestError} where it holds another chain; {@link SinkError} where it cannot be written, or is of a
+ *   newer form
+ */
+export async function makeFolder(path: string, name: string, { chainId, tables }: SinkOpening): Promise<Layout> {
+  const isThere = await realpath(path).then(
+    () => true,
+    () => false,
+  );
+  await (isThere ? undefined : onPath(path, mkdir(path)));
+  const layout = layoutOf(await onPath(path, realpath(path)));
+  await onPath(path, mkdir(layout.pending, { recursive: true }));
+  await onPath(path, mkdir(layout.ledger, { recursive: true }));
+  await sweepTemporary(dirname(layout.about));
+  await sweepTemporary(layout.pending);
+  await writeWhole(layout.about, `${JSON.stringify({ format: LEDGER_FORMAT, chain_id: chainId })}\n`, "create");
+  const held = await chainIn(layout, name);
+  if (held !== undefined && held !== chainId) {
+    throw otherChain(name, held, chainId);
+  }
+  for (const table of tables) {
+    await onPath(path, mkdir(layout.table(table), { recursive: true }));
+  }
+  return layout;
+}
+
+/**
+ * Read which chain a folder holds.
+ *
+ * @param layout of the folder
+ * @param name of the sink, for errors
+ * @returns the chain; `undefined` where it holds nothing yet
+ * @throws {@link SinkError} where it cannot be read, or is of a newer form
+ */
+export async function chainIn({ about }: Layout, name: string): Promise<string | undefined> {
+  try {
+    const { format, chain_id } = aboutJson.parse(JSON.parse(await readFile(about, "utf8")));
+    checkFormat(name, format);
+    return chain_id;
+  } catch (reason) {
+    if (failedWith(reason, "ENOENT") || failedWith(reason, "ENOTDIR")) {
+      return undefined;
+    }
+    return await onPath(about, Promise.reject(reason));
+  }
+}

@@ -1,0 +1,127 @@
+import { resolve } from "node:path";
+import { CanceledError } from "../../../errors/index.js";
+import type { TableName } from "../../../schema/tables.js";
+import { refuseUnknownNames } from "../../check-options.js";
+import { requireText } from "../../check-values.js";
+import type { Sink, SinkOpening } from "../../sink.js";
+import { notOpen } from "../duckdb/database.js";
+import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
+import { heldByOther, isSame } from "../duckdb/shared.js";
+import { applyChange } from "./apply-change.js";
+import { engineIn } from "./engine.js";
+import { type Layout, layoutOf } from "./layout.js";
+import { type Manifest, manifestOf } from "./manifest.js";
+import { chainIn, makeFolder } from "./open-folder.js";
+import { type Change, holdUnit, recover } from "./pending.js";
+import { compareUnit, countUnit, type Workshop, writeUnit } from "./write-unit.js";
+
+/** How a folder of Parquet files is used as a sink. */
+export interface ParquetSinkOptions {
+  /** The most memory that DuckDB, which writes the files, takes, as it writes it; `512MiB` by default. */
+  readonly memoryLimit?: string | undefined;
+}
+
+/**
+ * Make a sink of a folder of Parquet files, one for each unit, which DuckDB, Spark, ClickHouse, Polars and others read
+ * without this library: `table=trades/from=0000000001/0000000001-0000001000.parquet`. The package `@duckdb/node-api`
+ * must be installed. Several processes may write to one folder.
+ *
+ * @param folder is made where it is missing; the one that it stands in is not
+ * @param options the memory that is taken
+ * @returns the sink
+ * @throws {@link RequestError} where the folder is no text, or an option is unknown or wrong
+ *
+ * @example
+ * await syncHistory(client, { sink: parquetSink("history") });
+ */
+export function parquetSink(folder: string, options: ParquetSinkOptions = {}): Sink {
+  refuseUnknownNames("option of a Parquet sink", options, ["memoryLimit"]);
+  const { memoryLimit = MEMORY_LIMIT } = options;
+  requireText("the folder of Parquet files", folder, "history");
+  requireText("memoryLimit", memoryLimit, MEMORY_LIMIT);
+  const name = `parquet:${folder}`;
+  const manifests = new Map<TableName, Manifest>();
+  let place: Workshop | undefined;
+  let opening: SinkOpening | undefined;
+
+  const opened = () => {
+    if (place === undefined) {
+      throw notOpen(name);
+    }
+    return place;
+  };
+  const start = (layout: Layout) => {
+    place = { layout, engine: engineIn(name, layout.pending, memoryLimit) };
+  };
+  const manifest = (table: TableName): Manifest => {
+    const found = manifests.get(table) ?? manifestOf(opened().layout.manifest(table));
+    manifests.set(table, found);
+    return found;
+  };
+
+  const apply = (change: Change, part: string) => applyChange(opened().layout, manifest, change, part);
+
+  return {
+    name,
+    async open(given) {
+      opening = given;
+      start(await makeFolder(resolve(folder), name, given));
+      await recover(opened().layout.pending, apply);
+    },
+    async inspect() {
+      const layout = layoutOf(resolve(folder));
+      start(layout);
+      return await chainIn(layout, name);
+    },
+    async *entries(table) {
+      yield* await manifest(table).entries();
+    },
+    async load(unit, fetch, { replace, signal }) {
+      const rules = opening;
+      if (rules === undefined) {
+        throw notOpen(name);
+      }
+      if (signal.aborted) {
+        throw new CanceledError({ cause: signal.reason });
+      }
+      const held = await holdUnit(opened().layout.pending, unit, apply);
+      if (held === undefined) {
+        return { outcome: "busy" };
+      }
+      try {
+        const covered = await manifest(unit.table).covers(unit);
+        const entries = covered && replace ? await manifest(unit.table).entries() : [];
+        const found = entries.filter(
+          ({ fromBlock, toBlock }) => fromBlock <= unit.toBlock && unit.fromBlock <= toBlock,
+        );
+        if (covered && (!replace || found.some((entry) => isSame(entry, unit)))) {
+          return { outcome: "there" };
+        }
+        const entry = await writeUnit(opened(), unit, fetch, { part: held.part, rules, signal });
+        await held.commit({ load: entry, remove: found });
+        return { outcome: "loaded", entry };
+      } finally {
+        await held.release();
+      }
+    },
+    async remove(entry) {
+      const held = await holdUnit(opened().layout.pending, entry, apply);
+      if (held === undefined) {
+        throw heldByOther(name, entry);
+      }
+      try {
+        const found = (await manifest(entry.table).entries()).find((other) => isSame(other, entry));
+        await (found && held.commit({ remove: [found] }));
+      } finally {
+        await held.release();
+      }
+    },
+    countRows: async (entry) => await countUnit(opened(), entry),
+    compareRows: async (entry, fetch, signal) => await compareUnit(opened(), entry, fetch, signal),
+    async [Symbol.asyncDispose]() {
+      const closing = place;
+      place = undefined;
+      await closing?.engine.close();
+    },
+  };
+}

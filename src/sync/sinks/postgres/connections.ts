@@ -1,0 +1,206 @@
+import type { Pool, PoolClient } from "pg";
+import { CanceledError, RequestError } from "../../../errors/index.js";
+import { follow, followingController } from "../../../signal/follow.js";
+import { identifier } from "../columns.js";
+import { FetchFailed, sinkError } from "./errors.js";
+import { loadPackages, type Packages } from "./packages.js";
+import type { Target } from "./target.js";
+
+/** The connections of a sink. */
+export interface Connections extends AsyncDisposable {
+  readonly copyFrom: Packages["copyFrom"];
+  /**
+   * Run a function in a transaction, READ COMMITTED, with the sink's schema as the search path. It is committed when
+   * the function has returned, and rolled back when it has thrown.
+   *
+   * @param what is being done, for errors, such as `loading trades`
+   * @param options a signal that ends all waits by closing the connection; `spare` takes the connection that is kept
+   *   for short changes, so that these do not wait for those that load
+   * @param use is given the connection
+   * @returns what the function returns
+   * @throws {@link SinkError}, {@link CanceledError}; errors of this library that the function threw, unchanged
+   */
+  transaction<T>(
+    what: string,
+    options: { readonly signal?: AbortSignal | undefined; readonly spare?: boolean },
+    use: (client: PoolClient) => Promise<T>,
+  ): Promise<T>;
+}
+
+/** How long a lock is waited for. Locks that are held longer are those of other work; the same is then tried again. */
+const LOCK_TIMEOUT_MS = 30_000;
+
+/** Pools whose lost connections end no process. They have one listener for good: connections end after a sink, too. */
+const quiet = new WeakSet<Pool>();
+
+/** What an operator may have set otherwise, for this transaction alone: also a connection of a caller's pool is good. */
+const settings = (schema: string) =>
+  [
+    "BEGIN ISOLATION LEVEL READ COMMITTED",
+    `SET LOCAL search_path TO ${identifier(schema)}`,
+    "SET LOCAL client_encoding TO 'UTF8'",
+    "SET LOCAL datestyle TO 'ISO, YMD'",
+    "SET LOCAL timezone TO 'UTC'",
+    "SET LOCAL bytea_output TO 'hex'",
+    "SET LOCAL statement_timeout TO 0",
+    "SET LOCAL idle_in_transaction_session_timeout TO 0",
+    `SET LOCAL lock_timeout TO ${LOCK_TIMEOUT_MS}`,
+    // The server finds out within two minutes that a machine is gone, and releases what it held.
+    "SET LOCAL tcp_keepalives_idle TO 60",
+    "SET LOCAL tcp_keepalives_interval TO 10",
+    "SET LOCAL tcp_keepalives_count TO 6",
+  ].join("; ");
+
+/**
+ * Prepare to connect. Nothing is connected before a transaction is asked for.
+ *
+ * @param target where to
+ * @param signal ends all that is under way
+ * @returns the connections, which end when they are disposed of; a pool that was given stays
+ * @throws {@link RequestError} where a package is missing, or the pool that was given is too small
+ */
+export async function openConnections(target: Target, signal: AbortSignal): Promise<Connections> {
+  const { Pool: OwnPool, copyFrom } = await loadPackages();
+  const own = "connect" in target.pool ? undefined : new OwnPool(target.pool);
+  const pool = own ?? (target.pool as Pool);
+  if (pool.options.max < 2) {
+    throw new RequestError("the pool for PostgreSQL has a single connection", {
+      advice: "Give a pool with `max` of 2 or more: one connection is kept for short changes.",
+    });
+  }
+  if (!quiet.has(pool)) {
+    quiet.add(pool);
+    pool.on("error", () => undefined); // Lost while idle, as when the server is restarted: the pool has dropped it.
+  }
+  const closing = followingController(signal);
+  const [loading, spare] = [makeSlots(pool.options.max - 1), makeSlots(1)];
+  const begin = settings(target.schema);
+
+  return {
+    copyFrom,
+    async transaction(what, options, use) {
+      const ending = followingController(options.signal);
+      const leave = follow(closing.signal, () => ending.abort());
+      const slots = options.spare === true ? spare : loading;
+      try {
+        if (closing.signal.aborted) {
+          throw new CanceledError();
+        }
+        await slots.take(ending.signal);
+        try {
+          return await inTransaction(pool, begin, ending.signal, use);
+        } finally {
+          slots.give();
+        }
+      } catch (reason) {
+        if (ending.signal.aborted) {
+          throw new CanceledError({ cause: reason });
+        }
+        throw reason instanceof FetchFailed
+          ? reason.reason
+          : sinkError(reason, `${target.name}, ${what}`, target.secrets);
+      } finally {
+        leave();
+        ending.abort(); // Nothing stays at the caller's signal.
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      closing.abort();
+      if (own !== undefined && !own.ending) {
+        await own.end();
+      }
+    },
+  };
+}
+
+async function inTransaction<T>(
+  pool: Pool,
+  begin: string,
+  signal: AbortSignal,
+  use: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connected(pool, signal);
+  let held = true;
+  const release = (destroy: boolean) => {
+    if (held) {
+      held = false;
+      client.release(destroy);
+    }
+  };
+  const onError = () => release(true); // What waits is told by its query; without a listener the process would end.
+  client.on("error", onError);
+  const leave = follow(signal, () => release(true));
+  try {
+    signal.throwIfAborted();
+    await client.query(begin);
+    const result = await use(client);
+    signal.throwIfAborted();
+    await client.query("COMMIT");
+    return result;
+  } catch (reason) {
+    if (held) {
+      await client.query("ROLLBACK").catch(() => release(true));
+    }
+    throw reason;
+  } finally {
+    leave();
+    client.removeListener("error", onError);
+    release(false);
+  }
+}
+
+/** A connection of the pool. One that comes too late is given back. */
+function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const leave = follow(signal, () => reject(signal.reason));
+    pool.connect().then(
+      (client) => {
+        leave();
+        if (signal.aborted) {
+          client.release();
+        }
+        resolve(client);
+      },
+      (reason: unknown) => {
+        leave();
+        reject(reason);
+      },
+    );
+  });
+}
+
+/** Let so many in at once; the others wait in their order, until their signals are aborted. */
+function makeSlots(count: number) {
+  const waiting: (() => void)[] = [];
+  let free = count;
+  return {
+    take(signal: AbortSignal): Promise<void> {
+      return new Promise((resolve, reject) => {
+        signal.throwIfAborted();
+        if (free > 0) {
+          free -= 1;
+          resolve();
+          return;
+        }
+        const leave = follow(signal, () => {
+          waiting.splice(waiting.indexOf(enter), 1);
+          reject(signal.reason);
+        });
+        const enter = () => {
+          leave();
+          resolve();
+        };
+        waiting.push(enter);
+      });
+    },
+    give(): void {
+      const next = waiting.shift();
+      if (next === undefined) {
+        free += 1;
+      } else {
+        next();
+      }
+    },
+  };
+}

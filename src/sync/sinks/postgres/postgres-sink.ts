@@ -1,0 +1,210 @@
+import type { PoolClient } from "pg";
+import { RequestError } from "../../../errors/index.js";
+import type { TableName } from "../../../schema/tables.js";
+import { refuseUnknownNames } from "../../check-options.js";
+import { requireOneOf } from "../../check-values.js";
+import type { Sink } from "../../sink.js";
+import { readCatalog, schemaNumber } from "./catalog.js";
+import { type Connections, openConnections } from "./connections.js";
+import { coverageOf } from "./coverage.js";
+import { isDuplicate } from "./errors.js";
+import { checkServer, ENTRY, entryOf, type LedgerRow, readChain } from "./ledger.js";
+import { isThere, loadUnit } from "./load.js";
+import type { PostgresPool } from "./pool.js";
+import { compareRows, countRows, removeUnit } from "./rows.js";
+import { emptySurvey, surveyInSql } from "./survey.js";
+import { makeIndexes, makeTables } from "./tables.js";
+import { readTarget, type Target } from "./target.js";
+import { takeUnknown, type Unknowns } from "./unknown.js";
+
+/** How tables are kept in PostgreSQL. */
+export interface PostgresSinkOptions {
+  /** The schema that holds the tables, which is made where it is missing; `public` by default. A schema holds a chain. */
+  readonly schema?: string | undefined;
+  /**
+   * When the tables get their primary keys and indexes: `with` them, the default, or `after`, by
+   * {@link PostgresSink.createIndexes} or by the next sync that is to have them. A first sync is faster without.
+   */
+  readonly createIndexes?: "with" | "after" | undefined;
+  /** Whether to make a view of each table, such as `trades_named`, that has names for codes; false by default. */
+  readonly namedViews?: boolean | undefined;
+}
+
+/** A sink in PostgreSQL. */
+export interface PostgresSink extends Required<Sink> {
+  /**
+   * Make the primary keys and indexes that the tables lack. It may take long, and a table cannot be loaded meanwhile.
+   *
+   * @param signal ends it; tables that are done keep theirs
+   */
+  createIndexes(signal?: AbortSignal): Promise<void>;
+  /**
+   * Tell where the sink is, for what shares its database, such as a queue. It holds the password.
+   *
+   * @internal
+   */
+  place(): Target;
+}
+
+/** Entries of the ledger that are read at once. */
+const PAGE = 1000;
+
+/** What an opened sink works with. */
+interface Opened {
+  readonly connections: Connections;
+  /** The schema's number; `undefined` where it holds no history yet, and is only looked at. */
+  readonly schema?: string | undefined;
+  readonly tables: readonly TableName[];
+  /** Absent where the sink is only looked at. */
+  readonly unknowns?: Unknowns;
+}
+
+/**
+ * Keep history in PostgreSQL 14 or later. The CSV files' own bytes go to its COPY; rows and their entry in the ledger
+ * (`tradewire_ledger`) are one transaction. The packages `pg` and `pg-copy-streams` must be installed.
+ *
+ * @param target a URL such as `postgres://me@db.example/history`, what it leaves out from libpq's environment variables,
+ *   as `pg` takes them; or a pool of `pg`, which is not ended
+ * @param options schema, indexes and views
+ * @returns the sink. Nothing is connected before it is opened
+ * @throws {@link RequestError} where the URL or the schema's name cannot be right, or an option is unknown or wrong
+ *
+ * @example
+ * const sink = postgresSink("postgres://me@db.example/history", { schema: "mainnet" });
+ * await syncHistory(client, { sink });
+ */
+export function postgresSink(target: string | PostgresPool, options: PostgresSinkOptions = {}): PostgresSink {
+  refuseUnknownNames("option of a PostgreSQL sink", options, ["schema", "createIndexes", "namedViews"]);
+  requireOneOf("createIndexes", options.createIndexes, ["with", "after"]);
+  requireOneOf("namedViews", options.namedViews, [true, false]);
+  const place = readTarget(target, options.schema ?? "public");
+  let state: Opened | undefined;
+
+  async function opening(signal: AbortSignal, use: (connections: Connections) => Promise<Opened>): Promise<void> {
+    if (state !== undefined) {
+      throw new RequestError(`${place.name} is open already`, { advice: "Make a sink of its own for each use." });
+    }
+    const connections = await openConnections(place, signal);
+    try {
+      state = await use(connections);
+    } catch (reason) {
+      await connections[Symbol.asyncDispose]();
+      throw reason;
+    }
+  }
+
+  function opened(): Opened {
+    if (state === undefined) {
+      throw new RequestError(`${place.name} is not open`, { advice: "Call open() or inspect() first." });
+    }
+    return state;
+  }
+
+  /** Do something with the ledger and the tables; where there are none, answer at once. */
+  function ask<T>(what: string, use: (client: PoolClient, from: Opened) => Promise<T>, none: T, signal?: AbortSignal) {
+    const from = opened();
+    return from.schema === undefined
+      ? Promise.resolve(none)
+      : from.connections.transaction(what, { signal }, (client) => use(client, from));
+  }
+
+  return {
+    name: place.name,
+    place: () => place,
+
+    open: (how) =>
+      opening(how.signal, async (connections) => {
+        const { chainId, tables } = how;
+        const indexes = options.createIndexes !== "after";
+        const wanted = { schema: place.schema, chainId, tables, indexes, namedViews: options.namedViews === true };
+        const schema = await connections.transaction("making the tables", {}, async (client) => {
+          await makeTables(client, wanted);
+          return schemaNumber(client, place.schema);
+        });
+        return { connections, schema, tables, unknowns: takeUnknown(connections, how) };
+      }),
+
+    async inspect(signal) {
+      let chain: string | undefined;
+      await opening(signal, async (connections) => {
+        const schema = await connections.transaction("looking at the ledger", {}, async (client) => {
+          await checkServer(client);
+          const number = await schemaNumber(client, place.schema);
+          const catalog = number === undefined ? undefined : await readCatalog(client, number);
+          chain = catalog?.tables.has("tradewire_sync") ? await readChain(client) : undefined;
+          return chain === undefined ? undefined : number;
+        });
+        return { connections, schema, tables: [] };
+      });
+      return chain;
+    },
+
+    async *entries(table) {
+      const sql = `SELECT ${ENTRY} FROM tradewire_ledger AS e
+        WHERE e.table_name = $1 AND e.from_block > $2 ORDER BY e.from_block LIMIT ${PAGE}`;
+      let page: LedgerRow[] = [];
+      do {
+        const values = [table, page.at(-1)?.from_block ?? "-1"];
+        const read = async (client: PoolClient) => (await client.query<LedgerRow>(sql, values)).rows;
+        page = await ask("reading the ledger", read, []);
+        yield* page.map(entryOf);
+      } while (page.length === PAGE);
+    },
+
+    async survey(question) {
+      const survey = (client: PoolClient, { connections }: Opened) =>
+        surveyInSql(client, connections.copyFrom, question);
+      return ask("comparing the ledger with the node", survey, emptySurvey(question));
+    },
+
+    async coverage(tables, range, parts) {
+      const none = tables.map((table) => ({ table, blocks: new Array<number>(parts).fill(0) }));
+      return ask("reading the ledger", (client) => coverageOf(client, tables, range, parts), none);
+    },
+
+    async load(unit, fetch, { replace, signal }) {
+      const { connections, schema, unknowns } = opened();
+      if (schema === undefined || unknowns === undefined) {
+        throw new RequestError(`${place.name} was opened to look at it`, { advice: "Open it with open() to load." });
+      }
+      const columns = (names: readonly string[]) => unknowns.columns(unit, names, signal);
+      const loading = { copyFrom: connections.copyFrom, schema, replace, columns };
+      const what = `loading ${unit.table} from block ${unit.fromBlock}`;
+      const within = <T>(use: (client: PoolClient) => Promise<T>) => connections.transaction(what, { signal }, use);
+      for (;;) {
+        try {
+          return await within((client) => loadUnit(client, unit, fetch, loading));
+        } catch (reason) {
+          // Rows have the same keys as those of a sync with units of other extents, which was faster.
+          if (isDuplicate(reason) && (await within((client) => isThere(client, unit, replace)))) {
+            return { outcome: "there" };
+          }
+          if (!(await unknowns.value(unit, reason, signal))) {
+            throw reason;
+          }
+        }
+      }
+    },
+
+    remove: async (entry) => ask(`removing a unit of ${entry.table}`, (client) => removeUnit(client, entry), undefined),
+
+    countRows: async (entry) => ask(`counting rows of ${entry.table}`, (client) => countRows(client, entry), 0n),
+
+    async compareRows(entry, fetch, signal) {
+      const compare = (client: PoolClient, { connections }: Opened) =>
+        compareRows(client, connections.copyFrom, entry, fetch);
+      return ask(`comparing rows of ${entry.table}`, compare, { missing: 0n, extra: 0n }, signal);
+    },
+
+    async createIndexes(signal) {
+      for (const table of opened().tables) {
+        const make = (client: PoolClient, { schema = "" }: Opened) => makeIndexes(client, schema, [table]);
+        await ask(`making the indexes of ${table}`, make, undefined, signal);
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      await state?.connections[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import { Code } from "@connectrpc/connect";
+import type { PoolClient } from "pg";
+import { SinkError } from "../../../errors/index.js";
+import { namedViewSql } from "../../../schema/named-view.js";
+import { createTableSql, createTypesSql } from "../../../schema/sql.js";
+import type { TableName } from "../../../schema/tables.js";
+import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../columns.js";
+import { type Catalog, readCatalog, schemaNumber, unitIndex } from "./catalog.js";
+import { checkServer, claimChain, LEDGER_SQL } from "./ledger.js";
+
+/** What is to be in the schema. */
+export interface Wanted {
+  readonly schema: string;
+  readonly chainId: string;
+  readonly tables: readonly TableName[];
+  /** Whether tables get their keys and indexes now. */
+  readonly indexes: boolean;
+  readonly namedViews: boolean;
+}
+
+/** The setting, of a transaction, that rows take their unit's first block from. */
+export const FROM_BLOCK_SETTING = "tradewire.from_block";
+
+/**
+ * Make what is missing: schema, ledger, types, tables, indexes, views. Others that do the same at once wait.
+ *
+ * @param client in a transaction
+ * @param wanted what is to be there
+ * @throws {@link SinkError} where the server cannot be used, or a table is there that is not of a sync
+ * @throws {@link RequestError} where the schema holds another chain
+ */
+export async function makeTables(client: PoolClient, wanted: Wanted): Promise<void> {
+  await checkServer(client);
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire open ${wanted.schema}`]);
+  if ((await schemaNumber(client, wanted.schema)) === undefined) {
+    await client.query(`CREATE SCHEMA ${identifier(wanted.schema)}`);
+  }
+  const number = (await schemaNumber(client, wanted.schema)) ?? "";
+  const catalog = await readCatalog(client, number);
+  if (!catalog.tables.has("tradewire_sync")) {
+    await runAll(client, LEDGER_SQL);
+  }
+  await claimChain(client, wanted.chainId);
+  await runAll(client, typeChanges(wanted.tables, catalog));
+  for (const table of wanted.tables) {
+    await runAll(client, tableChanges(table, catalog));
+  }
+  if (wanted.indexes) {
+    await makeIndexes(client, number, wanted.tables);
+  }
+  if (wanted.namedViews) {
+    const { tables } = await readCatalog(client, number);
+    for (const table of wanted.tables) {
+      const schema = sinkSchema(table);
+      const known = new Set(schema.columns.map(({ name }) => name));
+      const names = [...(tables.get(table)?.keys() ?? [])].map((name) => (known.has(name) ? name : identifier(name)));
+      await client.query(namedViewSql(schema, names, "postgres"));
+    }
+  }
+}
+
+/**
+ * Make the primary keys and indexes of tables that lack them.
+ *
+ * @param client in a transaction
+ * @param schema the schema's number
+ * @param tables the tables
+ */
+export async function makeIndexes(client: PoolClient, schema: string, tables: readonly TableName[]): Promise<void> {
+  const { keyed, indexes } = await readCatalog(client, schema);
+  for (const table of tables) {
+    if (!keyed.has(table)) {
+      await client.query(`ALTER TABLE ${table} ADD PRIMARY KEY (${sinkSchema(table).key.join(", ")})`);
+    }
+    if (!indexes.has(unitIndex(table))) {
+      // Rows of a unit stand together: a few hundred bytes of index find them.
+      await client.query(
+        `CREATE INDEX ${unitIndex(table)} ON ${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`,
+      );
+    }
+  }
+}
+
+/** The types that are missing, and the values that types of another release lack. */
+function typeChanges(tables: readonly TableName[], { types }: Catalog): string[] {
+  const schemas = tables.map(sinkSchema);
+  const missing = createTypesSql(schemas, "postgres").filter((statement) => {
+    const [, name = ""] = /^CREATE (?:TYPE|DOMAIN) (\w+)/u.exec(statement) ?? [];
+    return !types.has(name);
+  });
+  const values = schemas.flatMap(({ columns }) =>
+    columns.flatMap(({ type, values: known = [] }) => {
+      const there = types.get(type);
+      const lacking = there === undefined ? [] : known.filter((value) => !there.includes(value));
+      return lacking.map((value) => `ALTER TYPE ${type} ADD VALUE IF NOT EXISTS '${value}'`);
+    }),
+  );
+  return [...missing, ...new Set(values)];
+}
+
+/**
+ * Write the statement that makes a table, without its key, where none is there.
+ *
+ * @param table the table
+ * @returns the statement; its types are those of `createTypesSql`
+ */
+export function newTableSql(table: TableName): string {
+  // A row that comes without a unit has no block: the setting is missing then, and the row is refused.
+  const fromBlock = `${FROM_BLOCK} int8 NOT NULL DEFAULT current_setting('${FROM_BLOCK_SETTING}')::int8`;
+  return createTableSql(sinkSchema(table), "postgres", { withoutKey: true, further: [fromBlock] });
+}
+
+/** A table as it is made, or the changes to one that another release made. */
+function tableChanges(table: TableName, catalog: Catalog): string[] {
+  const schema = sinkSchema(table);
+  const there = catalog.tables.get(table);
+  if (there === undefined) {
+    return [newTableSql(table)];
+  }
+  if (!there.has(FROM_BLOCK)) {
+    throw new SinkError(`the table ${table} is there already and is not of a sync: it has no column ${FROM_BLOCK}`, {
+      code: Code.FailedPrecondition,
+      advice: "Give another schema, or rename the table.",
+    });
+  }
+  return schema.columns.flatMap((column) => columnChanges(table, column, there));
+}
+
+function columnChanges(
+  table: TableName,
+  { name, was, type, nullable }: SinkColumn,
+  there: ReadonlyMap<string, { readonly nullable: boolean }>,
+): string[] {
+  const found = there.get(name);
+  if (found !== undefined) {
+    return nullable && !found.nullable ? [`ALTER TABLE ${table} ALTER COLUMN ${name} DROP NOT NULL`] : [];
+  }
+  return was !== undefined && there.has(was)
+    ? [`DROP VIEW IF EXISTS ${table}_named`, `ALTER TABLE ${table} RENAME COLUMN ${was} TO ${name}`]
+    : [`ALTER TABLE ${table} ADD COLUMN ${name} ${type}`];
+}
+
+async function runAll(client: PoolClient, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) {
+    await client.query(statement);
+  }
+}

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
+import { csvName } from "../../../archive/names.js";
+import { reportUnknown } from "../../../archive/unknown-part.js";
+import { SinkError } from "../../../errors/index.js";
+import { quoted } from "../../../errors/quoted.js";
+import type { TableName } from "../../../schema/tables.js";
+import type { SinkOpening } from "../../sink.js";
+import type { Unit } from "../../unit.js";
+import { checkAddedName, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../columns.js";
+import type { Connections } from "./connections.js";
+import { isServerError } from "./errors.js";
+
+/** What a newer node sends, and what becomes of it. */
+export interface Unknowns {
+  /**
+   * Find the table's columns for those of a CSV file. Columns that are missing are added, each in a short transaction of
+   * its own: a change of a table waits for those who load it, and they for the change.
+   */
+  columns(unit: Unit, names: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
+  /** Add the enum value that a COPY has failed for. Returns whether it was one: the unit is then to be loaded again. */
+  value(unit: Unit, reason: unknown, signal: AbortSignal): Promise<boolean>;
+}
+
+/** The most columns and enum values that are added to a table or a type. */
+const MAX_ADDED = 200;
+/** How long a change waits for those who load the table, and how long it keeps others from it at a time. */
+const CHANGE_PATIENCE_MS = 5 * 60_000;
+const CHANGE_LOCK_MS = 1000;
+const CHANGE_PAUSE_MS = 500;
+/** The longest value of an enum, in bytes. */
+const MAX_VALUE = 63;
+
+/**
+ * Make what takes care of columns and values that this release does not know.
+ *
+ * @param connections of the sink
+ * @param opening what to do with them, and who is told
+ * @returns it
+ */
+export function takeUnknown(connections: Connections, { onUnknown, unknownColumns }: SinkOpening): Unknowns {
+  const reports = new Map<TableName, ReturnType<typeof reportUnknown>>();
+  const there = new Map<TableName, Promise<Set<string>>>();
+
+  /** Each column is told once. */
+  function report(unit: Unit, column: string, value?: string): void {
+    const { table } = unit;
+    const tell = reports.get(table) ?? reportUnknown(onUnknown, { file: csvName(unit), table });
+    reports.set(table, tell);
+    tell(column, value);
+  }
+
+  function columnsOf(table: TableName, signal: AbortSignal): Promise<Set<string>> {
+    return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, async (client) => {
+      const { rows } = await client.query<{ name: string }>(
+        "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
+        [table],
+      );
+      return new Set(rows.map(({ name }) => name));
+    });
+  }
+
+  async function change(what: string, statement: string, signal: AbortSignal): Promise<void> {
+    const until = performance.now() + CHANGE_PATIENCE_MS;
+    for (;;) {
+      try {
+        return await connections.transaction(what, { signal, spare: true }, async (client) => {
+          await client.query(`SET LOCAL lock_timeout TO ${CHANGE_LOCK_MS}`);
+          await client.query(statement);
+        });
+      } catch (reason) {
+        if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || performance.now() > until) {
+          throw reason;
+        }
+        await sleep(CHANGE_PAUSE_MS, undefined, { signal });
+      }
+    }
+  }
+
+  return {
+    async columns(unit, names, signal) {
+      const { table } = unit;
+      const targets = names.map((name) => targetOf(table, name)?.name ?? name);
+      const unknown = names.filter((name) => targetOf(table, name) === undefined);
+      if (unknown.length === 0) {
+        return targets;
+      }
+      for (const name of unknown) {
+        report(unit, name);
+        checkAddedName(table, name);
+        if (unknownColumns === "fail") {
+          throw refused(table, `the column ${quoted(name)}`);
+        }
+      }
+      let found = await (there.get(table) ?? columnsOf(table, signal));
+      if (unknown.some((name) => !found.has(name))) {
+        found = await columnsOf(table, signal); // Another sync may have added them.
+      }
+      for (const name of unknown.filter((missing) => !found.has(missing))) {
+        if (found.size >= sinkColumns(table).length + [FROM_BLOCK].length + MAX_ADDED) {
+          throw tooMany(`columns of ${table}`);
+        }
+        const statement = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;
+        await change(`adding a column to ${table}`, statement, signal);
+        found.add(name);
+      }
+      there.set(table, Promise.resolve(found));
+      return targets;
+    },
+
+    async value(unit, reason, signal) {
+      const cause = reason instanceof SinkError ? reason.cause : reason;
+      const found = unknownValue(unit.table, cause);
+      if (found === undefined) {
+        return false;
+      }
+      const { column, type, value } = found;
+      report(unit, column, value);
+      if (unknownColumns === "fail") {
+        throw refused(unit.table, `${quoted(value)} in the column ${column}`);
+      }
+      const count = await connections.transaction(`reading ${type}`, { signal, spare: true }, async (client) => {
+        const { rows } = await client.query<{ count: number }>(
+          "SELECT count(*)::int FROM pg_enum WHERE enumtypid = $1::regtype",
+          [type],
+        );
+        return rows[0]?.count ?? 0;
+      });
+      if (count >= MAX_ADDED || Buffer.byteLength(value) > MAX_VALUE) {
+        throw tooMany(`values of ${type}`);
+      }
+      const literal = `'${value.replaceAll("'", "''")}'`;
+      await change(`adding a value to ${type}`, `ALTER TYPE ${type} ADD VALUE IF NOT EXISTS ${literal}`, signal);
+      return true;
+    },
+  };
+}
+
+/**
+ * Read from an error of COPY which value an enum type lacks. The message may be in any language, but names the type and
+ * then the value, in quotes; the context names the column.
+ */
+function unknownValue(table: TableName, reason: unknown) {
+  if (!isServerError(reason) || reason.code !== "22P02" || reason.routine !== "enum_in") {
+    return undefined;
+  }
+  for (const { name: column, type, values } of sinkColumns(table)) {
+    const at = reason.message.indexOf(`${type}`);
+    const [, value] =
+      /^\W*?:\s*(?:"|«\s*|»|„|“|「)(.+?)(?:"|\s*»|«|“|”|」)$/su.exec(reason.message.slice(at + type.length)) ?? [];
+    if (
+      values !== undefined &&
+      at >= 0 &&
+      value !== undefined &&
+      new RegExp(`\\b${column}\\b`, "u").test(reason.where ?? "")
+    ) {
+      return { column, type, value };
+    }
+  }
+  return undefined;
+}
+
+function refused(table: TableName, what: string): SinkError {
+  return new SinkError(`${what} of ${table} is not known to this release`, {
+    code: Code.Unimplemented,
+    advice: "Install a newer release, or let unknown columns be added.",
+  });
+}
+
+function tooMany(what: string): SinkError {
+  return new SinkError(`the node sends more unknown ${what} than can be added`, {
+    code: Code.ResourceExhausted,
+    advice: `At most ${MAX_ADDED} are added. Check the node, or install a newer release, which may know them.`,
+  });
+}

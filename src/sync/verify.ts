@@ -1,0 +1,185 @@
+import { RequestError } from "../errors/index.js";
+import type { TableName } from "../schema/tables.js";
+import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
+import { checkSignal, requireFunction, requireOneOf } from "./check-values.js";
+import { failureKind } from "./failure-kind.js";
+import { fetchUnit } from "./fetch-unit.js";
+import { readHistory } from "./node-history.js";
+import type { SyncClient, SyncOptions, Verified } from "./options.js";
+import { requireSameChain } from "./parting.js";
+import { entriesOf } from "./plan.js";
+import type { Parting, Sink, UnitCsv } from "./sink.js";
+import { type Standing, segmentEndingAt, standings } from "./standing.js";
+import type { LedgerEntry } from "./unit.js";
+import { backoffMs, pause, requireGoing } from "./wait.js";
+import { withSink } from "./with-sink.js";
+
+/** How many unsound units are listed. */
+const MAX_UNSOUND = 1000;
+/** How often a unit is fetched, at most. */
+const ATTEMPTS = 5;
+
+/** How a sink is verified. */
+export interface VerifyOptions {
+  /** The node, or several of one network: needed with `deep`, else they tell what is missing and where histories part. */
+  readonly clients?: SyncClient | readonly SyncClient[] | undefined;
+  /** Whether each unit is fetched again and compared, value by value; false by default. */
+  readonly deep?: boolean | undefined;
+  /** All tables by default. */
+  readonly tables?: readonly TableName[] | undefined;
+  /** Units that overlap it are verified; all by default. */
+  readonly range?: SyncOptions["range"];
+  readonly signal?: AbortSignal | undefined;
+  /** Told of each unit; what it throws ends the verification. */
+  readonly onVerified?: ((verified: Verified) => void) | undefined;
+}
+
+/** What a verification has found. */
+export interface Verification {
+  /** The chain that the sink holds; absent where it holds nothing yet. */
+  readonly chainId?: string;
+  /** Units that were verified, and their rows in the tables. */
+  readonly units: bigint;
+  readonly rows: bigint;
+  /** Units that were fetched again. With `deep`, those that no node that answers has any more are left out. */
+  readonly compared: bigint;
+  /** How many units are not as the ledger, or the node, says. */
+  readonly unsound: bigint;
+  /** The first of them, 1000 at most. */
+  readonly listed: readonly Verified[];
+  /** With clients: how many segments are missing, all tables together. */
+  readonly missing?: bigint;
+  /** With clients: where the histories part. */
+  readonly parting?: Parting;
+}
+
+/** What one verification goes by. */
+interface Verifying {
+  readonly sink: Sink;
+  readonly clients: readonly SyncClient[];
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Compare what stands in a sink's tables with its ledger and, with `deep`, with what the node sends. Nothing is changed.
+ * Memory does not grow with the history.
+ *
+ * @param sink is looked at, and closed at the end
+ * @param options the node, how deep, and what of it
+ * @returns how many units are sound, and which are not
+ * @throws {@link RequestError} where an option is wrong, or the sink holds another chain than the node's; errors of node
+ *   and sink
+ *
+ * @example
+ * const { unsound } = await verifySync(sink, { clients: client, deep: true });
+ */
+export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Verification> {
+  return withSink(sink, async () => {
+    const names = ["clients", "deep", "tables", "range", "signal", "onVerified"];
+    refuseUnknownNames("option of a verification", options, names);
+    requireOneOf("deep", options.deep, [true, false]);
+    requireFunction("onVerified", options.onVerified);
+    const [tables, range] = [checkTables(options.tables), checkBlocks(options.range)];
+    const signal = checkSignal(options.signal);
+    const clients = options.clients === undefined ? [] : clientsOf(options.clients);
+    if (options.deep === true && clients.length === 0) {
+      throw new RequestError("a deep verification has no client", {
+        advice: "Give the node to fetch from as clients.",
+      });
+    }
+    const history = clients.length === 0 ? undefined : await readHistory(clients, signal);
+    const held = await sink.inspect(signal);
+    if (history !== undefined) {
+      requireSameChain(sink.name, held, history.chainId);
+    }
+    const segments = history?.segments ?? [];
+    const found = { units: 0n, rows: 0n, compared: 0n, unsound: 0n };
+    const listed: Verified[] = [];
+    let missing = 0n;
+    let parting: Parting | undefined;
+    for (const table of tables) {
+      for await (const step of standings(entriesOf(sink, table, held), segments, range)) {
+        requireGoing(signal);
+        if (step.case === "missing") {
+          missing += 1n;
+          continue;
+        }
+        const { entry, standing } = step;
+        if (standing === "parted" && (parting === undefined || entry.fromBlock < parting.entry.fromBlock)) {
+          const segment = segmentEndingAt(segments, entry.toBlock);
+          parting = { entry, ...(segment && { segment }) };
+        }
+        if (entry.toBlock < range.fromBlock || entry.fromBlock > range.toBlock) {
+          continue;
+        }
+        const having = options.deep === true ? clients.filter((client) => history?.has(client, entry)) : [];
+        const deep = having.length > 0 && standing === "of";
+        const verified = await verify(entry, standing, deep, { sink, clients: having, signal });
+        found.units += 1n;
+        found.rows += verified.rows;
+        found.compared += deep ? 1n : 0n;
+        found.unsound += verified.sound ? 0n : 1n;
+        if (!verified.sound && listed.length < MAX_UNSOUND) {
+          listed.push(verified);
+        }
+        options.onVerified?.(verified);
+      }
+    }
+    return {
+      ...(held !== undefined && { chainId: held }),
+      ...found,
+      listed,
+      ...(history && { missing }),
+      ...(parting && { parting }),
+    };
+  });
+}
+
+async function verify(entry: LedgerEntry, standing: Standing, deep: boolean, verifying: Verifying): Promise<Verified> {
+  const rows = await verifying.sink.countRows(entry);
+  const sound = rows === entry.rows && standing !== "parted";
+  if (!deep) {
+    return { entry, rows, sound };
+  }
+  const compared = await compare(entry, verifying);
+  const { sameCsv, missing, extra } = compared;
+  return { entry, rows, deep: compared, sound: sound && sameCsv && missing === 0n && extra === 0n };
+}
+
+/** Fetches a unit again, from another node where one fails, and compares it. */
+async function compare(
+  entry: LedgerEntry,
+  { sink, clients, signal }: Verifying,
+): Promise<NonNullable<Verified["deep"]>> {
+  for (let attempt = 1; ; attempt += 1) {
+    const client = clients[(attempt - 1) % clients.length];
+    if (client === undefined) {
+      throw noClient();
+    }
+    const fetched: UnitCsv[] = [];
+    try {
+      const fetch = fetchUnit(client, entry, { signal });
+      const found = await sink.compareRows(
+        entry,
+        async () => {
+          const csv = await fetch();
+          fetched.push(csv);
+          return csv;
+        },
+        signal,
+      );
+      return { sameCsv: fetched[0]?.measures().sha256 === entry.sha256, ...found };
+    } catch (reason) {
+      requireGoing(signal);
+      const kind = failureKind(reason);
+      if ((kind !== "again" && kind !== "waits") || attempt >= ATTEMPTS) {
+        throw reason;
+      }
+      await pause(backoffMs(attempt), signal);
+    }
+  }
+}
+
+function noClient(): RequestError {
+  return new RequestError("a deep verification has no client", { advice: "Give the node to fetch from as clients." });
+}

@@ -1,0 +1,127 @@
+import { isReady, type SyncSnapshot } from "./snapshot.js";
+
+/** A sample: the value of the metric's one label, where it has one, and the number. */
+type Sample = readonly [label: string | undefined, value: number | bigint];
+
+interface Metric {
+  /** Without `tradewire_sync_`. Those that end in `_total` are counters. */
+  readonly name: string;
+  readonly help: string;
+  readonly label?: string;
+  readonly samples: (snapshot: SyncSnapshot) => readonly Sample[];
+}
+
+const perTable = (value: (table: SyncSnapshot["tables"][number]) => number | bigint | undefined) => {
+  return ({ tables }: SyncSnapshot): Sample[] =>
+    tables.flatMap((table) => {
+      const found = value(table);
+      return found === undefined ? [] : [[table.table, found] as const];
+    });
+};
+
+const one = (value: number | bigint | undefined): Sample[] => (value === undefined ? [] : [[undefined, value]]);
+
+const METRICS: readonly Metric[] = [
+  {
+    name: "units_total",
+    help: "Units that this process has loaded: a table of a segment, or of several.",
+    label: "table",
+    samples: perTable(({ loaded }) => loaded.units),
+  },
+  {
+    name: "rows_total",
+    help: "Rows that this process has loaded.",
+    label: "table",
+    samples: perTable(({ loaded }) => loaded.rows),
+  },
+  {
+    name: "bytes_total",
+    help: "Bytes of CSV that this process has loaded.",
+    label: "table",
+    samples: perTable(({ loaded }) => loaded.bytes),
+  },
+  {
+    name: "errors_total",
+    help: "Errors by class and code, those included that another try has made good.",
+    label: "kind",
+    samples: ({ errorCounts }) => Object.entries(errorCounts),
+  },
+  {
+    name: "units_missing",
+    help: "Segments of the node within the range that the sink lacks.",
+    label: "table",
+    samples: perTable(({ missing }) => missing),
+  },
+  {
+    name: "units_active",
+    help: "Units that this process is fetching and loading, by node.",
+    label: "node",
+    samples: ({ nodes }) => nodes.map(({ name, underWay }) => [name, underWay]),
+  },
+  { name: "units_failed", help: "Units whose last try failed.", samples: ({ failed }) => one(failed) },
+  {
+    name: "segments",
+    help: "Segments of the node within the range.",
+    samples: ({ history }) => one(history?.segments),
+  },
+  { name: "node_block", help: "The node's last block within the range.", samples: (s) => one(s.history?.toBlock) },
+  {
+    name: "block",
+    help: "The last block that the sink has.",
+    label: "table",
+    samples: perTable(({ toBlock }) => toBlock),
+  },
+  {
+    name: "lag_blocks",
+    help: "The node's last block less the last block of the table that is furthest behind.",
+    samples: ({ lag }) => one(lag?.blocks),
+  },
+  {
+    name: "lag_seconds",
+    help: "Time since the oldest segment behind that table's last block was first seen in the node's listing.",
+    samples: ({ lag }) => one(lag?.seconds),
+  },
+  {
+    name: "queue_units",
+    help: "Units in the queue by state.",
+    label: "state",
+    samples: ({ queue }) => Object.entries(queue ?? {}),
+  },
+  {
+    name: "ready",
+    help: "1 once a plan was made, while neither node nor sink is waited for.",
+    samples: (snapshot) => one(isReady(snapshot) ? 1 : 0),
+  },
+  {
+    name: "silent_seconds",
+    help: "For how long nothing has happened though there is work.",
+    samples: ({ silentSeconds }) => one(silentSeconds),
+  },
+];
+
+/**
+ * Load the package that writes metrics.
+ *
+ * @returns writes those of a snapshot in Prometheus' text format
+ */
+export async function loadMetrics(): Promise<(snapshot: SyncSnapshot) => Promise<string>> {
+  const { Counter, Gauge, Registry } = (await import("prom-client")).default;
+  return async (snapshot) => {
+    const registry = new Registry(); // Of this snapshot alone: what it lacks is not written as 0.
+    for (const { name, help, label, samples } of METRICS) {
+      const found = samples(snapshot);
+      if (found.length > 0) {
+        const labelNames = label === undefined ? [] : [label];
+        const config = { name: `tradewire_sync_${name}`, help, labelNames, registers: [registry] };
+        const metric = name.endsWith("_total") ? new Counter(config) : new Gauge(config);
+        for (const [value, number] of found) {
+          metric.inc(label === undefined ? {} : { [label]: value ?? "" }, Number(number));
+        }
+      }
+    }
+    return await registry.metrics();
+  };
+}
+
+/** The content type of Prometheus' text format. */
+export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";

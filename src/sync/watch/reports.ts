@@ -1,0 +1,95 @@
+import { codeName, type TradewireError } from "../../errors/index.js";
+import { cut } from "../../errors/quoted.js";
+import type { Unit } from "../unit.js";
+import type { ErrorReport, NodeReport } from "./snapshot.js";
+import { sum } from "./table-progress.js";
+
+/** How many of the last errors are kept. */
+export const MAX_ERRORS = 20;
+
+/** The most kinds of errors that are counted apart; further ones count as `other`. */
+const MAX_KINDS = 100;
+
+/** The most nodes that are told apart; further ones count as `other`. */
+const MAX_NODES = 100;
+
+/** The most characters of a text from outside. */
+const MAX_TEXT = 400;
+
+/** The facts of an error that are not in the error. Times are milliseconds since 1970. */
+export interface ErrorFacts {
+  readonly at: number;
+  readonly unit?: Unit;
+  readonly attempt?: number;
+  readonly againMs?: number | undefined;
+}
+
+/**
+ * Keep the last errors, and count all of them by kind.
+ *
+ * @returns functions that add and show them
+ */
+export function createErrorLog() {
+  const last: ErrorReport[] = [];
+  const counts = new Map<string, number>();
+  return {
+    add(error: TradewireError, facts: ErrorFacts): ErrorReport {
+      const report = reportOf(error, facts);
+      last.unshift(report);
+      last.length = Math.min(last.length, MAX_ERRORS);
+      const kind = counts.has(report.kind) || counts.size < MAX_KINDS ? report.kind : "other";
+      counts.set(kind, (counts.get(kind) ?? 0) + 1);
+      return report;
+    },
+    show: () => ({ errors: [...last], errorCounts: Object.fromEntries(counts) }),
+  };
+}
+
+function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFacts): ErrorReport {
+  return {
+    at: new Date(at).toISOString(),
+    kind: `${error.name} ${codeName(error.code)}`,
+    message: plain(error.summary),
+    advice: plain(error.advice),
+    ...(unit && { unit: { table: unit.table, fromBlock: unit.fromBlock, toBlock: unit.toBlock } }),
+    ...(attempt === undefined ? {} : { attempt }),
+    ...(againMs === undefined ? {} : { againAt: new Date(at + againMs).toISOString() }),
+  };
+}
+
+/**
+ * Keep what came from which node.
+ *
+ * @returns functions that add and show it
+ */
+export function createNodeReports() {
+  const nodes = new Map<string, Omit<NodeReport, "name" | "underWay">>();
+  const nothing = { units: 0n, rows: 0n, bytes: 0n };
+  return {
+    /** Make a node's name fit to be shown, and remember it. */
+    name(node: string): string {
+      const name = plain(node).replace(/\/\/[^/@]*@/, "//"); // A URL may hold a password.
+      const known = nodes.has(name) || nodes.size < MAX_NODES ? name : "other";
+      nodes.set(known, nodes.get(known) ?? nothing);
+      return known;
+    },
+    add(name: string | undefined, { rows, bytes }: { readonly rows: bigint; readonly bytes: bigint }): void {
+      if (name === undefined) {
+        return; // The unit's beginning was not told.
+      }
+      nodes.set(name, sum(nodes.get(name) ?? nothing, { units: 1n, rows, bytes }));
+    },
+    show(underWay: readonly { readonly node: string }[]): NodeReport[] {
+      return [...nodes].map(([name, loaded]) => ({
+        name,
+        ...loaded,
+        underWay: underWay.filter(({ node }) => node === name).length,
+      }));
+    },
+  };
+}
+
+/** A text from outside on one line: without control characters and those that turn the direction of text. */
+function plain(text: string): string {
+  return cut(text, MAX_TEXT).replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
+}

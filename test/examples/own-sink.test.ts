@@ -1,0 +1,38 @@
+import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { startDevnode } from "../../src/devnode/index.js";
+import { start } from "../support/command.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+let folder: string;
+
+/** Copy the example to a folder of its own, where the package is installed. */
+beforeAll(async () => {
+  await mkdir(join(root, "out"), { recursive: true });
+  folder = await mkdtemp(join(root, "out/own-sink-"));
+  await cp(join(root, "examples/own-sink"), folder, { recursive: true });
+  await mkdir(join(folder, "node_modules"));
+  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+it("brings trades and orders into files, and nothing a second time", async () => {
+  await using node = await startDevnode({ blockMs: 0, segments: 2, blocksPerSegment: 10 });
+  const run = () => start(process.execPath, ["main.js", node.grpcUrl, "history"], folder).ended;
+  const first = await run();
+  expect(first).toMatchObject({ code: 0, err: "" });
+  expect(first.out).toMatch(/^trades 1-10: \d+ rows$/m);
+  expect(first.out).toMatch(/^orders 11-20: \d+ rows$/m);
+  expect(first.out).toMatch(/\n4 units loaded\n$/);
+  expect(await run()).toEqual({ code: 0, err: "", out: "0 units loaded\n" });
+});
+
+it("passes the contract in Node's own test runner", async () => {
+  const { code, out } = await start(process.execPath, ["--test", "contract.test.js"], folder).ended;
+  expect(out).toMatch(/^# fail 0$|^ℹ fail 0$/m);
+  expect(out).toMatch(/^# pass [1-9]\d|^ℹ pass [1-9]\d/m);
+  expect(code).toBe(0);
+});

@@ -1,0 +1,15 @@
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { TableName } from "../../src/schema/tables.js";
+import type { ReadRow } from "../../src/sync/contract/index.js";
+import type { Sink } from "../../src/sync/sink.js";
+
+/** The sink of `examples/own-sink`. */
+interface Example {
+  jsonLinesSink(folder: string): Sink;
+  readRows(folder: string, table: TableName): Promise<readonly ReadRow[]>;
+}
+
+const path = fileURLToPath(new URL("../../examples/own-sink/sink.js", import.meta.url));
+const example: Example = await import(pathToFileURL(path).href);
+
+export const { jsonLinesSink, readRows } = example;

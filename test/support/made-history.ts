@@ -1,0 +1,48 @@
+import { create } from "@bufbuild/protobuf";
+import { type HistorySegment, HistorySegmentSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import type { SyncClient } from "../../src/sync/options.js";
+
+/**
+ * Make up segments of 10 blocks, with identifiers that count.
+ *
+ * @param first number of the first one, from 1 on
+ * @param last number of the last one
+ * @param more what is otherwise, by number
+ * @returns the segments as a node lists them
+ */
+export function segments(first: number, last: number, more: Partial<Record<number, Partial<HistorySegment>>> = {}) {
+  return Array.from({ length: last - first + 1 }, (_, index) => {
+    const number = first + index;
+    return create(HistorySegmentSchema, {
+      fromHeight: BigInt(number * 10 - 9),
+      toHeight: BigInt(number * 10),
+      historySegmentId: `id-${number}`,
+      previousHistorySegmentId: number === 1 ? "" : `id-${number - 1}`,
+      databaseVersion: 116n,
+      chainId: "chain-1",
+      ...more[number],
+    });
+  });
+}
+
+/**
+ * Make the client of a node that lists a history, and exports nothing.
+ *
+ * @param name what the node is called
+ * @param listed what it lists, or fails with
+ * @returns the client
+ */
+export function listingClient(name: string | undefined, listed: HistorySegment[] | Error): SyncClient {
+  return {
+    name,
+    exportNetworkHistory: () => {
+      throw new Error("nothing is exported");
+    },
+    listSegments: async () => {
+      if (listed instanceof Error) {
+        throw listed;
+      }
+      return listed;
+    },
+  };
+}

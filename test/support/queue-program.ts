@@ -1,0 +1,40 @@
+// A planner or a worker of a queue, as a process of its own. It prints what happens, an object a line.
+import { createClient } from "../../src/client.js";
+import { queueSync, runWorker } from "../../src/sync/queue/index.js";
+import { postgresSink } from "../../src/sync/sinks/postgres/postgres-sink.js";
+import type { ProgramOptions } from "./queue.js";
+
+const [role, json = ""] = process.argv.slice(2);
+const { postgres, schema, grpcUrl, options = {} }: ProgramOptions = JSON.parse(json);
+
+const say = (what: object) =>
+  process.stdout.write(`${JSON.stringify(what, (_, value) => (typeof value === "bigint" ? String(value) : value))}\n`);
+
+const stopping = new AbortController();
+process.once("SIGTERM", () => stopping.abort());
+const client = createClient({ grpc: { url: grpcUrl }, retry: { tries: 1 } });
+const node = {
+  name: "node",
+  listSegments: client.listSegments,
+  exportNetworkHistory: client.exportNetworkHistory,
+};
+const shared = {
+  ...options,
+  sink: postgresSink(postgres, { schema }),
+  signal: stopping.signal,
+  hooks: {
+    onEvent(event: { readonly case: string }) {
+      if (event.case !== "arrived") {
+        say(event.case === "planned" ? { case: event.case } : event);
+      }
+    },
+  },
+};
+try {
+  const summary = await (role === "worker" ? runWorker(node, shared) : queueSync(node, shared));
+  say({ case: "ended", summary });
+} catch (error) {
+  say({ case: "threw", message: String(error) });
+} finally {
+  await client[Symbol.asyncDispose]();
+}

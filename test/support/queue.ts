@@ -1,0 +1,219 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { build } from "esbuild";
+import type { Client as Postgres } from "pg";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { QueueOptions, WorkerOptions } from "../../src/sync/queue/index.js";
+import type { Pace } from "../../src/sync/queue/pace.js";
+import { serveRoutes, type TestServer } from "./servers.js";
+
+/** Times by which tests of a queue do not wait long. */
+export const PACE: Partial<Pace> = {
+  beatMs: 200,
+  silentMs: 2500,
+  leadBeatMs: 300,
+  leadIdleMs: 2500,
+  lookMs: 100,
+  idleMs: [50, 300],
+  listMs: 200,
+  busyMs: 300,
+  lostMs: 200,
+  retrySeconds: 1,
+  restMs: [100, 500],
+};
+
+/** What a program of a queue is told. */
+export interface ProgramOptions {
+  readonly postgres: string;
+  readonly schema: string;
+  readonly grpcUrl: string;
+  readonly options?: Omit<WorkerOptions & QueueOptions, "sink" | "signal" | "hooks"> | object;
+}
+
+/** A planner or a worker as a process. */
+export interface Program {
+  readonly child: ChildProcess;
+  /** What it has said so far. */
+  readonly said: { readonly case: string; readonly [name: string]: unknown }[];
+  /** Settled once it has ended. */
+  readonly ended: Promise<unknown>;
+  /** Wait until it says something. */
+  saying(event: string, times?: number): Promise<void>;
+}
+
+let program: Promise<string> | undefined;
+
+/** Compile the program once. Its packages are found from where it is. */
+async function compiled(): Promise<string> {
+  const folder = new URL("../../node_modules/.cache/tradewire/", import.meta.url);
+  await mkdir(folder, { recursive: true });
+  const outfile = fileURLToPath(new URL(`queue-program-${process.pid}.mjs`, folder));
+  const entry = fileURLToPath(new URL("queue-program.ts", import.meta.url));
+  await build({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    packages: "external",
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    logLevel: "error",
+  });
+  return outfile;
+}
+
+/**
+ * Start a planner or a worker. It is killed with this process at the latest.
+ *
+ * @param role which
+ * @param options what it is told
+ * @returns the process
+ */
+export async function startProgram(role: "planner" | "worker", options: ProgramOptions): Promise<Program> {
+  program ??= compiled();
+  const child = spawn(process.execPath, [await program, role, JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const kill = () => child.kill("SIGKILL");
+  process.once("exit", kill);
+  const said: { readonly case: string }[] = [];
+  const lines = createInterface({ input: child.stdout });
+  const waiting = new Set<() => void>();
+  lines.on("line", (line) => {
+    said.push(JSON.parse(line));
+    for (const look of waiting) {
+      look();
+    }
+  });
+  const ended = Promise.all([once(child, "exit"), once(lines, "close")]).then(() => {
+    process.removeListener("exit", kill);
+    for (const look of waiting) {
+      look();
+    }
+  });
+  return {
+    child,
+    said,
+    ended,
+    saying(event, times = 1) {
+      return new Promise((resolve, reject) => {
+        const look = () => {
+          if (said.filter(({ case: name }) => name === event).length >= times) {
+            waiting.delete(look);
+            resolve();
+          } else if (child.exitCode !== null || child.signalCode !== null) {
+            reject(new Error(`the ${role} ended without "${event}": ${JSON.stringify(said.slice(-5))}`));
+          }
+        };
+        waiting.add(look);
+        look();
+      });
+    },
+  };
+}
+
+/** An export as a node is asked for it. */
+export interface Asked {
+  readonly table: string;
+  readonly fromBlock: bigint;
+}
+
+/** A node that hands calls on to another one, and counts them. */
+export interface CountingNode extends AsyncDisposable {
+  readonly url: string;
+  readonly listings: () => number;
+  /** All exports that were asked for. */
+  readonly asked: Asked[];
+  /** The most exports at once. */
+  readonly most: () => number;
+  /** Stop listening, as a node that restarts does, and cut off what is under way. */
+  stop(): Promise<void>;
+  /** Listen again, on the same port. */
+  restart(): Promise<void>;
+}
+
+/**
+ * Start a node that hands listings and exports on.
+ *
+ * @param target the other node's gRPC URL
+ * @param options `before` is waited for before an export, and may throw
+ * @returns the node
+ */
+export async function startCountingNode(
+  target: string,
+  { before = async () => undefined }: { readonly before?: (asked: Asked) => Promise<unknown> } = {},
+): Promise<CountingNode> {
+  const inner = createClient(TradingDataService, createGrpcTransport({ baseUrl: target }));
+  const asked: Asked[] = [];
+  let [listings, now, most] = [0, 0, 0];
+  const serve = (port?: number) =>
+    serveRoutes((router) => {
+      router.service(TradingDataService, {
+        listAllNetworkHistorySegments(request, { signal }) {
+          listings += 1;
+          return inner.listAllNetworkHistorySegments(request, { signal });
+        },
+        async *exportNetworkHistory(request, { signal }) {
+          now += 1;
+          most = Math.max(most, now);
+          const what = { table: String(request.table), fromBlock: request.fromBlock };
+          asked.push(what);
+          try {
+            await before(what);
+            yield* inner.exportNetworkHistory(request, { signal });
+          } finally {
+            now -= 1;
+          }
+        },
+      });
+    }, port);
+  let server: TestServer = await serve();
+  const { port, url } = server;
+  return {
+    url,
+    asked,
+    listings: () => listings,
+    most: () => most,
+    stop: () => server.close(),
+    async restart() {
+      server = await serve(port);
+    },
+    async [Symbol.asyncDispose]() {
+      await server.close();
+    },
+  };
+}
+
+/** Compare two schemas that hold a sync: rows of either that the other lacks, ledgers included, by table. */
+export async function differences(client: Postgres, a: string, b: string): Promise<Record<string, number>> {
+  const { rows: tables } = await client.query<{ name: string }>(
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname NOT IN ('tradewire_sync') ORDER BY 1",
+    [a],
+  );
+  const found: Record<string, number> = {};
+  for (const { name } of tables) {
+    const row =
+      name === "tradewire_ledger" ? "table_name || from_block || to_block || rows || sha256::text" : "t::text";
+    const of = (schema: string) => `SELECT ${row} FROM ${schema}.${name} t`;
+    const { rows } = await client.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM ((${of(a)} EXCEPT ALL ${of(b)}) UNION ALL (${of(b)} EXCEPT ALL ${of(a)})) x`,
+    );
+    if (rows[0]?.n !== 0) {
+      found[name] = rows[0]?.n ?? -1;
+    }
+  }
+  return found;
+}
+
+/** Wait until something holds, with an end that a test then fails at. */
+export async function eventually(holds: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await holds())) {
+    await setTimeout(50);
+  }
+}

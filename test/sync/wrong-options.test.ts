@@ -1,0 +1,102 @@
+import { expect, it, test } from "@jest/globals";
+import { RequestError } from "../../src/errors/index.js";
+import {
+  duckdbSink,
+  parquetSink,
+  planHistory,
+  postgresSink,
+  syncHistory,
+  syncStatus,
+  verifySync,
+} from "../../src/sync/index.js";
+import type { Sink } from "../../src/sync/sink.js";
+import { jsonLinesSink } from "../support/json-lines-sink.js";
+import { listingClient } from "../support/made-history.js";
+
+/** What programs in JavaScript may write. */
+// biome-ignore lint/suspicious/noExplicitAny: the types refuse it
+const untyped = (value: unknown) => value as any;
+
+const client = listingClient("a", []);
+const sink = () => jsonLinesSink("/tmp/none");
+
+test.each<[string, () => unknown, string]>([
+  [
+    "a sink's",
+    () => duckdbSink("x", untyped({ memorylimit: "1GiB" })),
+    '"memorylimit" is no option of a DuckDB sink\nDid you mean memoryLimit?',
+  ],
+  ["a path of DuckDB", () => duckdbSink(untyped(undefined)), "the path of a DuckDB file is undefined"],
+  ["an empty path", () => duckdbSink(""), 'the path of a DuckDB file is ""'],
+  ["a limit", () => duckdbSink("x", { memoryLimit: untyped(5) }), "memoryLimit is 5\n"],
+  ["views", () => duckdbSink("x", { namedViews: untyped("yes") }), 'namedViews is "yes"\nGive true or false.'],
+  ["options that are no object", () => duckdbSink("x", untyped(null)), "null stands where"],
+  ["Parquet's", () => parquetSink("x", untyped({ namedViews: true })), '"namedViews" is no option of a Parquet sink'],
+  ["a folder", () => parquetSink(untyped(7)), "the folder of Parquet files is 7"],
+  ["no target", () => postgresSink(untyped(undefined)), "a PostgreSQL sink has neither a URL nor a pool"],
+  ["a target that is none", () => postgresSink(untyped({})), "a PostgreSQL sink has neither a URL nor a pool"],
+  [
+    "PostgreSQL's",
+    () => postgresSink("postgres://a/b", untyped({ shema: "x" })),
+    '"shema" is no option of a PostgreSQL sink\nDid you mean schema?',
+  ],
+  ["a schema", () => postgresSink("postgres://a/b", { schema: untyped(5) }), "the name of the schema is no text"],
+  [
+    "indexes",
+    () => postgresSink("postgres://a/b", { createIndexes: untyped(true) }),
+    'createIndexes is true\nGive "with" or "after".',
+  ],
+])("a sink refuses %s", (_, make, message) => {
+  expect(make).toThrow(RequestError);
+  expect(make).toThrow(message);
+});
+
+test.each<[string, () => Promise<unknown>, string]>([
+  ["no options", () => syncHistory(client, untyped(undefined)), "the sink is undefined"],
+  ["a sink that is a text", () => planHistory(client, { sink: untyped("x.duckdb") }), "the sink is x.duckdb"],
+  [
+    "a sink without a method",
+    () => syncHistory(client, { sink: { ...sink(), remove: untyped(undefined) } }),
+    "the sink has no method remove\n",
+  ],
+  [
+    "a sink that cannot be closed",
+    () => verifySync({ ...sink(), [Symbol.asyncDispose]: untyped(1) }),
+    "the sink has no [Symbol.asyncDispose]",
+  ],
+  ["no client", () => syncHistory(untyped(undefined), { sink: sink() }), "undefined is no client"],
+  ["a URL for a client", () => syncHistory([client, untyped("http://x")], { sink: sink() }), '"http://x" is no client'],
+  [
+    "a misspelt hook",
+    () => syncHistory(client, { sink: sink(), hooks: untyped({ onevent() {} }) }),
+    '"onevent" is no hook of a sync\nDid you mean onEvent?',
+  ],
+  [
+    "a hook that is no function",
+    () => syncHistory(client, { sink: sink(), hooks: { onEvent: untyped(1) } }),
+    "onEvent is 1",
+  ],
+  [
+    "a signal",
+    () => syncHistory(client, { sink: sink(), signal: untyped(new AbortController()) }),
+    "signal is an object\nGive the signal of an AbortController.",
+  ],
+  [
+    "follow",
+    () => syncHistory(client, { sink: sink(), follow: untyped("yes") }),
+    'follow is "yes"\nGive true or false.',
+  ],
+  ["a limit", () => syncStatus(sink(), { limit: untyped("5") }), 'limit is "5"'],
+  ["a client of a status", () => syncStatus(sink(), { clients: untyped({}) }), "an object is no client"],
+  ["deep", () => verifySync(sink(), { deep: untyped(1) }), "deep is 1"],
+])("refuses %s", async (_, act, message) => {
+  const acting = act();
+  await expect(acting).rejects.toThrow(RequestError);
+  await expect(acting).rejects.toThrow(message);
+});
+
+it("takes a sink whose methods are those of a class", async () => {
+  const made: Sink = sink();
+  const inherited: Sink = Object.create(made);
+  expect(await syncHistory(client, { sink: inherited })).toMatchObject({ units: 0 });
+});
