@@ -1,0 +1,77 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "@jest/globals";
+import type { TableName } from "../../../src/schema/tables.js";
+import { type SinkHost, sinkContract } from "../../../src/sync/contract/index.js";
+import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import { ask } from "./support/units.js";
+
+/** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */
+async function readAll(from: string, path?: string) {
+  const described = await ask(`DESCRIBE SELECT * FROM ${from}`, path);
+  const values = described.map(([name, type]) => {
+    const column = `"${String(name).replaceAll('"', '""')}"`;
+    switch (type) {
+      case "BLOB":
+        return `'\\x' || lower(hex(${column}))`;
+      case "DOUBLE":
+        return `replace(replace(CAST(${column} AS VARCHAR), 'inf', 'Infinity'), 'nan', 'NaN')`;
+      case "BOOLEAN":
+        return `left(CAST(${column} AS VARCHAR), 1)`;
+      default:
+        return `CAST(${column} AS VARCHAR)`;
+    }
+  });
+  const rows = await ask(`SELECT ${values.join(", ")} FROM ${from}`, path);
+  return rows.map((row) =>
+    Object.fromEntries(
+      row.map((value, index) => [String(described[index]?.[0]), value === null ? null : String(value)]),
+    ),
+  );
+}
+
+const kinds: [string, (folder: string) => SinkHost][] = [
+  [
+    "duckdb",
+    (folder) => {
+      const path = join(folder, "a.duckdb");
+      return {
+        makeSink: () => duckdbSink(path, { namedViews: true }),
+        readRows: async (table: TableName) => {
+          const there = await ask(`SELECT 1 FROM duckdb_tables() WHERE table_name = '${table}'`, path);
+          return there.length === 0 ? null : await readAll(table, path);
+        },
+      };
+    },
+  ],
+  [
+    "parquet",
+    (folder) => ({
+      makeSink: () => parquetSink(join(folder, "out")),
+      readRows: async (table: TableName) => {
+        const files = await readdir(join(folder, "out", `table=${table}`), { recursive: true }).catch(() => null);
+        const glob = `${folder}/out/table=${table}/**/*.parquet`;
+        return files?.some((name) => name.endsWith(".parquet"))
+          ? await readAll(`read_parquet('${glob}', union_by_name = true, hive_partitioning = false)`)
+          : files && [];
+      },
+    }),
+  ],
+];
+
+describe.each(kinds)("the sink of %s keeps the contract", (_, makeHost) => {
+  it.each(sinkContract.map((promise) => [promise.name, promise] as const))(
+    "%s",
+    async (_, { run }) => {
+      const folder = await mkdtemp(join(tmpdir(), "tradewire-contract-"));
+      try {
+        await run(makeHost(folder));
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    },
+    60_000,
+  );
+});

@@ -1,0 +1,125 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { describe, expect, it } from "@jest/globals";
+import type { Sink } from "../../../src/sync/sink.js";
+import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { duckdbError } from "../../../src/sync/sinks/duckdb/errors.js";
+import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
+
+const columns = columnsOf("blocks");
+const fetchBlock = (height: number) => fetchOf(columns, [rowOf("blocks", { height: String(height) })]);
+const { signal } = new AbortController();
+
+describe.each<[string, (folder: string) => Sink]>([
+  ["duckdb", (folder) => duckdbSink(join(folder, "a.duckdb"))],
+  ["parquet", (folder) => parquetSink(join(folder, "out"))],
+])("the sink of %s", (_, make) => {
+  it("does not remove a unit that is being loaded, and does so afterwards", async () => {
+    await withFolder(async (folder) => {
+      const [sink, other] = [make(folder), make(folder)];
+      await sink.open(opening(["blocks"]));
+      await other.open(opening(["blocks"]));
+      await sink.load(unitAt("blocks", 1), fetchBlock(1), plainly());
+      const [entry] = await entriesOf(sink, "blocks");
+      const newer = { ...unitAt("blocks", 1), segmentId: "newer" };
+      let removed: Promise<void> | undefined;
+      const fetch = async () => {
+        removed = entry && other.remove(entry);
+        await removed?.catch(() => undefined);
+        return await fetchBlock(2)();
+      };
+      expect((await sink.load(newer, fetch, plainly(true))).outcome).toBe("loaded");
+      await expect(removed).rejects.toMatchObject({ name: "SinkError", code: 14 });
+      const [loaded] = await entriesOf(other, "blocks");
+      expect(loaded?.segmentId).toBe("newer");
+      await (loaded && other.remove(loaded));
+      expect(await entriesOf(sink, "blocks")).toEqual([]);
+      await sink[Symbol.asyncDispose]();
+      await other[Symbol.asyncDispose]();
+    });
+  });
+
+  it("holds nothing where nothing is, and makes nothing when it is looked at", async () => {
+    await withFolder(async (folder) => {
+      const sink = make(folder);
+      expect(await sink.inspect(signal)).toBeUndefined();
+      await sink[Symbol.asyncDispose]();
+    });
+  });
+});
+
+it("reads a DuckDB file that is being read by others, and writes nothing", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "a.duckdb");
+    const first = duckdbSink(path);
+    await first.open(opening(["blocks"]));
+    await first.load(unitAt("blocks", 1), fetchBlock(1), plainly());
+    await first[Symbol.asyncDispose]();
+    await chmod(path, 0o444);
+    const looking = duckdbSink(path);
+    expect(await looking.inspect(signal)).toBe("chain");
+    const [entry] = await entriesOf(looking, "blocks");
+    expect(entry?.rows).toBe(1n);
+    expect(entry && (await looking.countRows(entry))).toBe(1n);
+    await expect(entry && looking.remove(entry)).rejects.toMatchObject({ name: "SinkError", code: 7 });
+    await looking[Symbol.asyncDispose]();
+    expect(await ask("SELECT count(*) FROM blocks", path)).toEqual([["1"]]);
+  });
+});
+
+it("gives names in place of codes in the views", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "a.duckdb");
+    const sink = duckdbSink(path, { namedViews: true });
+    await sink.open(opening(["trades"]));
+    const rows = [
+      rowOf("trades", { seq_num: "1", aggressor: "1", type: "1" }),
+      rowOf("trades", { seq_num: "2", aggressor: "2", type: "99" }),
+    ];
+    await sink.load(unitAt("trades", 1), fetchOf(columnsOf("trades"), rows), plainly());
+    await sink[Symbol.asyncDispose]();
+    expect(await ask("SELECT seq_num, type, _from_block FROM trades_named ORDER BY 1", path)).toEqual([
+      ["1", "TYPE_DEFAULT", "1"],
+      ["2", "99", "1"],
+    ]);
+  });
+});
+
+it("says what is wrong with files and folders that it cannot use", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "newer.duckdb");
+    const first = duckdbSink(path);
+    await first.open(opening(["blocks"]));
+    await first[Symbol.asyncDispose]();
+    const db = await DuckDBInstance.create(path);
+    const connection = await db.connect();
+    await connection.run("UPDATE tradewire_sync SET format = 99");
+    connection.closeSync();
+    db.closeSync();
+    await expect(duckdbSink(path).open(opening(["blocks"]))).rejects.toThrow("has the form 99");
+
+    await expect(duckdbSink(join(folder, "none", "a")).inspect(signal)).rejects.toMatchObject({ code: 5 });
+    const text = join(folder, "text");
+    await writeFile(text, "no database ".repeat(2000));
+    const looking = duckdbSink(text).inspect(signal);
+    await expect(looking).rejects.toThrow("not a valid DuckDB database file");
+    await expect(looking).rejects.toMatchObject({ name: "SinkError", code: 9 });
+    await mkdir(join(folder, "out"));
+    const unlike = duckdbSink(join(folder, "out")).open(opening(["blocks"]));
+    await expect(unlike).rejects.toMatchObject({ name: "SinkError" });
+  });
+});
+
+it.each([
+  ["Conflicting lock is held in /usr/bin/node (PID 7)", 14],
+  ["TransactionContext Error: Catalog write-write conflict on alter with x", 10],
+  [
+    "IO Error: Trying to read a database file with version number 99, but we can only read versions between 64 and 67.\nThe database file was created with an newer version of DuckDB.",
+    9,
+  ],
+  ["Out of Memory Error: could not allocate block", 8],
+])("knows what DuckDB means by %j", (said, code) => {
+  expect(duckdbError(new Error(said), "duckdb:x")).toMatchObject({ name: "SinkError", code });
+});

@@ -1,0 +1,190 @@
+import { join } from "node:path";
+import { describe, expect, it } from "@jest/globals";
+import type { UnknownPart } from "../../../src/archive/unknown-part.js";
+import { ConnectionError, SinkError } from "../../../src/errors/index.js";
+import { tableSchema } from "../../../src/schema/table-schema.js";
+import type { TableName } from "../../../src/schema/tables.js";
+import type { Sink } from "../../../src/sync/sink.js";
+import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
+
+/** A sink, and how DuckDB reads a table of it. */
+interface Kind {
+  readonly name: string;
+  make(folder: string): Sink;
+  rows(folder: string, columns: string, table: TableName): Promise<unknown[][]>;
+}
+
+const kinds: Kind[] = [
+  {
+    name: "duckdb",
+    make: (folder) => duckdbSink(join(folder, "a 'b'.duckdb")),
+    rows: (folder, columns, table) => ask(`SELECT ${columns} FROM ${table} ORDER BY ALL`, join(folder, "a 'b'.duckdb")),
+  },
+  {
+    name: "parquet",
+    make: (folder) => parquetSink(join(folder, "out")),
+    rows: (folder, columns, table) =>
+      ask(`SELECT ${columns} FROM read_parquet('${folder}/out/table=${table}/*/*.parquet') ORDER BY ALL`),
+  },
+];
+
+const blocks = columnsOf("blocks");
+const block = (height: number) => rowOf("blocks", { height: String(height) });
+
+describe.each(kinds)("the sink of $name", ({ make, rows }) => {
+  const use = async (
+    tables: readonly TableName[],
+    act: (sink: Sink, folder: string) => Promise<void>,
+    changes: Parameters<typeof opening>[1] = {},
+    look: (folder: string) => Promise<void> = async () => undefined,
+  ) =>
+    await withFolder(async (folder) => {
+      const sink = make(folder);
+      try {
+        await sink.open(opening(tables, changes));
+        await act(sink, folder);
+      } finally {
+        await sink[Symbol.asyncDispose]();
+      }
+      await look(folder);
+    });
+
+  it("reads line breaks in quotes as what they are, in files larger than DuckDB's buffers", async () => {
+    // Each text looks like rows, so that a reader that begins in the middle is misled.
+    const names = columnsOf("orders");
+    const line = `${names.map(() => "1").join(",")}\n`;
+    const tricky = (number: number) => (number % 2 === 0 ? `${line}"",\r\n"x",\r` : line.repeat(number % 17));
+    const row = (number: number) => rowOf("orders", { seq_num: String(number), reference: tricky(number) });
+    const all = Array.from({ length: 30_000 }, (_, number) => row(number));
+    await use(
+      ["orders"],
+      async (sink) => {
+        const loaded = await sink.load(unitAt("orders", 1), fetchOf(names, all), plainly());
+        expect(loaded.outcome).toBe("loaded");
+        const [entry] = await entriesOf(sink, "orders");
+        expect(entry?.rows).toBe(30_000n);
+        if (entry !== undefined) {
+          const signal = new AbortController().signal;
+          const changed = [...all.slice(1), row(50_000)];
+          expect(await sink.countRows(entry)).toBe(30_000n);
+          expect(await sink.compareRows(entry, fetchOf(names, all), signal)).toEqual({ missing: 0n, extra: 0n });
+          expect(await sink.compareRows(entry, fetchOf(names, changed), signal)).toEqual({ missing: 1n, extra: 1n });
+        }
+      },
+      {},
+      async (folder) => {
+        expect(await rows(folder, "count(*), sum(length(reference)), min(length(reference))", "orders")).toEqual([
+          ["30000", String(all.reduce((sum, _, number) => sum + tricky(number).length, 0)), "0"],
+        ]);
+      },
+    );
+  }, 60_000);
+
+  it("takes a row of 6 MB", async () => {
+    const column = tableSchema("markets", 116).columns.find(({ holds }) => holds === "json")?.name ?? "";
+    const long = `{"a": "${"x".repeat(6_000_000)}"}`;
+    const fetch = fetchOf(columnsOf("markets"), [rowOf("markets", { [column]: long })]);
+    await use(
+      ["markets"],
+      async (sink) => {
+        expect((await sink.load(unitAt("markets", 1), fetch, plainly())).outcome).toBe("loaded");
+      },
+      {},
+      async (folder) => {
+        expect(await rows(folder, `length(${column}::VARCHAR)`, "markets")).toEqual([[String(long.length)]]);
+      },
+    );
+  }, 60_000);
+
+  it.each([
+    ["height", "1.5", "which is not a whole number of 64 bits"],
+    ["height", "99999999999999999999", "which is not a whole number of 64 bits"],
+    ["height", " 7", "which is not a whole number of 64 bits"],
+    ["vega_time", "garbage", "which is not a time"],
+    ["vega_time", "0044-03-15 12:00:00+00 BC", "which is not a time"],
+    ["vega_time", "2023-10-19 08:13:00.1234567+00", "which is not a time"],
+    ["hash", "zz00", "which is not \\x and pairs"],
+    ["hash", "\\x0", "which is not \\x and pairs"],
+  ])("refuses %s = %j, of which DuckDB would make something else", async (column, value, said) => {
+    await use(["blocks"], async (sink) => {
+      const bad = block(2).map((known, index) => (blocks[index] === column ? value : known));
+      const load = sink.load(unitAt("blocks", 1), fetchOf(blocks, [block(1), bad]), plainly());
+      await expect(load).rejects.toThrow(SinkError);
+      await expect(load).rejects.toThrow(said);
+      await expect(load).rejects.toThrow("blocks of blocks 1 to 10");
+      expect(await entriesOf(sink, "blocks")).toEqual([]);
+      // Nothing is left behind that is in the way of the right one.
+      expect((await sink.load(unitAt("blocks", 1), fetchOf(blocks, [block(1)]), plainly())).outcome).toBe("loaded");
+    });
+  });
+
+  it("keeps nothing of a unit whose end fails, or that has another number of rows", async () => {
+    await use(["blocks"], async (sink) => {
+      const error = new ConnectionError("cut", { code: 14, advice: "again" });
+      const unit = unitAt("blocks", 1);
+      await expect(sink.load(unit, fetchOf(blocks, [block(1)], { error }), plainly())).rejects.toBe(error);
+      await expect(sink.load(unit, fetchOf(blocks, [block(1)], { counted: 2 }), plainly())).rejects.toThrow(
+        "has read 1 rows where the file has 2",
+      );
+      expect(await entriesOf(sink, "blocks")).toEqual([]);
+    });
+  });
+
+  it("keeps what it does not know as text, and tells of it", async () => {
+    const told: UnknownPart[] = [];
+    const columns = [...blocks, 'new "x"'];
+    await use(
+      ["blocks"],
+      async (sink) => {
+        await sink.load(unitAt("blocks", 1), fetchOf(blocks, [block(1)]), plainly());
+        await sink.load(unitAt("blocks", 2), fetchOf(columns, [[...block(11), "y"]]), plainly());
+      },
+      { onUnknown: (unknown) => told.push(unknown) },
+      async (folder) => {
+        expect(told).toEqual([{ file: "blocks of blocks 11 to 20", table: "blocks", column: 'new "x"' }]);
+        if (make(folder).name.startsWith("duckdb")) {
+          expect(await rows(folder, 'height, "new ""x"""', "blocks")).toEqual([
+            ["1", null],
+            ["11", "y"],
+          ]);
+        }
+      },
+    );
+    await use(
+      ["blocks"],
+      async (sink) => {
+        const load = sink.load(unitAt("blocks", 2), fetchOf(columns, [[...block(11), "y"]]), plainly());
+        await expect(load).rejects.toThrow('the column "new \\"x\\"" is not known');
+        const cased = sink.load(unitAt("blocks", 2), fetchOf([...blocks, "HEIGHT"], [[...block(11), "y"]]), plainly());
+        await expect(cased).rejects.toThrow("the name of another one, but for the case");
+      },
+      { unknownColumns: "fail" },
+    );
+  });
+
+  it("replaces units of other segments, whole", async () => {
+    await use(
+      ["blocks"],
+      async (sink) => {
+        for (const segment of [1, 2, 3]) {
+          await sink.load(unitAt("blocks", segment), fetchOf(blocks, [block(segment)]), plainly());
+        }
+        const other = { ...unitAt("blocks", 2), segmentId: "other" };
+        expect((await sink.load(other, fetchOf(blocks, []), plainly())).outcome).toBe("there");
+        expect((await sink.load(other, fetchOf(blocks, [block(22)]), plainly(true))).outcome).toBe("loaded");
+        expect((await sink.load(other, fetchOf(blocks, [block(23)]), plainly(true))).outcome).toBe("there");
+        const wide = { ...unitAt("blocks", 2), toBlock: 30n, segmentId: "wide" };
+        expect((await sink.load(wide, fetchOf(blocks, [block(222)]), plainly(true))).outcome).toBe("loaded");
+        const [first, second] = await entriesOf(sink, "blocks");
+        expect([first?.segmentId, second?.segmentId]).toEqual(["id-1", "wide"]);
+        await (first && sink.remove(first));
+        await (first && sink.remove(first));
+        expect(await entriesOf(sink, "blocks")).toEqual([second]);
+      },
+      {},
+      async (folder) => expect(await rows(folder, "height", "blocks")).toEqual([["222"]]),
+    );
+  });
+});

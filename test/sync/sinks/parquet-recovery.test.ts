@@ -1,0 +1,92 @@
+import { appendFile, cp, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "@jest/globals";
+import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
+import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
+import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
+
+const columns = columnsOf("blocks");
+const fetchBlock = (height: number) => fetchOf(columns, [rowOf("blocks", { height: String(height) })]);
+
+it("finishes what a process had made certain, and forgets what it had not", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "out");
+    const { pending } = layoutOf(path);
+    const old = unitAt("blocks", 1);
+    const made = { ...old, segmentId: "new", rows: 1n, bytes: 1n, sha256: "00", loadedAt: "2026-01-01T00:00:00.000Z" };
+    const first = parquetSink(path);
+    await first.open(opening(["blocks"]));
+    await first.load(old, fetchBlock(1), plainly());
+    await first.load(unitAt("blocks", 2), fetchBlock(2), plainly());
+    const [replaced] = await entriesOf(first, "blocks");
+    await first[Symbol.asyncDispose]();
+
+    // It ends once it is certain that the unit is replaced, and before anything is done.
+    const broken = await holdUnit(pending, made, () => Promise.reject(new Error("ended")));
+    await cp(layoutOf(path).file(unitAt("blocks", 2)), broken?.part ?? "");
+    await expect(broken?.commit({ load: made, remove: replaced ? [replaced] : [] })).rejects.toThrow("ended");
+    await broken?.release();
+    // Another one ends while it writes.
+    const writing = await holdUnit(pending, unitAt("blocks", 3), async () => undefined);
+    await writeFile(writing?.part ?? "", "half");
+    expect(await holdUnit(pending, { ...unitAt("blocks", 2), toBlock: 25n }, async () => undefined)).toBeUndefined();
+    await appendFile(layoutOf(path).manifest("blocks"), '{"case":"loaded","chain_id":"ch');
+
+    for (const name of await readdir(pending)) {
+      await utimes(join(pending, name), 0, 0); // As if it had been long ago.
+    }
+    const next = parquetSink(path);
+    await next.open(opening(["blocks"]));
+    expect(await readdir(pending)).toEqual([]);
+    expect((await entriesOf(next, "blocks")).map(({ segmentId }) => segmentId)).toEqual(["new", "id-2"]);
+    expect((await next.load(unitAt("blocks", 3), fetchBlock(3), plainly())).outcome).toBe("loaded");
+    await next[Symbol.asyncDispose]();
+    expect(await ask(`SELECT height FROM read_parquet('${path}/**/*.parquet') ORDER BY ALL`)).toEqual([
+      ["2"],
+      ["2"],
+      ["3"],
+    ]);
+  });
+});
+
+it("lays files out so that readers prune by folder, and shows all columns in each", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "out");
+    const sink = parquetSink(path);
+    await sink.open(opening(["trades"]));
+    const before = columnsOf("trades").filter((name) => !name.includes("buy_back"));
+    const row = rowOf("trades", {}).filter((_, index) => !columnsOf("trades")[index]?.includes("buy_back"));
+    await sink.load(unitAt("trades", 1), fetchOf(before, [row]), plainly());
+    await sink.load(unitAt("trades", 2), fetchOf(columnsOf("trades"), [rowOf("trades", {})]), plainly());
+    await sink[Symbol.asyncDispose]();
+    expect(await readdir(join(path, "table=trades"))).toEqual(["from=0000000001", "from=0000000011"]);
+    const glob = `read_parquet('${path}/**/*.parquet')`;
+    expect(
+      await ask(
+        `SELECT "table", "from", _from_block, buyer_buy_back_fee, typeof(vega_time), typeof(id) FROM ${glob} ORDER BY 2`,
+      ),
+    ).toEqual([
+      ["trades", "0000000001", "1", null, "TIMESTAMP WITH TIME ZONE", "BLOB"],
+      ["trades", "0000000011", "11", "1", "TIMESTAMP WITH TIME ZONE", "BLOB"],
+    ]);
+    const codecs = await ask(`SELECT DISTINCT compression FROM parquet_metadata('${path}/**/*.parquet')`);
+    expect(codecs).toEqual([["ZSTD"]]);
+  });
+});
+
+it("says what is wrong with a path", async () => {
+  await withFolder(async (folder) => {
+    const file = join(folder, "text");
+    await writeFile(file, "this is no database ".repeat(1000));
+    await mkdir(join(folder, "kept"));
+    const open = (path: string) => duckdbSink(path).open(opening(["blocks"]));
+    await expect(open(join(folder, "none", "a.duckdb"))).rejects.toMatchObject({ name: "SinkError", code: 5 });
+    await expect(open(file)).rejects.toThrow("not a valid DuckDB database file");
+    await expect(open(join(folder, "kept"))).rejects.toMatchObject({ name: "SinkError" });
+    const parquet = (path: string) => parquetSink(path).open(opening(["blocks"]));
+    await expect(parquet(join(folder, "none", "out"))).rejects.toMatchObject({ name: "SinkError", code: 5 });
+    await expect(parquet(file)).rejects.toMatchObject({ name: "SinkError" });
+  });
+});
