@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { Client } from "pg";
+import { type Devnode, startDevnode } from "../../../src/devnode/index.js";
+import { queueStatus } from "../../../src/sync/queue/index.js";
+import { postgresSink } from "../../../src/sync/sinks/postgres/postgres-sink.js";
+import { type PostgresServer, startPostgres } from "../../support/postgres.js";
+import {
+  type CountingNode,
+  eventually,
+  PACE,
+  type Program,
+  startCountingNode,
+  startProgram,
+} from "../../support/queue.js";
+
+let server: PostgresServer;
+let node: Devnode;
+let url: string;
+let client: Client;
+beforeAll(async () => {
+  [server, node] = await Promise.all([
+    startPostgres(),
+    startDevnode({ activity: 2, blockMs: 0, segments: 4, blocksPerSegment: 10 }),
+  ]);
+  url = await server.createDatabase();
+  client = new Client(url);
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await node.close();
+  await server[Symbol.asyncDispose]();
+});
+
+const TABLES = ["trades", "blocks"];
+
+/** Two planners, and which of them leads. */
+async function twoPlanners(schema: string, counting: CountingNode) {
+  const given = { postgres: url, schema, grpcUrl: counting.url };
+  const start = () => startProgram("planner", { ...given, options: { pace: PACE, tables: TABLES } });
+  const planners = await Promise.all([start(), start()]);
+  await Promise.race(planners.map((planner) => planner.saying("planned")));
+  const leads = (planner: Program) => planner.said.some((event) => event.case === "planned");
+  const [leader, other] = leads(planners[0]) ? planners : [planners[1], planners[0]];
+  const work = () => startProgram("worker", { ...given, options: { pace: PACE, countExports: false } });
+  return { leader, other, work };
+}
+
+async function units(schema: string): Promise<number> {
+  const { rows } = await client.query(`SELECT count(*)::int AS n FROM ${schema}.tradewire_ledger`);
+  return rows[0].n;
+}
+
+async function end(program: Program): Promise<void> {
+  program.child.kill("SIGTERM");
+  await program.ended;
+}
+
+describe("planners of a queue", () => {
+  it("plan once, however many they are", async () => {
+    await using counting = await startCountingNode(node.grpcUrl);
+    const { leader, other, work } = await twoPlanners("once", counting);
+    const sink = postgresSink(url, { schema: "once" });
+    await eventually(async () => (await queueStatus(sink))?.waiting === 8);
+    expect(await queueStatus(sink)).toMatchObject({
+      waiting: 8,
+      underWay: [],
+      leader: expect.stringContaining(String(leader.child.pid)),
+    });
+    await other.saying("waiting");
+    const said = { case: "waiting", againMs: 60_000, error: expect.objectContaining({ name: "SinkError" }) };
+    expect([counting.listings(), other.said]).toEqual([1, [said]]);
+    const worker = await work();
+    await Promise.all([leader.ended, other.ended]);
+    expect(leader.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 8, failed: [] } });
+    expect(other.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 0, failed: [] } });
+    expect(counting.asked).toHaveLength(8);
+    expect(await units("once")).toBe(8);
+    await end(worker);
+  });
+
+  it("take over from a leader that is killed", async () => {
+    await using counting = await startCountingNode(node.grpcUrl);
+    const { leader, other, work } = await twoPlanners("killed", counting);
+    leader.child.kill("SIGKILL");
+    await other.saying("planned");
+    const worker = await work();
+    await other.ended;
+    expect(other.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 8, failed: [] } });
+    expect([await units("killed"), counting.listings(), counting.asked.length]).toEqual([8, 3, 8]);
+    await end(worker);
+  });
+
+  it("take over from a leader that is frozen, which then waits for its turn", async () => {
+    await using counting = await startCountingNode(node.grpcUrl);
+    const { leader, other, work } = await twoPlanners("frozen", counting);
+    leader.child.kill("SIGSTOP");
+    await other.saying("planned");
+    expect((await queueStatus(postgresSink(url, { schema: "frozen" })))?.leader).toContain(String(other.child.pid));
+    leader.child.kill("SIGCONT");
+    const worker = await work();
+    await Promise.all([other.ended, leader.ended]);
+    expect(other.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
+    expect(leader.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
+    expect([await units("frozen"), counting.asked.length]).toEqual([8, 8]);
+    await end(worker);
+  });
+
+  it("follow the node's history", async () => {
+    await using counting = await startCountingNode(node.grpcUrl);
+    const given = { postgres: url, schema: "followed", grpcUrl: counting.url };
+    const following = { pace: PACE, tables: TABLES, follow: true, pollMs: 200 };
+    const planner = await startProgram("planner", { ...given, options: following });
+    const worker = await startProgram("worker", { ...given, options: { pace: PACE, countExports: false } });
+    await planner.saying("idle");
+    expect(await units("followed")).toBe(8);
+    for (let block = 0; block < 10; block += 1) {
+      await node.makeBlock();
+    }
+    await eventually(async () => (await units("followed")) === 10);
+    await Promise.all([end(planner), end(worker)]);
+    expect(planner.said.at(-1)).toMatchObject({ case: "threw", message: expect.stringContaining("CanceledError") });
+    expect(await queueStatus(postgresSink(url, { schema: "followed" }))).toMatchObject({ waiting: 0, workers: [] });
+  });
+
+  it("stop where the histories part, and leave nothing in the queue", async () => {
+    await using counting = await startCountingNode(node.grpcUrl);
+    const given = { postgres: url, schema: "parted", grpcUrl: counting.url };
+    const options = { pace: PACE, tables: TABLES };
+    const first = await startProgram("planner", { ...given, options });
+    await first.saying("planned");
+    const sink = postgresSink(url, { schema: "parted" });
+    await eventually(async () => (await queueStatus(sink))?.waiting === 10);
+    await end(first);
+    await client.query(`INSERT INTO parted.tradewire_ledger (chain_id, table_name, from_block, to_block, segment_id,
+      previous_segment_id, schema_version, rows, bytes, sha256) SELECT chain_id, 'blocks', 1, 10, 'foreign', '', 116, 0, 0, '' FROM parted.tradewire_sync`);
+    const second = await startProgram("planner", { ...given, options });
+    await second.ended;
+    expect(second.said.at(-1)).toMatchObject({
+      case: "threw",
+      message: expect.stringMatching(/the histories part: .*"foreign"/u),
+    });
+    expect(await queueStatus(sink)).toMatchObject({ waiting: 0, dead: [] });
+  });
+});
