@@ -2,7 +2,12 @@ import type { Registry } from "@bufbuild/protobuf";
 import { type Client, createClient } from "../client.js";
 import type { Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
-import { printable, type Streams } from "./output.js";
+import { printable } from "./output.js";
+
+/** Takes text for standard error. */
+export interface LineTaker {
+  write(text: string): unknown;
+}
 
 /** The least time between two reports of waits, in milliseconds: at a limit every call waits. */
 const WAIT_REPORT_MS = 1000;
@@ -12,13 +17,17 @@ const WAIT_REPORT_MS = 1000;
  * with `--verbose` also waits, one a second at most, and retries.
  *
  * @param options the values of the command-line options
- * @param streams `err` takes the reports
+ * @param streams `err` takes the reports, each a line
  * @param registry the types that an `Any` in JSON may hold, beside those of error details
  * @returns the client; the caller closes it
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
  */
-export function commandClient(options: ClientOptions, { err }: Streams, registry?: Registry): Client {
+export function commandClient(
+  options: ClientOptions,
+  { err }: { readonly err: LineTaker },
+  registry?: Registry,
+): Client {
   const report = (text: string) => err.write(`tradewire: ${printable(text)}\n`);
   return createClient(clientConfig(options), {
     registry,

@@ -21,8 +21,9 @@ import { addSegments } from "./commands/segments.js";
 import { addStopOrder } from "./commands/stop-order.js";
 import { addStopOrders } from "./commands/stop-orders.js";
 import { addSign, addSubmit } from "./commands/submit.js";
+import { addSync } from "./commands/sync.js";
 import { addVerify } from "./commands/verify.js";
-import { type CommandContext, errorJson, errorText, Reported } from "./output.js";
+import { type CommandContext, errorJson, errorText, Interruption, Reported } from "./output.js";
 
 const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
@@ -32,6 +33,8 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     .description("Network history as archives of CSV, network parameters and stop orders, over gRPC or over REST.")
     .version(createRequire(import.meta.url)("tradewire/package.json").version)
     .exitOverride()
+    // A command's own options are its alone, also where the command above has one of that name.
+    .enablePositionalOptions()
     .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
     .showHelpAfterError("Try --help.");
   for (const add of [
@@ -53,6 +56,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     addSubmit,
     addSign,
     addVerify,
+    addSync,
     addConfig,
     addDevnode,
     addDemo,
@@ -84,7 +88,7 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
 
 const interrupt = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  process.once(signal, () => interrupt.abort());
+  process.once(signal, () => interrupt.abort(new Interruption(signal)));
 }
 // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

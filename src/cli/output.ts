@@ -7,15 +7,36 @@ import { cut } from "../errors/quoted.js";
 /** The output streams of a command: results go to `out`, everything else to `err`. */
 export interface Streams {
   readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean };
-  readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
 }
 
 /** The streams and the signal that a command runs with. */
 export interface CommandContext extends Streams {
   /** Standard input, for commands that are told to read it. */
   readonly in: Readable;
-  /** Aborted on Ctrl-C and on SIGTERM. */
+  /** Aborted on Ctrl-C and on SIGTERM, with an {@link Interruption}. */
   readonly signal: AbortSignal;
+}
+
+/** Why a command is interrupted. */
+export class Interruption extends DOMException {
+  /** The signal that the process was sent. */
+  readonly by: NodeJS.Signals;
+
+  constructor(by: NodeJS.Signals) {
+    super(`the command was sent ${by}`, "AbortError");
+    this.by = by;
+  }
+}
+
+/**
+ * Tell whether a command is ended by SIGTERM, as service managers end one, and not by Ctrl-C.
+ *
+ * @param signal the command's signal
+ * @returns whether it is
+ */
+export function isTerminated({ reason }: { readonly reason?: unknown }): boolean {
+  return reason instanceof Interruption && reason.by === "SIGTERM";
 }
 
 /** Thrown when a command has failed and its output already reports the failure. */

@@ -13,3 +13,17 @@ export function wholeNumber(text: string): number {
   }
   return Number(text);
 }
+
+/**
+ * Parse the height of a block of the command line.
+ *
+ * @param text 1 to 19 decimal digits
+ * @returns the height
+ * @throws {@link RequestError} if the text is not such a number
+ */
+export function blockHeight(text: string): bigint {
+  if (!/^\d{1,19}$/.test(text)) {
+    throw new RequestError(`${JSON.stringify(text)} is no block`, { advice: "Give a whole number from 1." });
+  }
+  return BigInt(text);
+}

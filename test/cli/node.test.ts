@@ -134,7 +134,7 @@ describe("tradewire devnode", () => {
     [["--grpc-port", "x"], '"x" is no whole number'],
     [["--rest-port", "70000"], "restPort is 70000"],
     [["--segments", "0"], "segments is 0"],
-    [["--chain-id", "../x"], 'chainId "../x" cannot be part of a file name'],
+    [["--chain-id", "../x"], 'chainId is "../x"'],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["devnode", ...args]);
     presentable(outcome);

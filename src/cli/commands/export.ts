@@ -15,6 +15,7 @@ import { type CommandContext, writeOut } from "../output.js";
 import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
+import { blockHeight } from "../whole-number.js";
 
 interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly table: string;
@@ -42,11 +43,13 @@ export function addExport(program: Command, context: CommandContext): void {
     .requiredOption("--table <name>", `the table: ${tableNames.join(", ")}`)
     .addOption(
       new Option("--from-block <height>", "first block: the first of a segment")
-        .argParser(height)
+        .argParser(blockHeight)
         .makeOptionMandatory(),
     )
     .addOption(
-      new Option("--to-block <height>", "last block: the last of a segment").argParser(height).makeOptionMandatory(),
+      new Option("--to-block <height>", "last block: the last of a segment")
+        .argParser(blockHeight)
+        .makeOptionMandatory(),
     )
     .option("--snap", "widen the range to the boundaries of the segments that it begins and ends in")
     .addOption(
@@ -166,14 +169,6 @@ async function explained(reason: unknown, client: Client, range: BlockRange, sig
 
 /** The codes with which nodes refuse a range: older nodes answer `Internal`. */
 const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);
-
-/** Parse a block height of the command line. */
-function height(text: string): bigint {
-  if (!/^\d{1,19}$/.test(text)) {
-    throw new RequestError(`${JSON.stringify(text)} is no block`, { advice: "Give a whole number from 1." });
-  }
-  return BigInt(text);
-}
 
 function tableOption(text: string): ExportRequest["table"] {
   const name = text.replace(/^TABLE_/, "").toLowerCase();

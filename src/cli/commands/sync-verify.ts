@@ -1,0 +1,103 @@
+import type { Command } from "commander";
+import type { Verified } from "../../sync/options.js";
+import { partingError } from "../../sync/parting.js";
+import { type Verification, verifySync } from "../../sync/verify.js";
+import { type CommandContext, errorText, json, Reported } from "../output.js";
+import { openClients, type SyncClientOptions, syncClientOptions } from "../sync/clients.js";
+import { createDisplay } from "../sync/display.js";
+import { grouped } from "../sync/figures.js";
+import { type RangeOptions, rangeOf, rangeOptions } from "../sync/options.js";
+import { readTarget, sinkOf, type TargetOptions, targetOptions } from "../sync/target.js";
+
+interface VerifyCommandOptions extends TargetOptions, RangeOptions, SyncClientOptions {
+  readonly deep?: boolean;
+  readonly json?: boolean;
+}
+
+/** The most units that are named as unsound. */
+const MAX_NAMED = 20;
+/** Milliseconds between two updates of the display. */
+const DRAW_MS = 200;
+
+/**
+ * Add the command `sync verify`, which compares what stands in the tables with the ledger and with the node.
+ *
+ * @param sync the command `sync`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSyncVerify(sync: Command, context: CommandContext): void {
+  const command = sync
+    .command("verify")
+    .allowExcessArguments(false)
+    .description("Count the rows of each unit against the ledger; with --deep, compare them with what the node sends.")
+    .option("--deep", "fetch each unit again, and compare it value by value")
+    .option("--json", "print one JSON object");
+  for (const option of [...targetOptions(), ...rangeOptions(), ...syncClientOptions()]) {
+    command.addOption(option);
+  }
+  command.action((options: VerifyCommandOptions) => runVerify(options, context));
+}
+
+async function runVerify(options: VerifyCommandOptions, context: CommandContext): Promise<void> {
+  const { out, err, signal } = context;
+  const sink = sinkOf(readTarget(options));
+  const range = rangeOf(options);
+  const display = err.isTTY === true ? createDisplay(err) : undefined;
+  let [units, rows, drawn] = [0n, 0n, 0];
+  const onVerified = (verified: Verified) => {
+    [units, rows] = [units + 1n, rows + verified.rows];
+    if (performance.now() - drawn > DRAW_MS) {
+      drawn = performance.now();
+      display?.draw([`${grouped(units)} units, ${grouped(rows)} rows verified`]);
+    }
+  };
+  await using nodes = openClients(options, { err: display ?? err });
+  const clients = options.deep === true ? { clients: nodes.clients } : {};
+  const found = await verifySync(sink, {
+    ...range,
+    ...clients,
+    deep: options.deep === true,
+    signal,
+    onVerified,
+  }).finally(() => display?.end());
+  if (options.json === true) {
+    const { listed, ...counts } = found;
+    out.write(json({ ...counts, listed }));
+  } else {
+    out.write(foundText(found, sink.name, options.deep === true));
+    if (found.parting !== undefined) {
+      err.write(errorText(partingError(sink.name, found.parting)));
+    }
+  }
+  if (found.unsound > 0n || found.parting !== undefined) {
+    throw new Reported();
+  }
+}
+
+function foundText(
+  { units, rows, compared, unsound, listed, missing }: Verification,
+  name: string,
+  deep: boolean,
+): string {
+  const did = deep ? `; ${grouped(compared)} were fetched again and compared value by value` : "";
+  const lines = listed.slice(0, MAX_NAMED).map((verified) => `  ${unsoundText(verified)}\n`);
+  const further = unsound > MAX_NAMED ? `  and ${grouped(unsound - BigInt(MAX_NAMED))} more\n` : "";
+  const verdict =
+    unsound === 0n
+      ? "All are sound.\n"
+      : `${grouped(unsound)} ${unsound === 1n ? "is" : "are"} not:\n${lines.join("")}${further}To load such a unit anew, take it away with the remove() of the library's sink, and sync again.\n`;
+  const lacking =
+    missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
+  return `${grouped(units)} units with ${grouped(rows)} rows in ${name}${did}. ${verdict}${lacking}`;
+}
+
+function unsoundText({ entry, rows, deep }: Verified): string {
+  const found = [
+    ...(rows === entry.rows ? [] : [`${rows} rows, and the ledger says ${entry.rows}`]),
+    ...(deep === undefined || deep.missing === 0n ? [] : [`${deep.missing} rows of the node's are missing`]),
+    ...(deep === undefined || deep.extra === 0n ? [] : [`${deep.extra} rows are not the node's`]),
+    ...(deep === undefined || deep.sameCsv ? [] : ["the node sends another file than was loaded"]),
+  ];
+  const what = found.length === 0 ? "not of the node's history" : found.join("; ");
+  return `${entry.table} of blocks ${entry.fromBlock} to ${entry.toBlock}: ${what}`;
+}

@@ -1,0 +1,126 @@
+import type { SyncEvent } from "../../sync/events.js";
+import type { SyncState } from "../../sync/watch/state.js";
+import type { LineTaker } from "../client.js";
+import { type CommandContext, json } from "../output.js";
+import { createDisplay, sizeOf } from "./display.js";
+import { eventLine, eventObject, logLine } from "./events.js";
+import { progressLines } from "./progress-lines.js";
+import { workerLines, workerLogLine } from "./worker-lines.js";
+
+/** Milliseconds between two pictures on a terminal, and between two lines of a log. */
+const [DRAW_MS, LOG_MS] = [200, 60_000];
+
+/** Shows how a sync goes. */
+export interface Reporter {
+  /** Take an event. */
+  readonly take: (event: SyncEvent) => void;
+  /** Standard error, for what is to be written beside the display. */
+  readonly err: LineTaker;
+  /** End the display; in a log, write the last line. */
+  end(): void;
+}
+
+/**
+ * Show how a sync goes: on a terminal lines that are redrawn in place, else a line a minute on standard error; with
+ * `--json`, a line of JSON for each event on standard output, and no log.
+ *
+ * @param state how the sync stands; it is given the events
+ * @param asJson whether a program reads standard output
+ * @param context the streams
+ * @param kind `worker`: it loads what others have planned, so that nobody tells it how much there is
+ * @returns the reporter, to be ended
+ */
+export function createReporter(
+  state: SyncState,
+  asJson: boolean,
+  { out, err }: CommandContext,
+  { worker = false }: { readonly worker?: boolean } = {},
+): Reporter {
+  const isTerminal = err.isTTY === true && process.env["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
+  const told = (event: SyncEvent) => {
+    state.take(event);
+    const object = asJson ? eventObject(event) : undefined;
+    if (object !== undefined) {
+      out.write(json(object));
+    }
+  };
+  if (isTerminal) {
+    return onTerminal(state, told, err, worker ? workerLines : progressLines);
+  }
+  return asJson ? { take: told, err, end() {} } : inLog(state, told, err, worker ? workerLogLine : logLine);
+}
+
+function onTerminal(
+  state: SyncState,
+  told: (event: SyncEvent) => void,
+  err: CommandContext["err"],
+  linesOf: typeof progressLines,
+): Reporter {
+  const display = createDisplay(err);
+  const draw = () => display.draw(linesOf(state.snapshot(), sizeOf(err)));
+  const timer = setInterval(draw, DRAW_MS);
+  err.on("resize", draw);
+  draw();
+  return {
+    take(event) {
+      told(event);
+      const line = eventLine(event);
+      if (line !== undefined) {
+        display.write(`${line}\n`);
+      }
+    },
+    err: display,
+    end() {
+      clearInterval(timer);
+      err.off("resize", draw);
+      display.end();
+    },
+  };
+}
+
+function inLog(
+  state: SyncState,
+  told: (event: SyncEvent) => void,
+  err: CommandContext["err"],
+  lineOf: typeof logLine,
+): Reporter {
+  let [planned, waited, ended] = [false, false, false];
+  let last = "";
+  const line = () => {
+    const text = lineOf(state.snapshot());
+    return { text, figures: text.slice(text.indexOf(" ")) };
+  };
+  const log = () => {
+    const { text, figures } = line();
+    last = figures;
+    err.write(`${text}\n`);
+  };
+  const timer = setInterval(log, LOG_MS);
+  log();
+  return {
+    take(event) {
+      told(event);
+      const text = eventLine(event);
+      if (text !== undefined) {
+        err.write(`${new Date().toISOString().slice(0, 19)}Z ${text}\n`);
+      }
+      // The first plan and the begin of a wait are told at once; then the line of each minute has it.
+      if ((event.case === "waiting" && !waited) || (event.case === "planned" && !planned)) {
+        log();
+      }
+      planned ||= event.case === "planned";
+      waited = event.case === "waiting" || (waited && (event.case === "failed" || event.case === "left"));
+    },
+    err,
+    end() {
+      if (!ended) {
+        ended = true;
+        clearInterval(timer);
+        // What failed before anything happened has no figures to tell.
+        if (line().figures !== last) {
+          log();
+        }
+      }
+    },
+  };
+}

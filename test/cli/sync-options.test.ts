@@ -1,0 +1,66 @@
+import { tmpdir } from "node:os";
+import { describe, expect, it } from "@jest/globals";
+import { readTarget } from "../../src/cli/sync/target.js";
+import { main, run, start } from "../support/command.js";
+
+const sync = (...args: string[]) => run(["sync", ...args], tmpdir());
+
+describe("what does not fit is refused, with what to do", () => {
+  it.each([
+    [[], "there is no --to", "--to duckdb:history.duckdb"],
+    [["--to", "history.duckdb"], "does not say what kind", "Did you mean --to duckdb:history.duckdb?"],
+    [["--to", "duckbd:x"], 'begins with "duckbd":', "Did you mean duckdb:?"],
+    [["--to", "duckdb:"], "names no file", "--to duckdb:history.duckdb"],
+    [["--to", "duckdb:x", "--to-env", "X"], "both given", "Give one"],
+    [["--to-env", "TRADEWIRE_NO_SUCH"], '"TRADEWIRE_NO_SUCH": it is not set', "--to duckdb:"],
+    [["--to", "duckdb:x", "--table", "tardes"], '"tardes" is not a table', "Did you mean trades?"],
+    [["--to", "duckdb:x", "--schema", "y"], "--schema is for PostgreSQL", "Leave it out"],
+    [["--to", "duckdb:x", "--create-indexes", "after"], "--create-indexes is for PostgreSQL", "Leave it out"],
+    [["--to", "parquet:x", "--named-views"], "--named-views is for databases", "Leave it out"],
+    [["--to", "postgres://h/d?schema=a", "--schema", "b"], 'names the schema "a"', "Give one"],
+    [["--to", "duckdb:x", "--poll", "5s"], "--poll is for --follow", "--follow"],
+    [["--to", "duckdb:x", "--parallel", "0"], "parallel is 0", "from 1 to 100"],
+    [["--to", "duckdb:x", "--from-block", "9", "--to-block", "3"], "fromBlock 9 is behind toBlock 3", "first block"],
+    [["--to", "duckdb:x", "--queue"], "--queue needs PostgreSQL", "postgres://"],
+    [["--to", "duckdb:x", "--retry-failed"], "--retry-failed is for a queue", "--queue"],
+    [["--to", "postgres://h/d", "--queue", "--parallel", "3"], "--parallel is for those who load", "sync worker"],
+    [["worker", "--to", "duckdb:x"], "a worker needs PostgreSQL", "postgres://"],
+  ])("%j", async (args, summary, advice) => {
+    const { code, out, err } = await sync(...args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    const [first, second] = err.split("\n");
+    expect(first).toContain(summary);
+    expect(second).toContain(advice);
+  });
+
+  it.each([[["stats"]], [["status", "--follow"]], [["--unknown-columns", "maybe"]]])("%j", async (args) => {
+    expect(await sync(...args)).toMatchObject({ code: 2, out: "" });
+  });
+});
+
+describe("a password", () => {
+  it.each([
+    "postgres://me:hush@h/d",
+    "postgres://me@h/d?password=hush",
+    "postgres://me:hu/sh@h/d",
+    "postgre://me:hush@h/d",
+  ])("is not taken from the arguments, and not shown: %s", async (to) => {
+    const { code, out, err } = await sync("--to", to, "--dry-run");
+    expect(code).toBe(2);
+    expect(out + err).not.toMatch(/hush|hu\/sh/);
+  });
+
+  it("is taken from an environment variable, and not shown", async () => {
+    const environment = { HISTORY: "postgres://me:hush@127.0.0.1:1/d?schema=s" };
+    expect(readTarget({ toEnv: "HISTORY" }, environment)).toEqual({
+      kind: "postgres",
+      place: "postgres://me:hush@127.0.0.1:1/d",
+      schema: "s",
+    });
+    const args = [main, "sync", "status", "--to-env", "HISTORY", "--grpc-url", "http://127.0.0.1:1"];
+    const { code, out, err } = await start(process.execPath, args, tmpdir(), environment).ended;
+    expect(code).toBe(1);
+    expect(err).toContain("127.0.0.1:1/d");
+    expect(out + err).not.toContain("hush");
+  });
+});

@@ -1,0 +1,182 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { run } from "../support/command.js";
+
+let node: Devnode;
+let other: Devnode;
+let folder: string;
+beforeAll(async () => {
+  const history = { segments: 3, blocksPerSegment: 10, blockMs: 0, activity: 1 };
+  node = await startDevnode({ ...history, chainId: "sync-1" });
+  other = await startDevnode({ ...history, chainId: "sync-2" });
+  folder = await mkdtemp(join(tmpdir(), "tradewire-sync-"));
+});
+afterAll(async () => {
+  await node.close();
+  await other.close();
+  await rm(folder, { recursive: true });
+});
+
+const sync = (...args: string[]) => run(["sync", "--grpc-url", node.grpcUrl, ...args], folder);
+const below = (name: string, ...args: string[]) => run(["sync", name, "--grpc-url", node.grpcUrl, ...args], folder);
+const two = ["--table", "trades", "--table", "blocks"];
+const lines = (text: string): Record<string, unknown>[] =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+async function count(file: string, query: string): Promise<string[][]> {
+  const instance = await DuckDBInstance.create(join(folder, file), { access_mode: "READ_ONLY" });
+  const connection = await instance.connect();
+  const reader = await connection.runAndReadAll(query);
+  const rows = reader.getRows().map((row) => row.map(String));
+  connection.closeSync();
+  instance.closeSync();
+  return rows;
+}
+
+describe("tradewire sync", () => {
+  it("brings tables into a DuckDB file, and fetches nothing twice", async () => {
+    const first = await sync("--to", "duckdb:first.duckdb", ...two);
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.out).toMatch(/^Loaded 90 rows of 6 units, .* of CSV, in \d+s\. duckdb:first\.duckdb has 90 rows\.\n$/);
+    expect(await count("first.duckdb", "SELECT count(*), count(DISTINCT (vega_time, seq_num)) FROM trades")).toEqual([
+      ["60", "60"],
+    ]);
+    const again = await sync("--to", "duckdb:first.duckdb", ...two);
+    expect(again.out).toContain("Loaded 0 rows of 0 units");
+    expect(await count("first.duckdb", "SELECT count(*), count(DISTINCT height) FROM blocks")).toEqual([["30", "30"]]);
+  });
+
+  it("writes lines to a log: at once, with the first plan, and at the end", async () => {
+    const { err } = await sync("--to", "parquet:log", ...two);
+    const log = err
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ /, ""));
+    expect(log[0]).toBe("reading the node's history");
+    expect(log[1]).toBe("0 of 6 segments (0.0 %), 0 rows, 0.0 MB/s");
+    expect(log.at(-1)).toMatch(/^6 of 6 segments \(100\.0 %\), 90 rows, \d+\.\d MB\/s$/);
+    expect(log).toHaveLength(3);
+    expect(await readdir(join(folder, "log", "table=blocks"))).toHaveLength(3);
+  });
+
+  it("prints events as lines of JSON, the summary last, and no log", async () => {
+    const { out, err, code } = await sync("--to", "duckdb:json.duckdb", ...two, "--json", "--to-block", "20");
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const events = lines(out);
+    expect(events[0]).toMatchObject({
+      event: "planned",
+      chainId: "sync-1",
+      segments: 3,
+      fromBlock: "1",
+      toBlock: "30",
+    });
+    const loaded = events.filter(({ event }) => event === "loaded");
+    expect(loaded.map(({ table, fromBlock, rows }) => [table, fromBlock, rows]).sort()).toEqual([
+      ["blocks", "1", "10"],
+      ["blocks", "11", "10"],
+      ["trades", "1", "20"],
+      ["trades", "11", "20"],
+    ]);
+    expect(events.at(-1)).toMatchObject({ event: "summary", units: 4, rows: "60", failed: [] });
+  });
+
+  it("takes several nodes, each by its URL", async () => {
+    const urls = ["--grpc-url", node.grpcUrl, "--rest-url", node.restUrl, "--rest-url", `${node.restUrl}/`];
+    const args = ["sync", ...urls, "--to", "duckdb:several.duckdb", "--table", "trades", "--json"];
+    const { code, out } = await run(args, folder);
+    expect(code).toBe(0);
+    expect(lines(out).at(-1)).toMatchObject({ event: "summary", units: 3 });
+    const wrong = await run([...args, "--transport", "grpc"], folder);
+    expect(wrong.code).toBe(2);
+    expect(lines(wrong.out)[0]).toMatchObject({ error: { message: expect.stringContaining("--transport grpc") } });
+  });
+
+  it("stops at another chain, with both named", async () => {
+    const args = ["--grpc-url", other.grpcUrl, "--to", "duckdb:first.duckdb"];
+    const refused = await run(["sync", ...args], folder);
+    expect(refused.code).toBe(2);
+    expect(refused.err).toMatch(/holds the chain "sync-1", .*"sync-2"/);
+  });
+});
+
+describe("tradewire sync --dry-run", () => {
+  it("shows what would be fetched, and makes nothing", async () => {
+    const { code, out } = await sync("--to", "duckdb:dry.duckdb", ...two, "--dry-run", "--segments-per-export", "3");
+    expect(code).toBe(0);
+    expect(out.split("\n").map((line) => line.trim().split(/ {2,}/))).toEqual(
+      expect.arrayContaining([
+        ["trades", "0", "0", "3", "1"],
+        ["all tables", "0", "0", "6", "2"],
+      ]),
+    );
+    expect(await readdir(folder)).not.toContain("dry.duckdb");
+  });
+
+  it.each([
+    ["duckdb:dry.duckdb", /^CREATE TABLE trades \([^;]*_from_block BIGINT NOT NULL\n\)$/],
+    ["postgres://nobody@127.0.0.1:1/none", /never/],
+  ])("prints the SQL of the tables for a program: %s", async (to, statement) => {
+    const { out, code } = await sync("--to", to, "--table", "trades", "--dry-run", "--json");
+    const [plan] = lines(out);
+    if (to.startsWith("duckdb")) {
+      expect(code).toBe(0);
+      expect(plan).toMatchObject({ event: "plan", tables: [{ table: "trades", calls: "3" }] });
+      expect(plan?.["sql"]).toEqual([expect.stringMatching(statement)]);
+    } else {
+      expect(code).toBe(1);
+      expect(plan).toMatchObject({ error: { name: "SinkError", code: "UNAVAILABLE" } });
+    }
+  });
+});
+
+describe("tradewire sync status and verify", () => {
+  it("tell what is there, with the node and without", async () => {
+    await sync("--to", "duckdb:status.duckdb", "--table", "trades", "--to-block", "20");
+    const beside = await below("status", "--to", "duckdb:status.duckdb", ...two);
+    expect(beside.code).toBe(0);
+    expect(beside.out).toContain("holds history of the chain sync-1. The node has 3 segments, blocks 1 to 30.");
+    expect(beside.out).toMatch(/^trades +2 +40 .* 1 +20 +1$/m);
+    expect(beside.out).toMatch(/^blocks +0 +0 .* 3$/m);
+    expect(beside.out).toContain("4 segments of tables are missing.");
+    const args = ["--grpc-url", "http://127.0.0.1:1", "--to", "duckdb:status.duckdb", "--table", "trades"];
+    const alone = await run(["sync", "status", ...args], folder);
+    expect(alone.code).toBe(0);
+    expect(alone.out).toMatch(/^trades +2 +40 .* 1 +20$/m);
+    expect(alone.err).toMatch(/^No node to compare with: /);
+  });
+
+  it("finds rows that are gone, and rows that were changed, and fails", async () => {
+    await sync("--to", "duckdb:changed.duckdb", "--table", "trades");
+    const sound = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--table", "trades");
+    expect(sound).toMatchObject({ code: 0 });
+    expect(sound.out).toContain("3 were fetched again and compared value by value. All are sound.");
+    const instance = await DuckDBInstance.create(join(folder, "changed.duckdb"));
+    const connection = await instance.connect();
+    await connection.run(
+      "DELETE FROM trades WHERE _from_block = 1 AND seq_num = (SELECT max(seq_num) FROM trades WHERE _from_block = 1) AND vega_time = (SELECT max(vega_time) FROM trades WHERE _from_block = 1)",
+    );
+    await connection.run("UPDATE trades SET size = size + 1 WHERE _from_block = 11");
+    connection.closeSync();
+    instance.closeSync();
+    const counted = await below("verify", "--to", "duckdb:changed.duckdb");
+    expect(counted.code).toBe(1);
+    expect(counted.out).toContain("  trades of blocks 1 to 10: 19 rows, and the ledger says 20\n");
+    expect(counted.out).not.toContain("blocks 11 to 20");
+    const deep = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--json");
+    expect(deep.code).toBe(1);
+    expect(lines(deep.out)[0]).toMatchObject({
+      unsound: "2",
+      listed: [
+        { entry: { fromBlock: "1" }, deep: { missing: "1", extra: "0" } },
+        { entry: { fromBlock: "11" }, deep: { missing: "20", extra: "20" } },
+      ],
+    });
+  });
+});
