@@ -8,14 +8,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { createClient } from "../dist/src/index.js";
-import { startPostgres } from "./postgres.mjs";
+import { freePort, startServer } from "../test/support/postgres-server.mjs";
 import { compare } from "./same-rows.mjs";
 
 const [kind = "postgres", ...numbers] = process.argv.slice(2);
@@ -24,7 +23,7 @@ const SEGMENTS = 50;
 const BLOCKS = 10;
 const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "tradewire-sync-kills-"));
-const postgres = kind === "postgres" || kind === "queue" ? await startPostgres() : undefined;
+const postgres = kind === "postgres" || kind === "queue" ? await startServer() : undefined;
 const [grpcPort, restPort] = [await freePort(), await freePort()];
 const reaching = ["--grpc-url", `http://127.0.0.1:${grpcPort}`, "--transport", "grpc"];
 const to =
@@ -129,12 +128,3 @@ await nodeGone;
 await postgres?.stop();
 await rm(folder, { recursive: true });
 process.exitCode = differ === 0 && final.child.exitCode === 0 ? 0 : 1;
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { createClient } from "../dist/src/index.js";
 import { duckdbSink, parquetSink, postgresSink, syncHistory } from "../dist/src/sync/index.js";
-import { startPostgres } from "./postgres.mjs";
+import { startServer } from "../test/support/postgres-server.mjs";
 import { writeArchives } from "./trades.mjs";
 
 const self = fileURLToPath(import.meta.url);
@@ -55,7 +55,7 @@ async function measure(segments = 200, megabytes = 4) {
   const program = fileURLToPath(new URL("sync.mjs", import.meta.url));
   const server = fork(program, ["server", folder, String(segments)]);
   const node = await new Promise((resolve) => server.once("message", resolve));
-  const postgres = await startPostgres(["max_wal_size=4GB"]);
+  const postgres = await startServer(["max_wal_size=4GB"]);
   const mb = (bytes) => (bytes / 1e6).toFixed(0);
   console.log("| sink | units | rows | CSV, MB | in use after each quarter, MB | resident then, MB | peak, MB |");
   console.log("|---|---:|---:|---:|---:|---:|---:|");

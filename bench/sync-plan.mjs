@@ -32,8 +32,8 @@ await measured("listing", count);
 await measured("merged", count, "0");
 await measured("merged", count, "0.98");
 await measured("loop", count, units);
-const { startPostgres } = await import("./postgres.mjs");
-const server = await startPostgres(["shared_buffers=512MB", "max_wal_size=8GB"]);
+const { startServer } = await import("../test/support/postgres-server.mjs");
+const server = await startServer(["shared_buffers=512MB", "max_wal_size=8GB"]);
 try {
   await measured("postgres", count, server.url);
   await measured("end", count, server.url, 2000);

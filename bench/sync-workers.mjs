@@ -12,14 +12,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { startDevnode } from "../dist/src/devnode/index.js";
-import { startPostgres } from "./postgres.mjs";
+import { startServer } from "../test/support/postgres-server.mjs";
 import { compare } from "./same-rows.mjs";
 
 const delayMs = Number(process.argv[2] ?? 100);
 const [SEGMENTS, BLOCKS, UNITS] = [20, 10, 300];
 const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
 const node = await startDevnode({ activity: 3, blockMs: 0, segments: SEGMENTS, blocksPerSegment: BLOCKS });
-const postgres = await startPostgres();
+const postgres = await startServer();
 const far = createServer((near) => {
   const { hostname, port } = new URL(node.grpcUrl);
   const there = connect(Number(port), hostname);

@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createTableSql, createTypesSql, TradingDataService } from "../dist/src/index.js";
-import { startPostgres } from "./postgres.mjs";
+import { startServer } from "../test/support/postgres-server.mjs";
 import { BLOCKS, CHAIN, nameOf, schema, writeArchives } from "./trades.mjs";
 
 const run = promisify(execFile);
@@ -70,7 +70,7 @@ async function measure(segments = 8, megabytes = 60, rounds = 3) {
   }
   const server = fork(self, ["server", folder, String(segments)]);
   const url = await new Promise((resolve) => server.once("message", resolve));
-  const postgres = await startPostgres(["max_wal_size=8GB", "shared_buffers=512MB", "synchronous_commit=on"]);
+  const postgres = await startServer(["max_wal_size=8GB", "shared_buffers=512MB", "synchronous_commit=on"]);
   const psql = (...sql) =>
     run("psql", ["-q", "-v", "ON_ERROR_STOP=1", postgres.url, ...sql.flatMap((text) => ["-c", text])]);
   const names = Array.from({ length: segments }, (_, index) => join(folder, nameOf(index)));

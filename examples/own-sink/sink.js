@@ -106,9 +106,9 @@ export function jsonLinesSink(folder) {
 
     inspect: async () => (await readManifest(folder)).chainId,
 
-    async *entries(table) {
+    async *entries(table, behind = -1n) {
       for (const { file, ...entry } of (await readManifest(folder)).entries) {
-        if (entry.table === table) {
+        if (entry.table === table && entry.fromBlock > behind) {
           yield entry;
         }
       }

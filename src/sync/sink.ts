@@ -59,6 +59,8 @@ export interface SurveyQuestion {
    * parting.
    */
   readonly replaceFrom?: bigint | undefined;
+  /** Only entries that begin behind this block are asked about; all by default. The history has no segments up to it. */
+  readonly behind?: bigint | undefined;
 }
 
 /** What a sink has of a table. */
@@ -138,8 +140,12 @@ export interface Sink extends AsyncDisposable {
    * @returns the chain that it holds; `undefined` where it holds nothing yet
    */
   inspect(signal: AbortSignal): Promise<string | undefined>;
-  /** Read the ledger of a table, in the order of the blocks. */
-  entries(table: TableName): AsyncIterable<LedgerEntry>;
+  /**
+   * Read the ledger of a table, in the order of the blocks.
+   *
+   * @param behind only entries that begin behind this block; all by default
+   */
+  entries(table: TableName, behind?: bigint): AsyncIterable<LedgerEntry>;
   /** Compare the ledger with a history, where the sink can do that faster than by reading all of its entries. */
   survey?(question: SurveyQuestion): Promise<Survey>;
   /**

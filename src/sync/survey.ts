@@ -56,14 +56,14 @@ export async function mergedSurvey(sink: Pick<Sink, "entries">, question: Survey
 async function surveyTable(
   sink: Pick<Sink, "entries">,
   table: TableName,
-  { history: { segments }, range, limit, replaceFrom }: SurveyQuestion,
+  { history: { segments }, range, limit, replaceFrom, behind }: SurveyQuestion,
 ) {
   const missing: MissingSegment[] = [];
   const foreign: LedgerEntry[] = [];
   let parting: Parting | undefined;
   let [units, rows, bytes, absent] = [0n, 0n, 0n, 0n];
   let [first, last]: (LedgerEntry | undefined)[] = [];
-  for await (const step of standings(sink.entries(table), segments, range, replaceFrom)) {
+  for await (const step of standings(sink.entries(table, behind), segments, range, replaceFrom)) {
     if (step.case === "missing") {
       absent += 1n;
       if (missing.length < limit) {

@@ -9,7 +9,7 @@ import type { FailedUnit, SyncClient, SyncOptions, SyncSummary } from "./options
 import { partingError } from "./parting.js";
 import { patiently } from "./patiently.js";
 import type { Sink, SinkOpening, Survey } from "./sink.js";
-import { surveyOf } from "./survey.js";
+import { createSurveyor } from "./surveyor.js";
 import { teller } from "./tell.js";
 import type { NodeHistory, Unit } from "./unit.js";
 import { unitsOf } from "./units.js";
@@ -17,8 +17,8 @@ import { pause } from "./wait.js";
 import { withSink } from "./with-sink.js";
 import { work } from "./work.js";
 
-/** How many missing segments are listed at once; as many more as were given up come on top. */
-const SURVEY_LIMIT = 5000;
+/** How many missing segments of each table are listed at once; as many more as were given up come on top. */
+const SURVEY_SEGMENTS = 500;
 /** How many units may fail. Beyond that, it is not the units that are wrong. */
 const MAX_FAILED_UNITS = 1000;
 /** The first and the longest pause while other syncs load all that is missing, in milliseconds. */
@@ -102,10 +102,11 @@ async function run(
     return loadOne(unit);
   }
 
+  const compare = createSurveyor(sink);
   async function survey(): Promise<Survey> {
-    const limit = SURVEY_LIMIT + failed.size * segmentsPerExport;
+    const limit = SURVEY_SEGMENTS * tables.length + failed.size * segmentsPerExport;
     const question = { history: look, tables, range, limit, ...(replaceFrom !== undefined && { replaceFrom }) };
-    const found = await patiently(() => surveyOf(sink, question), patience);
+    const found = await patiently(() => compare(question), patience);
     if (found.parting !== undefined) {
       throw partingError(sink.name, found.parting);
     }

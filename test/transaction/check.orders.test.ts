@@ -1,8 +1,7 @@
-import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { commandProblems } from "../../src/transaction/check/index.js";
+import { problemsOf } from "../support/command-problems.js";
 
 const market = "ab".repeat(32);
 const id = "cd".repeat(32);
@@ -26,15 +25,6 @@ const stop = {
   },
   price: "100",
 };
-
-/** The problems of a command in Protobuf's JSON, each as a line. */
-function problemsOf(json: JsonValue): string[] {
-  const { command } = fromJson(InputDataSchema, json);
-  if (command.case === undefined) {
-    throw new Error("no command");
-  }
-  return commandProblems(command).map(({ path, message }) => `${path} ${message}`);
-}
 
 describe("an order", () => {
   test.each<[string, JsonObject]>([

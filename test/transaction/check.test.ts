@@ -1,14 +1,8 @@
-import {
-  create,
-  type DescField,
-  fromJson,
-  type JsonObject,
-  type JsonValue,
-  type MessageInitShape,
-} from "@bufbuild/protobuf";
+import { create, type DescField, fromJson, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { commandProblems, isSpecified } from "../../src/transaction/check/index.js";
+import { problemsOf } from "../support/command-problems.js";
 
 const market = "ab".repeat(32);
 const id = "cd".repeat(32);
@@ -21,15 +15,6 @@ const limit = {
   timeInForce: "TIME_IN_FORCE_GTC",
   type: "TYPE_LIMIT",
 };
-/** The problems of a command in Protobuf's JSON, each as a line. */
-function problemsOf(json: JsonValue): string[] {
-  const { command } = fromJson(InputDataSchema, json);
-  if (command.case === undefined) {
-    throw new Error("no command");
-  }
-  return commandProblems(command).map(({ path, message }) => `${path} ${message}`);
-}
-
 function emptyCommand(name: string): MessageInitShape<typeof InputDataSchema> {
   return fromJson(InputDataSchema, { [name]: {} });
 }

@@ -1,23 +1,14 @@
-import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { commandProblems } from "../../src/transaction/check/index.js";
 import { verifySignature } from "../../src/transaction/signature.js";
+import { problemsOf } from "../support/command-problems.js";
 
 const market = "ab".repeat(32);
 const id = "cd".repeat(32);
 const zeros = "0".repeat(64);
 const long = "x".repeat(101);
-
-/** The problems of a command in Protobuf's JSON, each as a line. */
-function problemsOf(json: JsonValue): string[] {
-  const { command } = fromJson(InputDataSchema, json);
-  return command.case === undefined
-    ? ["no command"]
-    : commandProblems(command).map(({ path, message }) => `${path} ${message}`);
-}
 
 const order = {
   marketId: market,

@@ -93,11 +93,12 @@ export async function withOpened(
  *
  * @param sink the sink
  * @param table the table
- * @returns all entries
+ * @param behind only entries that begin behind this block; all by default
+ * @returns the entries
  */
-export async function entriesOf(sink: Sink, table: TableName): Promise<LedgerEntry[]> {
+export async function entriesOf(sink: Sink, table: TableName, behind?: bigint): Promise<LedgerEntry[]> {
   const entries: LedgerEntry[] = [];
-  for await (const entry of sink.entries(table)) {
+  for await (const entry of sink.entries(table, behind)) {
     entries.push(entry);
   }
   return entries;

@@ -88,6 +88,14 @@ export const loadingCases: readonly SinkCase[] = [
         entries.map(({ fromBlock }) => fromBlock),
         [1n, 11n, 101n, 191n, 1001n],
       );
+      for (const [behind, from] of [
+        [11n, 101n],
+        [12n, 101n],
+        [100n, 101n],
+        [1001n, undefined],
+      ] as const) {
+        deepStrictEqual((await entriesOf(sink, TABLE, behind))[0]?.fromBlock, from, `behind ${behind}`);
+      }
       deepStrictEqual(await entriesOf(sink, "blocks"), []);
     });
   }),

@@ -74,6 +74,7 @@ function* questions(): Generator<SurveyQuestion> {
         yield question;
         yield { ...question, replaceFrom: 31n };
         yield { ...question, replaceFrom: 0n };
+        yield { ...question, behind: BigInt(first - 1) * 10n };
       }
     }
   }

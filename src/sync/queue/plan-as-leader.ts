@@ -4,7 +4,7 @@ import type { SyncClient, SyncSummary } from "../options.js";
 import { partingError } from "../parting.js";
 import { patiently } from "../patiently.js";
 import type { Survey, TableSurvey } from "../sink.js";
-import { surveyOf } from "../survey.js";
+import { createSurveyor } from "../surveyor.js";
 import { removeForeign } from "../sync.js";
 import type { Tell } from "../tell.js";
 import type { NodeHistory, Unit } from "../unit.js";
@@ -91,11 +91,12 @@ export async function planAsLeader(
   const ledAt = performance.now();
   let maintainedAt = ledAt;
   const told = new Set<string>();
+  const compare = createSurveyor(sink);
 
   async function survey(present: Present): Promise<void> {
     const inQueue = present.waiting + present.active + present.dead.length;
     const limit = SURVEY_LIMIT + inQueue * segmentsPerExport;
-    const found = await patiently(() => surveySink(planning, history, limit), patience);
+    const found = await patiently(() => surveySink(planning, compare, history, limit), patience);
     const missing = found.missing.filter((segment) => !present.covers(segment));
     const { chainId, segments, isHeld } = history;
     const units = unitsOf(chainId, missing, segmentsPerExport, isHeld);
@@ -153,10 +154,15 @@ export async function planAsLeader(
 }
 
 /** Compares. Where the histories part, what waits is planned by a history that does not hold, and goes. */
-async function surveySink({ db, sink, options }: Planning, history: NodeHistory, limit: number): Promise<Survey> {
+async function surveySink(
+  { db, sink, options }: Planning,
+  compare: ReturnType<typeof createSurveyor>,
+  history: NodeHistory,
+  limit: number,
+): Promise<Survey> {
   const { tables, range, replaceFrom } = options;
   const question = { history, tables, range, limit, ...(replaceFrom !== undefined && { replaceFrom }) };
-  const found = await surveyOf(sink, question);
+  const found = await compare(question);
   if (found.parting !== undefined) {
     await db.boss.purgeQueue(UNITS);
     throw partingError(sink.name, found.parting);

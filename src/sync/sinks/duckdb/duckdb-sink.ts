@@ -81,8 +81,8 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
       database = await openDatabase(path, name, { make: false, memoryLimit });
       return await database?.read("looking at it", (connection) => heldChain(connection, name), signal);
     },
-    async *entries(table) {
-      yield* readEntries((use) => opened().read("reading the ledger", use), table);
+    async *entries(table, behind) {
+      yield* readEntries((use) => opened().read("reading the ledger", use), table, behind);
     },
     async load(unit, fetch, { replace, signal }) {
       const rules = opening;

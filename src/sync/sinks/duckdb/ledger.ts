@@ -107,12 +107,14 @@ export function checkFormat(name: string, format: number): void {
  *
  * @param read opens a connection and reads
  * @param table the table
+ * @param behind only entries that begin behind this block
  */
 export async function* readEntries(
   read: <T>(use: (connection: DuckDBConnection) => Promise<T>) => Promise<T>,
   table: TableName,
+  behind = -1n,
 ): AsyncGenerator<LedgerEntry> {
-  for (let after = -1n; ; ) {
+  for (let after = behind; ; ) {
     const page = await read((connection) =>
       select(connection, "table_name = $1 AND from_block > $2 ORDER BY from_block LIMIT $3", [table, after, PAGE]),
     );

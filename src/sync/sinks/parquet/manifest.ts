@@ -24,8 +24,8 @@ interface Line {
 export interface Manifest {
   /** Whether a unit that is there covers some of the blocks. It reads what was appended since. */
   covers(range: BlockRange): Promise<boolean>;
-  /** Read all entries, in the order of the blocks. */
-  entries(): Promise<LedgerEntry[]>;
+  /** Read the entries that begin behind a block, all by default, in the order of the blocks. */
+  entries(behind?: bigint): Promise<LedgerEntry[]>;
   append(line: Line): Promise<void>;
 }
 
@@ -65,10 +65,13 @@ export function manifestOf(path: string): Manifest {
       const end = last[after - 1];
       return end !== undefined && end >= Number(fromBlock);
     },
-    async entries() {
+    async entries(behind = -1n) {
       const entries = new Map<bigint, LedgerEntry>();
       await eachLine(path, 0, ({ case: what, entry }) => {
         const known = entries.get(entry.fromBlock);
+        if (entry.fromBlock <= behind) {
+          return;
+        }
         if (what === "loaded") {
           entries.set(entry.fromBlock, entry);
         } else if (known?.toBlock === entry.toBlock && known.segmentId === entry.segmentId) {

@@ -73,8 +73,8 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       start(layout);
       return await chainIn(layout, name);
     },
-    async *entries(table) {
-      yield* await manifest(table).entries();
+    async *entries(table, behind) {
+      yield* await manifest(table).entries(behind);
     },
     async load(unit, fetch, { replace, signal }) {
       const rules = opening;

@@ -139,12 +139,12 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       return chain;
     },
 
-    async *entries(table) {
+    async *entries(table, behind = -1n) {
       const sql = `SELECT ${ENTRY} FROM tradewire_ledger AS e
         WHERE e.table_name = $1 AND e.from_block > $2 ORDER BY e.from_block LIMIT ${PAGE}`;
       let page: LedgerRow[] = [];
       do {
-        const values = [table, page.at(-1)?.from_block ?? "-1"];
+        const values = [table, page.at(-1)?.from_block ?? String(behind)];
         const read = async (client: PoolClient) => (await client.query<LedgerRow>(sql, values)).rows;
         page = await ask("reading the ledger", read, []);
         yield* page.map(entryOf);

@@ -16,7 +16,7 @@ export interface Places {
  * @param question what is asked
  * @returns the query, which takes the tables as `$1` and the identifier before the first segment as `$2`
  */
-export function judgedSql({ history: { segments }, replaceFrom }: SurveyQuestion): string {
+export function judgedSql({ history: { segments }, replaceFrom, behind = -1n }: SurveyQuestion): string {
   const [first, last] = [segments[0]?.fromBlock ?? 0n, segments.at(-1)?.toBlock ?? -1n];
   const replaced = replaceFrom === undefined || segments.length === 0 ? "false" : `l.from_block >= ${replaceFrom}`;
   return `
@@ -40,7 +40,7 @@ export function judgedSql({ history: { segments }, replaceFrom }: SurveyQuestion
       LEFT JOIN tradewire_segment AS b ON b.to_block = l.to_block
       LEFT JOIN tradewire_segment AS a
         ON a.from_block = CASE WHEN l.from_block IS DISTINCT FROM b.from_block THEN l.from_block END
-      WHERE l.table_name = ANY ($1::text[])
+      WHERE l.table_name = ANY ($1::text[]) AND l.from_block > ${behind}
     ) AS s`;
 }
 
@@ -75,10 +75,11 @@ export function missingSql(judged: string, { low, high }: Places, limit: number)
  *
  * @param range the blocks
  * @param limit how many gaps of each table
+ * @param behind all segments up to this block are there
  * @returns the query, which takes the tables as `$1`
  */
-export function gapsSql({ fromBlock, toBlock }: BlockRange, limit: number): string {
-  const within = `l.table_name = t.name AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
+export function gapsSql({ fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
+  const within = `l.table_name = t.name AND l.from_block > ${behind} AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
   return `
     SELECT t.name AS table_name, g.low::text, g.high::text FROM unnest($1::text[]) AS t (name), LATERAL (
       (SELECT before + 1 AS low, from_block - 1 AS high FROM (

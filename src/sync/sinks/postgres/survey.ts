@@ -80,7 +80,7 @@ export async function surveyInSql(
       : sound
         ? placesIn(
             segments.slice(range.low, range.high + 1),
-            (await client.query<GapRow>(gapsSql(blocksOf(segments, range), limit), [lacking])).rows,
+            (await client.query<GapRow>(gapsSql(blocksOf(segments, range), limit, question.behind), [lacking])).rows,
             question,
           )
         : named(

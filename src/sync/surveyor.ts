@@ -1,0 +1,74 @@
+import type { TableName } from "../schema/tables.js";
+import type { Sink, Survey, SurveyQuestion, TableSurvey } from "./sink.js";
+import { firstEndingAt } from "./standing.js";
+import { surveyOf } from "./survey.js";
+
+/** How often all of the ledger is compared again, in milliseconds: something else may have changed it. */
+const WHOLE_MS = 3_600_000;
+
+/** What is there of all tables up to a block, so that only what lies behind it is compared. */
+interface Settled {
+  readonly block: bigint;
+  readonly tables: ReadonlyMap<TableName, TableSurvey>;
+  /** When the whole ledger was compared. */
+  readonly wholeAt: number;
+}
+
+/**
+ * Make a function that does what {@link surveyOf} says, again and again, for a history that only grows. What it has found
+ * complete in all tables is compared once an hour, with what others have loaded outside of the range; the rest at each call.
+ *
+ * @param sink the sink, opened
+ * @returns compares. Its questions are of the same tables and range; a history goes on from the one before
+ */
+export function createSurveyor(
+  sink: Pick<Sink, "entries" | "survey">,
+): (question: Omit<SurveyQuestion, "behind">) => Promise<Survey> {
+  let settled: Settled | undefined;
+  return async (question) => {
+    const now = performance.now();
+    if (settled !== undefined && now - settled.wholeAt >= WHOLE_MS) {
+      settled = undefined;
+    }
+    const found = await surveyOf(sink, settled === undefined ? question : behind(question, settled.block));
+    const tables = found.tables.map((table) => sum(settled?.tables.get(table.table), table));
+    const complete = completeUpTo(question, found);
+    if (complete !== undefined) {
+      const byName = new Map(tables.map((table) => [table.table, table]));
+      settled = { block: complete, tables: byName, wholeAt: settled?.wholeAt ?? now };
+    }
+    return { ...found, tables };
+  };
+}
+
+function behind(question: SurveyQuestion, block: bigint): SurveyQuestion {
+  const { chainId, segments } = question.history;
+  const left = segments.slice(firstEndingAt(segments, block + 1n));
+  return { ...question, history: { chainId, segments: left }, behind: block };
+}
+
+/** The block up to which nothing is missing and behind which nothing is there, where there is such a block. */
+function completeUpTo({ history, replaceFrom, limit }: SurveyQuestion, found: Survey): bigint | undefined {
+  const { missing, parting, tables } = found;
+  const [oldest] = missing;
+  const isListed = oldest !== undefined || (limit > 0 && tables.every((table) => table.missing === 0n));
+  if (replaceFrom !== undefined || parting !== undefined || !isListed) {
+    return undefined;
+  }
+  const block = oldest === undefined ? history.segments.at(-1)?.toBlock : oldest.segment.fromBlock - 1n;
+  return tables.every(({ toBlock = 0n }) => toBlock <= (block ?? 0n)) ? block : undefined;
+}
+
+function sum(before: TableSurvey | undefined, now: TableSurvey): TableSurvey {
+  if (before === undefined || before.units === 0n) {
+    return now;
+  }
+  return {
+    ...before,
+    ...now,
+    units: before.units + now.units,
+    rows: before.rows + now.rows,
+    bytes: before.bytes + now.bytes,
+    ...(before.fromBlock !== undefined && { fromBlock: before.fromBlock }),
+  };
+}

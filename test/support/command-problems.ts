@@ -1,0 +1,17 @@
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { commandProblems } from "../../src/transaction/check/index.js";
+
+/**
+ * Check a command.
+ *
+ * @param json the input data with the command, in Protobuf's JSON
+ * @returns its problems, each as a line: path and message
+ */
+export function problemsOf(json: JsonValue): string[] {
+  const { command } = fromJson(InputDataSchema, json);
+  if (command.case === undefined) {
+    throw new Error("no command");
+  }
+  return commandProblems(command).map(({ path, message }) => `${path} ${message}`);
+}

@@ -1,0 +1,22 @@
+/** A PostgreSQL server of its own. */
+export interface ServerProcess {
+  /** The URL of its database `postgres`, for its superuser. */
+  readonly url: string;
+  pid(): number | undefined;
+  /** Kill it as a loss of power would, and start it again on the same port. */
+  killAndStart(): Promise<void>;
+  /** Stop it, and remove its folder. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Start a PostgreSQL on a port of loopback that the system gives, with its programs and its data in a temporary folder. Run
+ * by root, it is started as `nobody`. It is killed with the process.
+ *
+ * @param settings lines of its configuration, such as `fsync=off`
+ * @returns the server
+ */
+export function startServer(settings?: readonly string[]): Promise<ServerProcess>;
+
+/** Find a port of loopback that nothing listens on. */
+export function freePort(): Promise<number>;
