@@ -3,29 +3,41 @@ import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
 import { fileError } from "../errors/file-error.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { addAssemble } from "./commands/assemble.js";
-import { addCall } from "./commands/call.js";
-import { addConfig } from "./commands/config.js";
-import { addDemo } from "./commands/demo.js";
-import { addDevnode } from "./commands/devnode.js";
-import { addExport } from "./commands/export.js";
-import { addInspect } from "./commands/inspect.js";
-import { addKeys } from "./commands/keys.js";
-import { addLedger } from "./commands/ledger.js";
-import { addMerge } from "./commands/merge.js";
-import { addDescribe, addMethods } from "./commands/methods.js";
-import { addParams } from "./commands/params.js";
-import { addRows } from "./commands/rows.js";
-import { addSchema } from "./commands/schema.js";
-import { addSegments } from "./commands/segments.js";
-import { addStopOrder } from "./commands/stop-order.js";
-import { addStopOrders } from "./commands/stop-orders.js";
-import { addSign, addSubmit } from "./commands/submit.js";
-import { addSync } from "./commands/sync.js";
-import { addVerify } from "./commands/verify.js";
 import { type CommandContext, errorJson, errorText, Interruption, Reported } from "./output.js";
 
+/** What needs no command. */
+const VERSION: ReadonlySet<string> = new Set(["-V", "--version"]);
+
 const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
+
+/** Adds a command. */
+type AddCommand = (program: Command, context: CommandContext) => void;
+
+/** The commands, in the order of the help. One is loaded when it is run: a command starts with no more than it needs. */
+const COMMANDS: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
+  ["export", async () => (await import("./commands/export.js")).addExport],
+  ["segments", async () => (await import("./commands/segments.js")).addSegments],
+  ["schema", async () => (await import("./commands/schema.js")).addSchema],
+  ["ledger", async () => (await import("./commands/ledger.js")).addLedger],
+  ["rows", async () => (await import("./commands/rows.js")).addRows],
+  ["inspect", async () => (await import("./commands/inspect.js")).addInspect],
+  ["assemble", async () => (await import("./commands/assemble.js")).addAssemble],
+  ["merge", async () => (await import("./commands/merge.js")).addMerge],
+  ["params", async () => (await import("./commands/params.js")).addParams],
+  ["stop-orders", async () => (await import("./commands/stop-orders.js")).addStopOrders],
+  ["stop-order", async () => (await import("./commands/stop-order.js")).addStopOrder],
+  ["call", async () => (await import("./commands/call.js")).addCall],
+  ["methods", async () => (await import("./commands/methods.js")).addMethods],
+  ["describe", async () => (await import("./commands/methods.js")).addDescribe],
+  ["keys", async () => (await import("./commands/keys.js")).addKeys],
+  ["submit", async () => (await import("./commands/submit.js")).addSubmit],
+  ["sign", async () => (await import("./commands/submit.js")).addSign],
+  ["verify", async () => (await import("./commands/verify.js")).addVerify],
+  ["sync", async () => (await import("./commands/sync.js")).addSync],
+  ["config", async () => (await import("./commands/config.js")).addConfig],
+  ["devnode", async () => (await import("./commands/devnode.js")).addDevnode],
+  ["demo", async () => (await import("./commands/demo.js")).addDemo],
+]);
 
 /** Run the command `tradewire`, and return its exit code. */
 async function main(args: readonly string[], context: CommandContext): Promise<number> {
@@ -37,31 +49,10 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
     .enablePositionalOptions()
     .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
     .showHelpAfterError("Try --help.");
-  for (const add of [
-    addExport,
-    addSegments,
-    addSchema,
-    addLedger,
-    addRows,
-    addInspect,
-    addAssemble,
-    addMerge,
-    addParams,
-    addStopOrders,
-    addStopOrder,
-    addCall,
-    addMethods,
-    addDescribe,
-    addKeys,
-    addSubmit,
-    addSign,
-    addVerify,
-    addSync,
-    addConfig,
-    addDevnode,
-    addDemo,
-  ]) {
-    add(program, context);
+  const [name = ""] = args;
+  const asked = COMMANDS.get(name);
+  for (const load of asked ? [asked] : VERSION.has(name) ? [] : COMMANDS.values()) {
+    (await load())(program, context);
   }
   try {
     await program.parseAsync(args, { from: "user" });

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { DEFAULT_GRPC_PORT, DEFAULT_REST_PORT } from "../../config/load.js";
-import { type DevnodeOptions, type Genesis, startDevnode } from "../../devnode/index.js";
+import type { DevnodeOptions, Genesis } from "../../devnode/index.js";
 import { fileError, readingAdvice } from "../../errors/file-error.js";
 import { profiles } from "../../schema/profile.js";
 import { isTableName, tableNames } from "../../schema/tables.js";
@@ -62,6 +62,8 @@ export function addDevnode(program: Command, context: CommandContext): void {
         devnode.error(`error: unknown command '${unknown}'`);
       }
       const { genesis: files, json: asJson, ...options } = given;
+      // Loaded here, as those who control a node from beside it need no node.
+      const { startDevnode } = await import("../../devnode/index.js");
       await using node = await startDevnode({
         ...options,
         genesis: await readGenesis(files, signal),
