@@ -120,6 +120,44 @@ describe.each(kinds)("the sink of $name", ({ make, rows }) => {
     });
   });
 
+  it.each(["1.5", ".5", "5.", " 5", "5 ", "1e3", "0x1F", "1_000", "NaN", "-", ""])(
+    "refuses %j as a huge whole number",
+    async (value) => {
+      const names = columnsOf("trades");
+      await use(["trades"], async (sink) => {
+        const load = sink.load(unitAt("trades", 1), fetchOf(names, [rowOf("trades", { price: value })]), plainly());
+        await expect(load).rejects.toThrow("which is not a whole number");
+        expect(await entriesOf(sink, "trades")).toEqual([]);
+      });
+    },
+  );
+
+  it("loads units side by side, also where some bring a new column or replace others", async () => {
+    await use(
+      ["blocks"],
+      async (sink) => {
+        const old = { ...unitAt("blocks", 7), segmentId: "old" };
+        await sink.load(old, fetchOf(blocks, [block(1007)]), plainly());
+        const loads = Array.from({ length: 24 }, (_, index) => {
+          const isWide = index % 5 === 4;
+          const row = isWide ? [...block(index + 1), "new"] : block(index + 1);
+          const fetch = fetchOf(isWide ? [...blocks, "added"] : blocks, [row]);
+          return sink.load(unitAt("blocks", index + 1), fetch, plainly(true));
+        });
+        expect((await Promise.all(loads)).map(({ outcome }) => outcome)).toEqual(loads.map(() => "loaded"));
+        const entries = await entriesOf(sink, "blocks");
+        expect(entries.map(({ segmentId }) => segmentId)).toEqual(loads.map((_, index) => `id-${index + 1}`));
+        for (const entry of entries) {
+          expect(await sink.countRows(entry)).toBe(1n);
+        }
+      },
+      {},
+      async (folder) => {
+        expect(await rows(folder, "count(*), sum(height)", "blocks")).toEqual([["24", "300"]]);
+      },
+    );
+  });
+
   it("keeps nothing of a unit whose end fails, or that has another number of rows", async () => {
     await use(["blocks"], async (sink) => {
       const error = new ConnectionError("cut", { code: 14, advice: "again" });

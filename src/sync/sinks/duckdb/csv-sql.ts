@@ -61,17 +61,25 @@ export function valueSql(text: string, column: SinkColumn | undefined, huge: Hug
     return text;
   }
   const type = duckdbType(column, huge);
-  const read = column.type === "bytea" ? `unhex(substr(${text}, 3))` : `TRY_CAST(${text} AS ${type})`;
-  const form = FORMS[column.type];
-  const fits =
-    column.type === "bytea"
-      ? `starts_with(${text}, '\\x') AND strlen(${text}) % 2 = 0` // What is no hex digit, unhex refuses itself.
-      : form && `regexp_full_match(${text}, '${form}')`;
-  const value = fits === undefined ? read : `CASE WHEN ${fits} THEN ${read} END`;
-  const wrong = `concat(${literal(`the column ${column.name} has `)}, to_json(left(${text}, 60)), ${literal(
+  const wrong = `error(concat(${literal(`the column ${column.name} has `)}, to_json(left(${text}, 60)), ${literal(
     `, which is not ${expectedValue(column)}`,
-  )})`;
-  return `coalesce(${value}, CASE WHEN ${text} IS NOT NULL THEN error(${wrong}) END)`;
+  )}))`;
+  const form = FORMS[column.type];
+  const fits = form && `regexp_full_match(${text}, '${form}')`;
+  if (type === "VARCHAR") {
+    return fits === undefined ? text : `CASE WHEN NOT ${fits} THEN ${wrong} ELSE ${text} END`;
+  }
+  const value =
+    column.type === "bytea"
+      ? // What is no hex digit, unhex refuses itself.
+        `CASE WHEN starts_with(${text}, '\\x') AND strlen(${text}) % 2 = 0 THEN unhex(substr(${text}, 3)) END`
+      : type === "BIGNUM"
+        ? // Beside whole numbers, this type takes no more than decimals, whose fractions it drops.
+          `CASE WHEN NOT contains(${text}, '.') THEN TRY_CAST(${text} AS BIGNUM) END`
+        : fits === undefined
+          ? `TRY_CAST(${text} AS ${type})`
+          : `CASE WHEN ${fits} THEN TRY_CAST(${text} AS ${type}) END`;
+  return `coalesce(${value}, CASE WHEN ${text} IS NOT NULL THEN ${wrong} END)`;
 }
 
 /**

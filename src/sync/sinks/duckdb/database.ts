@@ -10,13 +10,14 @@ import { follow } from "../../../signal/follow.js";
 import type { Unit } from "../../unit.js";
 import { literal } from "./csv-sql.js";
 import { inDuckdb } from "./errors.js";
+import { createGate, type Gate } from "./gate.js";
 import { loadDuckdb } from "./package.js";
 
 /**
- * How much is in the log of changes, at most, before it is written to the tables. DuckDB's 16 MiB are less than a unit
- * may have, so that it would compress the end of the table anew with each.
+ * How many bytes of CSV are loaded before what is in the log of changes is written to the tables. DuckDB's own 16 MiB are
+ * less than a unit may have, so that it would compress the end of the table anew with each.
  */
-const CHECKPOINT_THRESHOLD = "256MiB";
+const CHECKPOINT_BYTES = 256 * 1024 * 1024;
 
 /** A database that sinks of this process have open, shared by all of one path. */
 interface Shared {
@@ -24,8 +25,9 @@ interface Shared {
   users: number;
   /** Units that are being loaded, by table. */
   readonly held: Map<string, Set<BlockRange>>;
-  /** The end of the transaction that writes, or of the last one. */
-  writing: Promise<unknown>;
+  readonly gate: Gate;
+  /** Bytes of CSV that were loaded since the last checkpoint. */
+  unsaved: number;
 }
 
 /** An open database. */
@@ -46,8 +48,15 @@ export interface Database {
    * @param signal interrupts the reading
    */
   read<T>(what: string, read: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** Write, on a connection of its own and in a transaction. One after the other writes. */
+  /** Write, on a connection of its own and in a transaction, while nobody else does. */
   write<T>(what: string, write: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Append `bytes` of CSV to tables, on a connection of its own and in a transaction, while others may do so, too. */
+  append<T>(
+    what: string,
+    bytes: bigint,
+    append: (connection: DuckDBConnection) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -99,14 +108,14 @@ export async function openDatabase(
     const connection = await instance.connect();
     try {
       await connection.run(`SET GLOBAL memory_limit = ${literal(memoryLimit)}`);
-      await connection.run(`SET GLOBAL checkpoint_threshold = ${literal(CHECKPOINT_THRESHOLD)}`);
+      await connection.run(`SET GLOBAL checkpoint_threshold = '${CHECKPOINT_BYTES}B'`);
     } catch (reason) {
       instance.closeSync();
       throw reason;
     } finally {
       connection.closeSync();
     }
-    return { instance, users: 0, held: new Map(), writing: Promise.resolve() };
+    return { instance, users: 0, held: new Map(), gate: createGate(), unsaved: 0 };
   }
 
   async function leave(shared: Shared): Promise<void> {
@@ -114,14 +123,19 @@ export async function openDatabase(
     if (shared.users === 0) {
       open.delete(key);
       if (make) {
-        // Else closing does it, and everything waits. A checkpoint that another transaction is in the way of is made later.
-        const connection = await shared.instance.connect();
-        await connection.run("CHECKPOINT").catch(() => undefined);
-        connection.closeSync();
+        // Else closing does it, and everything waits.
+        await checkpoint(shared);
       }
       shared.instance.closeSync();
     }
   }
+}
+
+/** Write what is in the log of changes to the tables. Where a transaction is in the way, that is done later. */
+async function checkpoint({ instance }: Shared): Promise<void> {
+  const connection = await instance.connect();
+  await connection.run("CHECKPOINT").catch(() => undefined);
+  connection.closeSync();
 }
 
 async function folderOf(path: string): Promise<string> {
@@ -165,6 +179,17 @@ function using(shared: Shared, name: string): Omit<Database, "folder" | "close">
       connection.closeSync(); // It rolls back what is open.
     }
   }
+  const inTransaction = <T>(what: string, write: (connection: DuckDBConnection) => Promise<T>, signal?: AbortSignal) =>
+    read(
+      what,
+      async (connection) => {
+        await connection.run("BEGIN TRANSACTION");
+        const result = await write(connection);
+        await connection.run("COMMIT");
+        return result;
+      },
+      signal,
+    );
   return {
     hold(unit) {
       const held = shared.held.get(unit.table) ?? new Set();
@@ -176,22 +201,16 @@ function using(shared: Shared, name: string): Omit<Database, "folder" | "close">
       return () => held.delete(unit);
     },
     read,
-    async write(what, write, signal) {
-      const before = shared.writing;
-      const work = before.then(() =>
-        read(
-          what,
-          async (connection) => {
-            await connection.run("BEGIN TRANSACTION");
-            const result = await write(connection);
-            await connection.run("COMMIT");
-            return result;
-          },
-          signal,
-        ),
-      );
-      shared.writing = work.catch(() => undefined);
-      return await work;
+    write: (what, write, signal) => shared.gate.alone(() => inTransaction(what, write, signal)),
+    async append(what, bytes, append, signal) {
+      const result = await shared.gate.share(() => inTransaction(what, append, signal));
+      shared.unsaved += Number(bytes);
+      if (shared.unsaved >= CHECKPOINT_BYTES) {
+        shared.unsaved = 0;
+        // DuckDB makes one by itself only where nobody else writes, which may never be.
+        await shared.gate.alone(() => checkpoint(shared));
+      }
+      return result;
     },
   };
 }

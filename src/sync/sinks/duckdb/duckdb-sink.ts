@@ -1,3 +1,4 @@
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { refuseUnknownNames } from "../../check-options.js";
 import { requireOneOf, requireText } from "../../check-values.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
@@ -102,35 +103,36 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
         const csv = await fetch();
         const entry = await fetched(unit, csv, signal, async (plan, spooled) => {
           tellAdded(unit, plan, rules);
-          return await opened().write(
-            `loading ${unitName(unit)}`,
-            async (connection) => {
-              for (const old of replaced) {
-                await removeUnit(connection, old);
-              }
-              const there = new Set(await tableColumns(connection, unit.table));
-              const added = plan.added.filter((column) => !there.has(column));
-              for (const column of added) {
-                await addColumn(connection, unit.table, column);
-              }
-              const columns = [...there, ...added];
-              const rows = rowsSql(plan, spooled, columns, "BIGNUM");
-              const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
-              const { rowsChanged } = await connection.run(
-                `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
-              );
-              checkCount(unit, BigInt(rowsChanged), spooled);
-              const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
-              const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
-              for (const [column, value] of unknown) {
-                tellUnknown(unit, rules, String(column), String(value));
-              }
-              const made = { ...unit, ...spooled.measures, loadedAt: new Date().toISOString() };
-              await insertEntry(connection, made);
-              return made;
-            },
-            signal,
-          );
+          const load = async (connection: DuckDBConnection) => {
+            for (const old of replaced) {
+              await removeUnit(connection, old);
+            }
+            const there = new Set(await tableColumns(connection, unit.table));
+            const added = plan.added.filter((column) => !there.has(column));
+            for (const column of added) {
+              await addColumn(connection, unit.table, column);
+            }
+            const columns = [...there, ...added];
+            const rows = rowsSql(plan, spooled, columns, "BIGNUM");
+            const names = [...columns.map(identifier), FROM_BLOCK].join(", ");
+            const { rowsChanged } = await connection.run(
+              `INSERT INTO ${unit.table} (${names}) SELECT *, ${unit.fromBlock} FROM (${rows})`,
+            );
+            checkCount(unit, BigInt(rowsChanged), spooled);
+            const values = unknownValuesSql(unit.table, `${unit.table} WHERE ${FROM_BLOCK} = ${unit.fromBlock}`);
+            const unknown = values === undefined ? [] : (await connection.runAndReadAll(values)).getRows();
+            for (const [column, value] of unknown) {
+              tellUnknown(unit, rules, String(column), String(value));
+            }
+            const made = { ...unit, ...spooled.measures, loadedAt: new Date().toISOString() };
+            await insertEntry(connection, made);
+            return made;
+          };
+          const what = `loading ${unitName(unit)}`;
+          // What changes a table, or rows that are there, is in the way of others.
+          return replaced.length === 0 && plan.added.length === 0
+            ? await opened().append(what, spooled.measures.bytes, load, signal)
+            : await opened().write(what, load, signal);
         });
         return { outcome: "loaded", entry };
       } finally {
