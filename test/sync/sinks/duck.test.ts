@@ -51,24 +51,24 @@ describe.each(kinds)("the sink of $name", ({ make, rows }) => {
       await look(folder);
     });
 
-  it("reads line breaks in quotes as what they are, in files larger than DuckDB's buffers", async () => {
+  it("reads line breaks in quotes as what they are", async () => {
     // Each text looks like rows, so that a reader that begins in the middle is misled.
     const names = columnsOf("orders");
     const line = `${names.map(() => "1").join(",")}\n`;
     const tricky = (number: number) => (number % 2 === 0 ? `${line}"",\r\n"x",\r` : line.repeat(number % 17));
     const row = (number: number) => rowOf("orders", { seq_num: String(number), reference: tricky(number) });
-    const all = Array.from({ length: 30_000 }, (_, number) => row(number));
+    const all = Array.from({ length: 3000 }, (_, number) => row(number));
     await use(
       ["orders"],
       async (sink) => {
         const loaded = await sink.load(unitAt("orders", 1), fetchOf(names, all), plainly());
         expect(loaded.outcome).toBe("loaded");
         const [entry] = await entriesOf(sink, "orders");
-        expect(entry?.rows).toBe(30_000n);
+        expect(entry?.rows).toBe(3000n);
         if (entry !== undefined) {
           const signal = new AbortController().signal;
           const changed = [...all.slice(1), row(50_000)];
-          expect(await sink.countRows(entry)).toBe(30_000n);
+          expect(await sink.countRows(entry)).toBe(3000n);
           expect(await sink.compareRows(entry, fetchOf(names, all), signal)).toEqual({ missing: 0n, extra: 0n });
           expect(await sink.compareRows(entry, fetchOf(names, changed), signal)).toEqual({ missing: 1n, extra: 1n });
         }
@@ -76,8 +76,28 @@ describe.each(kinds)("the sink of $name", ({ make, rows }) => {
       {},
       async (folder) => {
         expect(await rows(folder, "count(*), sum(length(reference)), min(length(reference))", "orders")).toEqual([
-          ["30000", String(all.reduce((sum, _, number) => sum + tricky(number).length, 0)), "0"],
+          ["3000", String(all.reduce((sum, _, number) => sum + tricky(number).length, 0)), "0"],
         ]);
+      },
+    );
+  }, 60_000);
+
+  it("reads a file that DuckDB cuts for several threads, where line breaks stand in quotes", async () => {
+    // From 160 MB on, threads begin in the middle: there, each text looks like rows.
+    const names = columnsOf("orders");
+    const reference = `${names.map(() => "1").join(",")}\n`.repeat(2000);
+    const all = Array.from({ length: 1600 }, (_, number) => rowOf("orders", { seq_num: String(number), reference }));
+    await use(
+      ["orders"],
+      async (sink) => {
+        const { outcome } = await sink.load(unitAt("orders", 1), fetchOf(names, all), plainly());
+        expect(outcome).toBe("loaded");
+      },
+      {},
+      async (folder) => {
+        const columns = "count(*), count(DISTINCT seq_num), min(length(reference)), max(length(reference))";
+        const length = String(reference.length);
+        expect(await rows(folder, columns, "orders")).toEqual([["1600", "1600", length, length]]);
       },
     );
   }, 60_000);
