@@ -30,26 +30,59 @@ export interface Connections extends AsyncDisposable {
 /** How long a lock is waited for. Locks that are held longer are those of other work; the same is then tried again. */
 const LOCK_TIMEOUT_MS = 30_000;
 
-/** Pools whose lost connections end no process. They have one listener for good: connections end after a sink, too. */
-const quiet = new WeakSet<Pool>();
+/**
+ * How long a transaction stands still, at most, between two statements. Whoever is frozen holds no lock for longer, and
+ * so for less than others wait for it. A unit is fetched within a transaction, for which {@link patientlySql} is.
+ */
+const STANDSTILL_MS = 10_000;
+/** How often the server looks, during a long statement, whether who asked for it is still there. */
+const LOOK_MS = 10_000;
+
+/** How many transactions of a pool may run at once. */
+interface PoolSlots {
+  readonly loading: Slots;
+  readonly spare: Slots;
+}
+
+/**
+ * What is known of pools. Sinks that share a pool share its slots, or those that load would wait for the spare
+ * connection of each other. A lost connection of theirs ends no process: they have one listener for good, as connections
+ * end after a sink, too.
+ */
+const pools = new WeakMap<Pool, PoolSlots>();
 
 /** What an operator may have set otherwise, for this transaction alone: also a connection of a caller's pool is good. */
 const settings = (schema: string) =>
   [
     "BEGIN ISOLATION LEVEL READ COMMITTED",
-    `SET LOCAL search_path TO ${identifier(schema)}`,
+    // Else a temporary table of the connection's would stand before one of the same name.
+    `SET LOCAL search_path TO ${identifier(schema)}, pg_temp`,
     "SET LOCAL client_encoding TO 'UTF8'",
     "SET LOCAL datestyle TO 'ISO, YMD'",
     "SET LOCAL timezone TO 'UTC'",
     "SET LOCAL bytea_output TO 'hex'",
     "SET LOCAL statement_timeout TO 0",
-    "SET LOCAL idle_in_transaction_session_timeout TO 0",
+    patientlySql(false),
+    // PostgreSQL has it from 17 on.
+    "SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL",
+    // Elsewhere it may be refused.
+    `SELECT set_config('client_connection_check_interval', '${LOOK_MS}', true) WHERE version() ~ 'linux|darwin|bsd'`,
     `SET LOCAL lock_timeout TO ${LOCK_TIMEOUT_MS}`,
     // The server finds out within two minutes that a machine is gone, and releases what it held.
     "SET LOCAL tcp_keepalives_idle TO 60",
     "SET LOCAL tcp_keepalives_interval TO 10",
     "SET LOCAL tcp_keepalives_count TO 6",
   ].join("; ");
+
+/**
+ * Write the statement that lets the rest of a transaction stand still between two statements, or no longer.
+ *
+ * @param patiently whether it may, for as long as it likes
+ * @returns the statement
+ */
+export function patientlySql(patiently: boolean): string {
+  return `SET LOCAL idle_in_transaction_session_timeout TO ${patiently ? 0 : STANDSTILL_MS}`;
+}
 
 /**
  * Prepare to connect. Nothing is connected before a transaction is asked for.
@@ -68,12 +101,8 @@ export async function openConnections(target: Target, signal: AbortSignal): Prom
       advice: "Give a pool with `max` of 2 or more: one connection is kept for short changes.",
     });
   }
-  if (!quiet.has(pool)) {
-    quiet.add(pool);
-    pool.on("error", () => undefined); // Lost while idle, as when the server is restarted: the pool has dropped it.
-  }
+  const { loading, spare } = slotsOf(pool);
   const closing = followingController(signal);
-  const [loading, spare] = [makeSlots(pool.options.max - 1), makeSlots(1)];
   const begin = settings(target.schema);
 
   return {
@@ -170,8 +199,23 @@ function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   });
 }
 
+function slotsOf(pool: Pool): PoolSlots {
+  const known = pools.get(pool);
+  const slots = known ?? { loading: makeSlots(pool.options.max - 1), spare: makeSlots(1) };
+  if (known === undefined) {
+    pools.set(pool, slots);
+    pool.on("error", () => undefined); // Lost while idle, as when the server is restarted: the pool has dropped it.
+  }
+  return slots;
+}
+
 /** Let so many in at once; the others wait in their order, until their signals are aborted. */
-function makeSlots(count: number) {
+interface Slots {
+  take(signal: AbortSignal): Promise<void>;
+  give(): void;
+}
+
+function makeSlots(count: number): Slots {
   const waiting: (() => void)[] = [];
   let free = count;
   return {

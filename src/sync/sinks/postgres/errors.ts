@@ -32,11 +32,12 @@ const STATES: readonly (readonly [begins: string, code: Code, advice: string])[]
   ["53", Code.ResourceExhausted, "Give the server more of what it lacks, such as disk space."],
   ["57014", Code.DeadlineExceeded, "Look who cancels statements at the server."],
   ["22", Code.DataLoss, "Check whether the table was changed; tell who runs the node, or install a newer release."],
-  [
-    "23",
-    Code.FailedPrecondition,
-    "Check the table for rows that are not of the sync: `tradewire sync verify` finds them.",
-  ],
+  ["23", Code.FailedPrecondition, "Look which constraint or column was added to the table, and remove it."],
+  ["23505", Code.FailedPrecondition, "Check the table for rows that are not of the sync, and remove them."],
+  ["42P07", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
+  ["42710", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
+  ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the columns that it lacks."],
+  ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which makes what is missing."],
 ];
 const OTHER = "Look into the server's log for more.";
 

@@ -4,7 +4,7 @@ import { SinkError } from "../../../errors/index.js";
 import type { FetchUnit, LoadResult } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { FROM_BLOCK } from "../columns.js";
-import type { Connections } from "./connections.js";
+import { type Connections, patientlySql } from "./connections.js";
 import { asked, copyCsv } from "./copy.js";
 import { holdUnit } from "./hold.js";
 import { ENTRY, entryOf, type LedgerRow } from "./ledger.js";
@@ -47,6 +47,7 @@ export async function loadUnit(
     return { outcome: "there" };
   }
 
+  await client.query(patientlySql(true));
   const csv = await asked(fetch);
   const targets = await columns(csv.columns);
   if (replace) {
@@ -62,6 +63,7 @@ export async function loadUnit(
     });
   }
 
+  await client.query(patientlySql(false));
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire ledger ${schema} ${table}`]);
   const inserted = await client.query<LedgerRow>(
     `INSERT INTO tradewire_ledger AS e (chain_id, table_name, from_block, to_block, segment_id, previous_segment_id,

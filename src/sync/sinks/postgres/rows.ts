@@ -4,7 +4,7 @@ import { SinkError } from "../../../errors/index.js";
 import type { FetchUnit } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
 import { FROM_BLOCK, identifier, type SinkColumn, targetOf } from "../columns.js";
-import type { Connections } from "./connections.js";
+import { type Connections, patientlySql } from "./connections.js";
 import { asked, copyCsv } from "./copy.js";
 
 /**
@@ -53,6 +53,7 @@ export async function compareRows(
   { table, fromBlock }: LedgerEntry,
   fetch: FetchUnit,
 ): Promise<{ readonly missing: bigint; readonly extra: bigint }> {
+  await client.query(patientlySql(true));
   const csv = await asked(fetch);
   const there = await client.query<{ name: string }>(
     "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",

@@ -1,12 +1,11 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { build } from "esbuild";
 import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
+import { builtProcess } from "./built-process.js";
 import { calm, count, withClient, withSink } from "./open-sink.js";
 
 let server: PostgresServer;
@@ -17,18 +16,10 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Make a program of a file beside this one. Packages are found from where it lies. */
-async function built(name: string): Promise<string> {
-  const outfile = fileURLToPath(new URL(`../../../../node_modules/.cache/${name}.mjs`, import.meta.url));
-  const entryPoints = [fileURLToPath(new URL(`${name}.ts`, import.meta.url))];
-  await build({ entryPoints, outfile, bundle: true, platform: "node", format: "esm", packages: "external" });
-  return outfile;
-}
-
 describe("what ends at any time", () => {
   it("leaves nothing of a process that is killed while it loads", async () => {
     await withSink(server, async (sink, client, url) => {
-      const program = await built("loading-process");
+      const program = await builtProcess("loading-process");
       const child = fork(program, [url]);
       await once(child, "message"); // It has sent half of the unit, and waits.
       expect((await client.query("SELECT FROM pg_locks WHERE locktype = 'advisory'")).rowCount).toBe(2);

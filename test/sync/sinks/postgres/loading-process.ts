@@ -1,11 +1,13 @@
-// A process that loads blocks 1 to 10, and has sent half of them: it tells so, and waits until it is killed.
+// A process that loads blocks 1 to 10. Once it has sent half of them it tells so, and waits until it is killed, unless it
+// is to send the whole.
 import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 
-const sink = postgresSink(process.argv[2] ?? "");
+const [url = "", extent] = process.argv.slice(2);
+const sink = postgresSink(url);
 await sink.open(openingOf());
 const fetch = fetchOf(blocksCsv(1, 10), 2, (part) => {
-  if (part === 1) {
+  if (part === 1 && extent !== "whole") {
     process.send?.("half");
     return new Promise(() => undefined);
   }
