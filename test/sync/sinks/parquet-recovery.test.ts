@@ -1,4 +1,5 @@
-import { appendFile, cp, mkdir, readdir, utimes, writeFile } from "node:fs/promises";
+import { getEventListeners } from "node:events";
+import { appendFile, cp, mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
@@ -88,5 +89,59 @@ it("says what is wrong with a path", async () => {
     const parquet = (path: string) => parquetSink(path).open(opening(["blocks"]));
     await expect(parquet(join(folder, "none", "out"))).rejects.toMatchObject({ name: "SinkError", code: 5 });
     await expect(parquet(file)).rejects.toMatchObject({ name: "SinkError" });
+  });
+});
+
+it.each(["duckdb", "parquet"])("has no rows twice of units that were taken out of the ledger: %s", async (kind) => {
+  await withFolder(async (folder) => {
+    const file = join(folder, "a.duckdb");
+    const path = join(folder, "out");
+    const opened = async () => {
+      const made = kind === "duckdb" ? duckdbSink(file) : parquetSink(path);
+      await made.open(opening(["blocks"]));
+      return made;
+    };
+    const first = await opened();
+    const wide = { ...unitAt("blocks", 1), toBlock: 20n, segmentId: "id-2" };
+    await first.load(
+      wide,
+      fetchOf(
+        columns,
+        [1, 2].map((height) => rowOf("blocks", { height: `${height}` })),
+      ),
+      plainly(),
+    );
+    await first[Symbol.asyncDispose]();
+    await (kind === "duckdb" ? ask("DELETE FROM tradewire_ledger", file) : rm(layoutOf(path).manifest("blocks")));
+    const sink = await opened(); // It comes again, in other units.
+    for (const segment of [1, 2]) {
+      expect((await sink.load(unitAt("blocks", segment), fetchBlock(segment), plainly())).outcome).toBe("loaded");
+    }
+    await sink[Symbol.asyncDispose]();
+    const from = kind === "duckdb" ? "blocks" : `read_parquet('${path}/table=blocks/**/*.parquet')`;
+    const rows = await ask(`SELECT height FROM ${from} ORDER BY 1`, kind === "duckdb" ? file : ":memory:");
+    expect(rows).toEqual([["1"], ["2"]]);
+  });
+});
+
+it("leaves one listener at the signal, however many units come at once", async () => {
+  await withFolder(async (folder) => {
+    const sink = duckdbSink(join(folder, "a.duckdb"));
+    await sink.open(opening(["blocks"]));
+    const { signal } = new AbortController();
+    const counts: number[] = [];
+    const loads = Array.from({ length: 5 }, async (_, index) => {
+      const csv = await fetchBlock(index + 1)();
+      async function* content() {
+        yield* csv.content;
+        counts.push(getEventListeners(signal, "abort").length);
+      }
+      const fetch = async () => ({ ...csv, content: content() });
+      return sink.load(unitAt("blocks", index + 1), fetch, { replace: false, signal });
+    });
+    await Promise.all(loads);
+    await sink[Symbol.asyncDispose]();
+    expect([...new Set(counts)]).toEqual([1]);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ import type { Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../columns.js";
 import { duckdbType } from "./csv-sql.js";
 import { type Database, notOpen, openDatabase } from "./database.js";
-import { heldChain, insertEntry, makeLedger, overlapping, readEntries, removeUnit } from "./ledger.js";
+import { heldChain, insertEntry, makeLedger, overlapping, readEntries, removeStray, removeUnit } from "./ledger.js";
 import { type ReadPlan, readPlan, rowsSql, tellAdded, tellUnknown, unitName, unknownValuesSql } from "./plan.js";
 import { checkCount, difference, heldByOther, isSame } from "./shared.js";
 import { type SpooledCsv, withSpooled } from "./spool.js";
@@ -107,6 +107,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
             for (const old of replaced) {
               await removeUnit(connection, old);
             }
+            await removeStray(connection, unit);
             const there = new Set(await tableColumns(connection, unit.table));
             const added = plan.added.filter((column) => !there.has(column));
             for (const column of added) {

@@ -174,6 +174,16 @@ export async function removeUnit(connection: DuckDBConnection, entry: LedgerEntr
   return true;
 }
 
+/**
+ * Remove rows that stand where a unit is to be loaded, though the ledger has no unit there: somebody has changed it.
+ *
+ * @param connection to the database, in the transaction of the rows
+ * @param unit the unit, where the ledger has none that overlaps it
+ */
+export async function removeStray(connection: DuckDBConnection, { table, fromBlock, toBlock }: Unit): Promise<void> {
+  await connection.run(`DELETE FROM ${table} WHERE _from_block BETWEEN $1 AND $2`, [fromBlock, toBlock]);
+}
+
 async function select(connection: DuckDBConnection, where: string, values: DuckDBValue[]): Promise<LedgerEntry[]> {
   const query = `SELECT ${COLUMNS.replace("loaded_at", "epoch_ms(loaded_at)")} FROM tradewire_ledger WHERE ${where}`;
   const result = await connection.runAndReadAll(query, values);

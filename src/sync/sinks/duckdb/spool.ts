@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { fileError } from "../../../errors/file-error.js";
 import { CanceledError, TradewireError } from "../../../errors/index.js";
 import { temporaryName } from "../../../file/temporary.js";
+import { followingController } from "../../../signal/follow.js";
 import type { UnitCsv } from "../../sink.js";
 import type { Measures } from "../../unit.js";
 
@@ -51,9 +52,10 @@ export async function withSpooled<T>(
       yield piece;
     }
   }
+  const ending = followingController(signal);
   try {
     const writing = createWriteStream(path, { flags: "wx", highWaterMark: WRITE_SIZE });
-    await pipeline(passing, writing, { signal }).catch((reason: unknown) => {
+    await pipeline(passing, writing, { signal: ending.signal }).catch((reason: unknown) => {
       if (reason instanceof TradewireError) {
         throw reason;
       }
@@ -66,6 +68,7 @@ export async function withSpooled<T>(
     const plainLines = !returns && BigInt(lines.count) === measures.rows + 1n;
     return await use({ path, columns: csv.columns, measures, plainLines, longestLine: lines.longest });
   } finally {
+    ending.abort(); // Nothing stays at the caller's signal.
     await rm(path, { force: true }).catch(() => undefined); // The next sync sweeps it.
   }
 }

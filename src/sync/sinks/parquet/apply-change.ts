@@ -1,4 +1,5 @@
-import { mkdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { TableName } from "../../../schema/tables.js";
 import { syncFolder } from "./durable.js";
 import { failedWith, type Layout, onPath } from "./layout.js";
@@ -34,6 +35,13 @@ export async function applyChange(
     const folder = layout.folder(load);
     await onPath(path, mkdir(folder, { recursive: true }));
     await onPath(path, rename(part, path).catch(hasItsName));
+    // A folder has the file of one unit. Another one is of a unit that the ledger has lost.
+    for (const name of await onPath(folder, readdir(folder))) {
+      const stray = join(folder, name);
+      if (name.endsWith(".parquet") && stray !== path) {
+        await onPath(stray, rm(stray, { force: true }));
+      }
+    }
     await syncFolder(folder);
     await manifest(load.table).append({ case: "loaded", entry: load });
   }
