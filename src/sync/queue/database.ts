@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
 import { CanceledError, RequestError } from "../../errors/index.js";
+import { surviveLoss } from "../sinks/postgres/connections.js";
 import { sinkError } from "../sinks/postgres/errors.js";
 import { loadPackages } from "../sinks/postgres/packages.js";
 import type { Target } from "../sinks/postgres/target.js";
@@ -63,7 +64,7 @@ export async function openDatabase(target: Target): Promise<Database> {
   const config = configOf(target);
   const pool = new Pool({ ...config, max: MAX_CONNECTIONS });
   const ignore = () => undefined;
-  pool.on("error", ignore); // Lost while idle: the pool has dropped it.
+  surviveLoss(pool);
   const schema = queueSchema(target.schema);
   let closed = false;
 
@@ -74,13 +75,11 @@ export async function openDatabase(target: Target): Promise<Database> {
   async function onConnection<T>(use: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await pool.connect();
     let lost = true;
-    client.on("error", ignore); // Its statement fails, too.
     try {
       const result = await use(client);
       lost = false;
       return result;
     } finally {
-      client.removeListener("error", ignore);
       client.release(lost);
     }
   }
@@ -125,6 +124,7 @@ export async function openDatabase(target: Target): Promise<Database> {
       client.once("end", onLost);
       try {
         await client.connect();
+        await client.query("SET idle_session_timeout TO 0"); // It has locks, and mostly nothing to say.
         return client;
       } catch (reason) {
         client.removeListener("end", onLost);

@@ -199,12 +199,23 @@ function connected(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   });
 }
 
+/**
+ * Let no lost connection of a pool end the process.
+ *
+ * @param pool the pool, before it connects
+ */
+export function surviveLoss(pool: Pool): void {
+  pool.on("error", () => undefined); // Lost while idle, as when the server is restarted: the pool has dropped it.
+  // Lost before whoever has asked for it can listen. Its first statement fails, too.
+  pool.on("connect", (client) => client.on("error", () => undefined));
+}
+
 function slotsOf(pool: Pool): PoolSlots {
   const known = pools.get(pool);
   const slots = known ?? { loading: makeSlots(pool.options.max - 1), spare: makeSlots(1) };
   if (known === undefined) {
     pools.set(pool, slots);
-    pool.on("error", () => undefined); // Lost while idle, as when the server is restarted: the pool has dropped it.
+    surviveLoss(pool);
   }
   return slots;
 }

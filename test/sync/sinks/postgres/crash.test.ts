@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
@@ -71,5 +72,31 @@ describe("what ends at any time", () => {
     });
     await expect(sink.load(unitOf("blocks", 1, 10), stuck, calm)).rejects.toMatchObject({ code: Code.Unavailable });
     await crashed;
+  });
+
+  it("ends no process where a server that stops ends a connection as soon as it is made", async () => {
+    const stopping = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.once("data", () => {
+        const fields = "SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
+        const messages: [string, string][] = [
+          ["R", "\0\0\0\0"], // It is let in,
+          ["Z", "I"], // may ask,
+          ["E", fields],
+        ];
+        const bytes = messages.map(([type, body]) => {
+          const length = Buffer.alloc(4);
+          length.writeInt32BE(body.length + 4);
+          return Buffer.concat([Buffer.from(type), length, Buffer.from(body)]);
+        });
+        socket.end(Buffer.concat(bytes));
+      });
+    }).listen(0, "127.0.0.1");
+    await once(stopping, "listening");
+    const address = stopping.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    await using sink = postgresSink(`postgres://me@127.0.0.1:${port}/history`);
+    await expect(sink.open(openingOf())).rejects.toMatchObject({ name: "SinkError", code: Code.Unavailable });
+    stopping.close();
   });
 });

@@ -1,0 +1,28 @@
+import { setTimeout } from "node:timers/promises";
+import { expect, it } from "@jest/globals";
+import pg from "pg";
+import { openDatabase } from "../../../src/sync/queue/database.js";
+import { createPermits } from "../../../src/sync/queue/permits.js";
+import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
+import { startPostgres } from "../../support/postgres.js";
+
+it("keeps a permit where sessions of the role may not be idle for long", async () => {
+  await using server = await startPostgres();
+  const superuser = new pg.Client(server.url);
+  await superuser.connect();
+  await superuser.query("CREATE ROLE hasty LOGIN; ALTER ROLE hasty SET idle_session_timeout TO 100");
+  await superuser.end();
+  const url = server.url.replace("postgres@", "hasty@");
+  await using db = await openDatabase(readTarget(url, "public"));
+  await using permits = createPermits(db, 1);
+  const permit = await permits.take("node");
+  const idle = new pg.Client(url);
+  idle.on("error", () => undefined);
+  const ended = new Promise((resolve) => idle.once("end", () => resolve(undefined)));
+  await idle.connect();
+  await ended; // Such sessions are ended.
+  await setTimeout(100);
+  expect(permit?.signal.aborted).toBe(false);
+  expect(await permits.take("node")).toBeUndefined();
+  await permit?.release();
+});
