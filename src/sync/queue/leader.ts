@@ -122,7 +122,12 @@ async function keepLeading(db: Database, client: Client, pace: Pace, ending: Abo
   const beat = { text, values: [`${hostname()} ${process.pid}`], query_timeout: pace.leadIdleMs / 2 };
   try {
     for (;;) {
-      await client.query(beat);
+      await client.query(beat).catch((reason: unknown) => {
+        const kind = failureKind(db.errorOf(reason, "saying who leads"));
+        if (kind === "waits" || kind === "again") {
+          throw reason;
+        } // Else the lead is held, and what is wrong with the queue's tables is what the planner fails for.
+      });
       await pause(pace.leadBeatMs, ending.signal);
     }
   } catch {

@@ -1,7 +1,9 @@
+import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Client } from "pg";
+import { createClient } from "../../../src/client.js";
 import { type Devnode, startDevnode } from "../../../src/devnode/index.js";
-import { queueStatus } from "../../../src/sync/queue/index.js";
+import { queueStatus, queueSync } from "../../../src/sync/queue/index.js";
 import { postgresSink } from "../../../src/sync/sinks/postgres/postgres-sink.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import {
@@ -141,5 +143,19 @@ describe("planners of a queue", () => {
       message: expect.stringMatching(/the histories part: .*"foreign"/u),
     });
     expect(await queueStatus(sink)).toMatchObject({ waiting: 0, dead: [] });
+  });
+
+  it("end where they may not make the queue, or something else has its place", async () => {
+    await using source = createClient({ grpc: { url: node.grpcUrl } });
+    const plan = (sink: ReturnType<typeof postgresSink>) =>
+      queueSync(source, { sink, tables: ["blocks"], signal: AbortSignal.timeout(30_000) });
+    await client.query("CREATE ROLE reader LOGIN; CREATE SCHEMA taken_queue");
+    await client.query("CREATE TABLE taken_queue.version (version int4); INSERT INTO taken_queue.version VALUES (99)");
+    const denied = plan(postgresSink(url.replace("postgres@", "reader@"), { schema: "denied" }));
+    await expect(denied).rejects.toMatchObject({ name: "SinkError", code: Code.PermissionDenied });
+    await expect(plan(postgresSink(url, { schema: "taken" }))).rejects.toMatchObject({
+      name: "SinkError",
+      code: Code.FailedPrecondition,
+    });
   });
 });
