@@ -52,7 +52,7 @@ const END_MS = 5000;
  * @throws {@link RequestError} where a package is missing
  */
 export async function openDatabase(target: Target): Promise<Database> {
-  const [{ Pool, Client: OwnClient }, { default: Boss }] = await Promise.all([
+  const [{ makePool, Client: OwnClient }, { default: Boss }] = await Promise.all([
     loadPackages(),
     import("pg-boss").catch((cause: unknown) => {
       throw new RequestError("the package pg-boss cannot be loaded, which a queue needs", {
@@ -62,7 +62,7 @@ export async function openDatabase(target: Target): Promise<Database> {
     }),
   ]);
   const config = configOf(target);
-  const pool = new Pool({ ...config, max: MAX_CONNECTIONS });
+  const pool = makePool({ ...config, max: MAX_CONNECTIONS });
   const ignore = () => undefined;
   surviveLoss(pool);
   const schema = queueSchema(target.schema);

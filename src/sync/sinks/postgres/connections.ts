@@ -93,8 +93,8 @@ export function patientlySql(patiently: boolean): string {
  * @throws {@link RequestError} where a package is missing, or the pool that was given is too small
  */
 export async function openConnections(target: Target, signal: AbortSignal): Promise<Connections> {
-  const { Pool: OwnPool, copyFrom } = await loadPackages();
-  const own = "connect" in target.pool ? undefined : new OwnPool(target.pool);
+  const { makePool, copyFrom } = await loadPackages();
+  const own = "connect" in target.pool ? undefined : makePool(target.pool);
   const pool = own ?? (target.pool as Pool);
   if (pool.options.max < 2) {
     throw new RequestError("the pool for PostgreSQL has a single connection", {

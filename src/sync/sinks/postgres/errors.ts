@@ -39,10 +39,18 @@ const STATES: readonly (readonly [begins: string, code: Code, advice: string])[]
   ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the columns that it lacks."],
   ["42P01", Code.FailedPrecondition, "A table was removed: run the sync again, which makes what is missing."],
 ];
+const NO_PASSWORD =
+  "Set PGPASSWORD, or write it to ~/.pgpass, which you alone may read (chmod 600), or put the whole URL into an environment variable and name it with --to-env.";
+const CERTIFICATE =
+  "Name the file of the authority that signed the server's certificate, as in ?sslmode=verify-full&sslrootcert=ca.pem or with PGSSLMODE and PGSSLROOTCERT, and call the server by a name that stands in its certificate.";
+const NO_TLS = "Let the server take TLS, or ask for none (sslmode=disable).";
 const OTHER = "Look into the server's log for more.";
 
 /** The connection was ended on purpose, or by the other side. `pg` gives such errors no code. */
 const LOST = /terminated|timeout|not queryable|ended by the other party|closed/iu;
+
+/** Codes of Node's where a certificate is not trusted, or not the server's. */
+const CERTIFICATE_CODES = /^(?:ERR_TLS_CERT|CERT_|DEPTH_ZERO_SELF|SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY))/u;
 
 /** What asked the node has failed. What it threw is to be thrown unchanged, whatever it is. */
 export class FetchFailed extends Error {
@@ -89,7 +97,11 @@ export function sinkError(reason: unknown, where: string, secrets: readonly stri
   if (reason instanceof TradewireError) {
     return reason;
   }
-  const said = reason instanceof Error ? reason.message || causes(reason) : String(reason);
+  const said = lacksPassword(reason)
+    ? "the server asks for a password, and there is none"
+    : reason instanceof Error
+      ? reason.message || causes(reason)
+      : String(reason);
   const clean = secrets.reduce((text, secret) => text.replaceAll(secret, "…"), said.replace(/\p{Cc}+/gu, " "));
   const [code, advice] = kindOf(reason);
   const cause = secrets.some((secret) => said.includes(secret)) ? undefined : reason;
@@ -98,6 +110,15 @@ export function sinkError(reason: unknown, where: string, secrets: readonly stri
 
 function kindOf(reason: unknown): readonly [Code, string] {
   if (!isServerError(reason)) {
+    if (lacksPassword(reason)) {
+      return [Code.Unauthenticated, NO_PASSWORD];
+    }
+    if (reason instanceof Error && "code" in reason && CERTIFICATE_CODES.test(String(reason.code))) {
+      return [Code.Unauthenticated, CERTIFICATE];
+    }
+    if (reason instanceof Error && reason.message.includes("does not support SSL")) {
+      return [Code.FailedPrecondition, NO_TLS];
+    }
     const lost = reason instanceof Error && ("errno" in reason || "errors" in reason || LOST.test(reason.message));
     return lost ? [Code.Unavailable, LATER] : [Code.Unknown, OTHER];
   }
@@ -105,6 +126,11 @@ function kindOf(reason: unknown): readonly [Code, string] {
   const fitting = STATES.filter(([begins]) => code.startsWith(begins)).sort(([a], [b]) => b.length - a.length);
   const [, known, advice] = fitting[0] ?? ["", Code.FailedPrecondition, OTHER];
   return [known, advice];
+}
+
+/** `pg` finds out that it has no password when the server has asked for it. */
+function lacksPassword(reason: unknown): boolean {
+  return reason instanceof Error && /client password must be a/u.test(reason.message);
 }
 
 /** An error of several attempts to connect has no message of its own. */

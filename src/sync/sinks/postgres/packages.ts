@@ -1,9 +1,10 @@
+import type { Client, Pool, PoolConfig } from "pg";
 import { RequestError } from "../../../errors/index.js";
 
 /**
  * Load the packages that PostgreSQL is spoken to with. They are optional peers.
  *
- * @returns `pg`, and what makes a COPY of `pg-copy-streams`
+ * @returns what makes pools and connections of `pg`, and a COPY of `pg-copy-streams`
  * @throws {@link RequestError} where one is not installed
  */
 export async function loadPackages() {
@@ -11,7 +12,25 @@ export async function loadPackages() {
     import("pg").catch((reason: unknown) => missing("pg", reason)),
     import("pg-copy-streams").catch((reason: unknown) => missing("pg-copy-streams", reason)),
   ]);
-  return { Pool: pg.Pool, Client: pg.Client, copyFrom: from };
+  /** A start that fails on this side, as without a password, leaves a connection open that would keep the process alive. */
+  class EndingClient extends pg.Client {
+    override connect(): Promise<Client>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
+      if (callback === undefined) {
+        return super.connect();
+      }
+      super.connect((error: Error) => {
+        if (error) {
+          this.end().catch(() => undefined);
+        }
+        callback(error);
+      });
+      return undefined;
+    }
+  }
+  const makePool = (config: PoolConfig): Pool => new pg.Pool({ ...config, Client: EndingClient });
+  return { makePool, Client: pg.Client, copyFrom: from };
 }
 
 /** What {@link loadPackages} returns. */

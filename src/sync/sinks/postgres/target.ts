@@ -55,7 +55,7 @@ export function readTarget(target: string | PostgresPool, schema: string): Targe
   }
   const url = readUrl(target);
   const pool: PoolConfig = {
-    connectionString: target,
+    connectionString: checkFiles(url) ? target : String(url),
     max: MAX_CONNECTIONS,
     connectionTimeoutMillis: connectTimeout(),
     keepAlive: true,
@@ -113,6 +113,26 @@ function connectTimeout(): number {
   return Number.isInteger(seconds) && seconds > 0 ? seconds * 1000 : CONNECT_TIMEOUT_MS;
 }
 
+/**
+ * Check that the files of TLS which a URL names can be read: `pg` would tell it as if the server were away. The
+ * authorities of the system, which libpq calls `system`, are those of Node.
+ *
+ * @returns whether the URL is as it was given
+ */
+function checkFiles({ searchParams }: URL): boolean {
+  const ofSystem = searchParams.get("sslrootcert") === "system";
+  if (ofSystem) {
+    searchParams.delete("sslrootcert");
+  }
+  for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
+    const path = searchParams.get(name);
+    if (path !== null) {
+      readPem(path, `${name} in the URL`);
+    }
+  }
+  return !ofSystem;
+}
+
 /** `pg` reads PGSSLMODE, but not PGSSLROOTCERT. */
 function rootCertificate({ searchParams }: URL): Pick<PoolConfig, "ssl"> {
   const { PGSSLMODE, PGSSLROOTCERT } = process.env;
@@ -121,11 +141,15 @@ function rootCertificate({ searchParams }: URL): Pick<PoolConfig, "ssl"> {
   if (!asked || inUrl || PGSSLROOTCERT === undefined || PGSSLROOTCERT === "" || PGSSLROOTCERT === "system") {
     return {};
   }
+  return { ssl: { ca: readPem(PGSSLROOTCERT, "PGSSLROOTCERT") } };
+}
+
+function readPem(path: string, of: string): string {
   try {
-    return { ssl: { ca: readFileSync(PGSSLROOTCERT, "utf8") } };
+    return readFileSync(path, "utf8");
   } catch (cause) {
-    throw new RequestError(`the certificate ${quoted(PGSSLROOTCERT)} of PGSSLROOTCERT cannot be read`, {
-      advice: "Give the path of a PEM file that can be read, or unset PGSSLROOTCERT.",
+    throw new RequestError(`the file ${quoted(path)} of ${of} cannot be read`, {
+      advice: "Give the path of a PEM file that can be read, or leave it out.",
       cause,
     });
   }
