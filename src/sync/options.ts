@@ -75,5 +75,7 @@ export interface Verified {
   readonly rows: bigint;
   /** With `deep`: whether the node still sends the same CSV; rows of the node's that the sink lacks; rows that it has beyond. */
   readonly deep?: { readonly sameCsv: boolean; readonly missing: bigint; readonly extra: bigint } | undefined;
+  /** Why the unit cannot be read, as where its file is damaged; its rows are then 0. */
+  readonly error?: TradewireError | undefined;
   readonly sound: boolean;
 }

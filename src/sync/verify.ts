@@ -1,4 +1,5 @@
-import { RequestError } from "../errors/index.js";
+import { Code } from "@connectrpc/connect";
+import { RequestError, SinkError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
 import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
 import { checkSignal, requireFunction, requireOneOf } from "./check-values.js";
@@ -135,7 +136,24 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
   });
 }
 
+/** Verifies a unit. One that is damaged is told of, and the others are verified, too. */
 async function verify(entry: LedgerEntry, standing: Standing, deep: boolean, verifying: Verifying): Promise<Verified> {
+  try {
+    return await verifyRows(entry, standing, deep, verifying);
+  } catch (reason) {
+    if (reason instanceof SinkError && reason.code === Code.DataLoss) {
+      return { entry, rows: 0n, error: reason, sound: false };
+    }
+    throw reason;
+  }
+}
+
+async function verifyRows(
+  entry: LedgerEntry,
+  standing: Standing,
+  deep: boolean,
+  verifying: Verifying,
+): Promise<Verified> {
   const rows = await verifying.sink.countRows(entry);
   const sound = rows === entry.rows && standing !== "parted";
   if (!deep) {

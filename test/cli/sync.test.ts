@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -178,5 +178,28 @@ describe("tradewire sync status and verify", () => {
         { entry: { fromBlock: "11" }, deep: { missing: "20", extra: "20" } },
       ],
     });
+  });
+});
+
+describe("tradewire sync verify of what is damaged", () => {
+  it("names a Parquet file that cannot be read, and verifies the others", async () => {
+    expect(await sync("--to", "parquet:damaged", ...two)).toMatchObject({ code: 0 });
+    const file = join(folder, "damaged/table=trades/from=0000000011/0000000011-0000000020.parquet");
+    await truncate(file, 100);
+    for (const deep of [[], ["--deep"]]) {
+      const { code, out } = await below("verify", "--to", "parquet:damaged", ...two, ...deep);
+      expect(code).toBe(1);
+      expect(out).toMatch(
+        /^6 units with 70 rows in parquet:damaged.* 1 is not:\n {2}trades of blocks 11 to 20: .*magic/,
+      );
+    }
+    const { out } = await below("verify", "--to", "parquet:damaged", ...two, "--json");
+    const error = { code: "DATA_LOSS", advice: expect.stringContaining("The file is damaged.") };
+    expect(lines(out)).toMatchObject([{ unsound: "1", listed: [{ entry: { fromBlock: "11" }, error }] }]);
+  });
+
+  it("says that nothing is there yet, as where a path is misspelt", async () => {
+    const { code, out } = await below("verify", "--to", "duckdb:nowhere.duckdb");
+    expect({ code, out }).toEqual({ code: 0, out: "duckdb:nowhere.duckdb holds nothing yet.\n" });
   });
 });

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Verified } from "../../sync/options.js";
 import { partingError } from "../../sync/parting.js";
 import { type Verification, verifySync } from "../../sync/verify.js";
-import { type CommandContext, errorText, json, Reported } from "../output.js";
+import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
 import { openClients, type SyncClientOptions, syncClientOptions } from "../sync/clients.js";
 import { createDisplay } from "../sync/display.js";
 import { grouped } from "../sync/figures.js";
@@ -75,10 +75,13 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
 }
 
 function foundText(
-  { units, rows, compared, unsound, listed, missing }: Verification,
+  { chainId, units, rows, compared, unsound, listed, missing }: Verification,
   name: string,
   deep: boolean,
 ): string {
+  if (chainId === undefined) {
+    return `${printable(name)} holds nothing yet.\n`;
+  }
   const did = deep ? `; ${grouped(compared)} were fetched again and compared value by value` : "";
   const lines = listed.slice(0, MAX_NAMED).map((verified) => `  ${unsoundText(verified)}\n`);
   const further = unsound > MAX_NAMED ? `  and ${grouped(unsound - BigInt(MAX_NAMED))} more\n` : "";
@@ -88,12 +91,13 @@ function foundText(
       : `${grouped(unsound)} ${unsound === 1n ? "is" : "are"} not:\n${lines.join("")}${further}To load such a unit anew, take it away with the remove() of the library's sink, and sync again.\n`;
   const lacking =
     missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
-  return `${grouped(units)} units with ${grouped(rows)} rows in ${name}${did}. ${verdict}${lacking}`;
+  return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${lacking}`;
 }
 
-function unsoundText({ entry, rows, deep }: Verified): string {
+function unsoundText({ entry, rows, deep, error }: Verified): string {
   const found = [
-    ...(rows === entry.rows ? [] : [`${rows} rows, and the ledger says ${entry.rows}`]),
+    ...(error === undefined ? [] : [printable(error.summary)]),
+    ...(rows === entry.rows || error !== undefined ? [] : [`${rows} rows, and the ledger says ${entry.rows}`]),
     ...(deep === undefined || deep.missing === 0n ? [] : [`${deep.missing} rows of the node's are missing`]),
     ...(deep === undefined || deep.extra === 0n ? [] : [`${deep.extra} rows are not the node's`]),
     ...(deep === undefined || deep.sameCsv ? [] : ["the node sends another file than was loaded"]),

@@ -22,6 +22,11 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
   ],
   [/No such file/u, Code.NotFound, "Check the path."],
   [
+    /magic bytes|too small to be a Parquet|TProtocol|ZSTD|Parquet file|parquet file|corrupt/u,
+    Code.DataLoss,
+    "The file is damaged. Take it from a backup, or remove() its unit with the library's sink and sync again.",
+  ],
+  [
     /^(?:Conversion|Invalid Input|Constraint) Error/u,
     Code.DataLoss,
     "Tell who runs the node, or install a newer release: the network may have changed its tables.",
