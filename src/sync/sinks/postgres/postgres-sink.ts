@@ -1,9 +1,10 @@
 import type { PoolClient } from "pg";
 import { RequestError } from "../../../errors/index.js";
-import type { TableName } from "../../../schema/tables.js";
+import { type TableName, tableNames } from "../../../schema/tables.js";
 import { refuseUnknownNames } from "../../check-options.js";
 import { requireOneOf } from "../../check-values.js";
 import type { Sink } from "../../sink.js";
+import { FROM_BLOCK } from "../columns.js";
 import { readCatalog, schemaNumber } from "./catalog.js";
 import { type Connections, openConnections } from "./connections.js";
 import { coverageOf } from "./coverage.js";
@@ -33,7 +34,8 @@ export interface PostgresSinkOptions {
 /** A sink in PostgreSQL. */
 export interface PostgresSink extends Required<Sink> {
   /**
-   * Make the primary keys and indexes that the tables lack. It may take long, and a table cannot be loaded meanwhile.
+   * Make the primary keys and indexes that the tables lack: those that it was opened for, or, after `inspect`, all of the
+   * schema's. It may take long, and a table cannot be loaded meanwhile.
    *
    * @param signal ends it; tables that are done keep theirs
    */
@@ -126,15 +128,17 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     async inspect(signal) {
       let chain: string | undefined;
+      let there: readonly TableName[] = [];
       await opening(signal, async (connections) => {
         const schema = await connections.transaction("looking at the ledger", {}, async (client) => {
           await checkServer(client);
           const number = await schemaNumber(client, place.schema);
           const catalog = number === undefined ? undefined : await readCatalog(client, number);
           chain = catalog?.tables.has("tradewire_sync") ? await readChain(client) : undefined;
+          there = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
           return chain === undefined ? undefined : number;
         });
-        return { connections, schema, tables: [] };
+        return { connections, schema, tables: there };
       });
       return chain;
     },

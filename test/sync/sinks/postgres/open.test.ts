@@ -117,6 +117,20 @@ describe("opening a schema of PostgreSQL", () => {
     );
   });
 
+  it("makes those of all tables after it was opened to look", async () => {
+    await withSink(
+      server,
+      async (_sink, client, url) => {
+        await using looking = postgresSink(url);
+        await looking.inspect(calm.signal);
+        await looking.createIndexes();
+        const keys = "SELECT conrelid::regclass::text AS name FROM pg_constraint WHERE conname = 'blocks_pkey'";
+        expect((await client.query(keys)).rows).toEqual([{ name: "blocks" }]);
+      },
+      { createIndexes: "after" },
+    );
+  });
+
   it("names codes in views", async () => {
     await withSink(
       server,
