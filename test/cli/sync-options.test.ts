@@ -22,6 +22,8 @@ describe("what does not fit is refused, with what to do", () => {
     [["--to", "duckdb:x", "--parallel", "0"], "parallel is 0", "from 1 to 100"],
     [["--to", "duckdb:x", "--from-block", "9", "--to-block", "3"], "fromBlock 9 is behind toBlock 3", "first block"],
     [["--to", "duckdb:x", "--queue"], "--queue needs PostgreSQL", "postgres://"],
+    [["--to", "duckdb:x", "--queue", "--dry-run"], "--queue needs PostgreSQL", "postgres://"],
+    [["--to", "duckdb:x", "--retry-failed", "--dry-run"], "--retry-failed is for a queue", "--queue"],
     [["--to", "duckdb:x", "--retry-failed"], "--retry-failed is for a queue", "--queue"],
     [["--to", "postgres://h/d", "--queue", "--parallel", "3"], "--parallel is for those who load", "sync worker"],
     [["worker", "--to", "duckdb:x"], "a worker needs PostgreSQL", "postgres://"],

@@ -9,7 +9,7 @@ import { type CommandContext, errorText, json, printable, Reported, table } from
 import { openClients } from "./clients.js";
 import { grouped } from "./figures.js";
 import { howOf } from "./options.js";
-import type { SyncCommandOptions } from "./run.js";
+import { checkQueue, type SyncCommandOptions } from "./run.js";
 import { readTarget, sinkOf, type Target } from "./target.js";
 
 /**
@@ -23,6 +23,7 @@ export async function dryRun(options: SyncCommandOptions, context: CommandContex
   const { out, err, signal } = context;
   const target = readTarget(options);
   const how = howOf(options);
+  checkQueue(options, target);
   const sink = sinkOf(target, options);
   await using nodes = openClients(options, context);
   const plan = await planHistory(nodes.clients, { ...how, patienceMs: 0, sink, signal });

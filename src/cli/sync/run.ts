@@ -78,8 +78,15 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
   tell(summary, { seconds: (performance.now() - began) / 1000, name: sinkOf(target).name }, options, context);
 }
 
-/** Checks that the options of a queue fit, and makes the sink that it is asked by. */
-function checkQueue(
+/**
+ * Check that the options of a queue fit, and make the sink that it is asked by.
+ *
+ * @param options the values of the options
+ * @param target where the tables go
+ * @returns the sink; `undefined` without a queue
+ * @throws {@link RequestError} where they do not fit
+ */
+export function checkQueue(
   { queue, retryFailed: retry, callsPerSecond, parallel }: SyncCommandOptions,
   target: Target,
 ): PostgresSink | undefined {
