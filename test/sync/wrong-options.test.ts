@@ -5,6 +5,8 @@ import {
   parquetSink,
   planHistory,
   postgresSink,
+  queueStatus,
+  startWatch,
   syncHistory,
   syncStatus,
   verifySync,
@@ -52,6 +54,13 @@ test.each<[string, () => unknown, string]>([
 });
 
 test.each<[string, () => Promise<unknown>, string]>([
+  ["a queue beside another sink", () => queueStatus(untyped(duckdbSink("x"))), "a queue needs a sink in PostgreSQL"],
+  ["a watch without a state", () => startWatch(untyped({ listen: "127.0.0.1:0" })), "state is undefined\nGive what"],
+  [
+    "a misspelt option of a watch",
+    () => startWatch(untyped({ listen: "127.0.0.1:0", stat: 1 })),
+    '"stat" is no option of a watch\nDid you mean state?',
+  ],
   ["no options", () => syncHistory(client, untyped(undefined)), "the sink is undefined"],
   ["a sink that is a text", () => planHistory(client, { sink: untyped("x.duckdb") }), "the sink is x.duckdb"],
   [

@@ -5,6 +5,7 @@ import { CanceledError, RequestError } from "../../errors/index.js";
 import { surviveLoss } from "../sinks/postgres/connections.js";
 import { sinkError } from "../sinks/postgres/errors.js";
 import { loadPackages } from "../sinks/postgres/packages.js";
+import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import type { Target } from "../sinks/postgres/target.js";
 import { queueSchema } from "./names.js";
 
@@ -170,6 +171,20 @@ export async function endConnection(client: Client): Promise<void> {
     setTimeout(END_MS, undefined, { signal: late.signal, ref: false }).catch(() => undefined),
   ]);
   late.abort();
+}
+
+/**
+ * Get where a sink is, beside which a queue stands.
+ *
+ * @param sink the sink
+ * @returns its PostgreSQL and schema
+ * @throws {@link RequestError} where it is a sink of another kind
+ */
+export function placeOf(sink: Pick<PostgresSink, "place">): Target {
+  if (typeof sink?.place !== "function") {
+    throw new RequestError("a queue needs a sink in PostgreSQL", { advice: "Give what postgresSink() has made." });
+  }
+  return sink.place();
 }
 
 /** A pool's password and certificates are not enumerable. */

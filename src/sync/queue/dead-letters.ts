@@ -1,5 +1,5 @@
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
-import { type Database, dbOf, openDatabase } from "./database.js";
+import { type Database, dbOf, openDatabase, placeOf } from "./database.js";
 import { isInstalled } from "./install.js";
 import { jobOf, unitOfJob } from "./jobs.js";
 import { DEAD, UNITS } from "./names.js";
@@ -23,7 +23,7 @@ export async function retryFailed(
   sink: Pick<PostgresSink, "place">,
   { attempts = 5 }: { readonly attempts?: number | undefined } = {},
 ): Promise<number> {
-  await using db = await openDatabase(sink.place());
+  await using db = await openDatabase(placeOf(sink));
   let units = 0;
   if (await isInstalled(db)) {
     for (let page = PAGE; page === PAGE; ) {

@@ -6,7 +6,7 @@ import { requireSameChain } from "../parting.js";
 import { teller } from "../tell.js";
 import { requireGoing } from "../wait.js";
 import { withSink } from "../with-sink.js";
-import { type Database, openDatabase } from "./database.js";
+import { type Database, openDatabase, placeOf } from "./database.js";
 import { install } from "./install.js";
 import { takeLead } from "./leader.js";
 import { enterNodes } from "./node-state.js";
@@ -41,7 +41,7 @@ export function queueSync(clients: SyncClient | readonly SyncClient[], options: 
     const all = clientsOf(clients);
     const signal = checked.signal ?? new AbortController().signal;
     requireGoing(signal);
-    await using db = await openDatabase(sink.place());
+    await using db = await openDatabase(placeOf(sink));
     return await plan(db, all, sink, { ...checked, signal });
   });
 }

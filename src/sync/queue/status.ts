@@ -1,6 +1,6 @@
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import type { Unit } from "../unit.js";
-import { openDatabase } from "./database.js";
+import { openDatabase, placeOf } from "./database.js";
 import { isInstalled } from "./install.js";
 import { unitOfJob } from "./jobs.js";
 import { UNITS } from "./names.js";
@@ -71,7 +71,7 @@ const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM
  * const status = await queueStatus(postgresSink("postgres://me@db.example/history"));
  */
 export async function queueStatus(sink: Pick<PostgresSink, "place">): Promise<QueueStatus | undefined> {
-  await using db = await openDatabase(sink.place());
+  await using db = await openDatabase(placeOf(sink));
   if (!(await isInstalled(db))) {
     return undefined;
   }

@@ -7,7 +7,7 @@ import { type Tell, teller } from "../tell.js";
 import { pause } from "../wait.js";
 import { withSink } from "../with-sink.js";
 import { isAnyDue } from "./claims.js";
-import { type Database, openDatabase } from "./database.js";
+import { type Database, openDatabase, placeOf } from "./database.js";
 import type { Delivery } from "./deliver.js";
 import { createGate } from "./gate.js";
 import { beat, keepBeating, leave } from "./heartbeat.js";
@@ -52,7 +52,7 @@ export function runWorker(clients: SyncClient | readonly SyncClient[], options: 
     const checked = checkWorkerOptions(options);
     const all = clientsOf(clients);
     const ending = followingController(checked.signal);
-    await using db = await openDatabase(sink.place());
+    await using db = await openDatabase(placeOf(sink));
     const done = { units: 0, rows: 0n, bytes: 0n, failures: 0 };
     try {
       await run(db, all, { sink, done, options: checked, ending });

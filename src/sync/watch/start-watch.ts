@@ -3,6 +3,8 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError } from "../../errors/index.js";
 import { follow } from "../../signal/follow.js";
+import { refuseUnknownNames } from "../check-options.js";
+import { wrong } from "../check-values.js";
 import { hostCheck, parseListen } from "./address.js";
 import { type Answer, createAnswers } from "./answers.js";
 import { loadMetrics } from "./metrics.js";
@@ -52,7 +54,7 @@ export interface Watch extends AsyncDisposable {
  *
  * @param options where it listens, and the state that it shows
  * @returns the running server; `close()`, `await using` or the signal ends it
- * @throws {@link RequestError} if `listen` is no address
+ * @throws {@link RequestError} if `listen` is no address, or an option is unknown or wrong
  * @throws {@link ConnectionError} if it cannot listen there, as when the port is taken
  *
  * @example
@@ -61,14 +63,12 @@ export interface Watch extends AsyncDisposable {
  * console.log(`see ${watch.url}`);
  * await syncHistory(client, { sink, follow: true, hooks: { onEvent: state.take } });
  */
-export async function startWatch({
-  listen,
-  state,
-  names = [],
-  queue,
-  stallMs = STALL_MS,
-  signal,
-}: WatchOptions): Promise<Watch> {
+export async function startWatch(options: WatchOptions): Promise<Watch> {
+  refuseUnknownNames("option of a watch", options, ["listen", "state", "names", "queue", "stallMs", "signal"]);
+  const { listen, state, names = [], queue, stallMs = STALL_MS, signal } = options;
+  if (typeof state?.snapshot !== "function") {
+    throw wrong("state", state, "Give what createSyncState() has made.");
+  }
   const { host, port } = parseListen(listen);
   throwIfAborted(signal);
   const [writeMetrics, queueCounts] = [await loadMetrics(), createQueueCounts(queue)];
