@@ -33,7 +33,11 @@ const STATES: readonly (readonly [begins: string, code: Code, advice: string])[]
   ["57014", Code.DeadlineExceeded, "Look who cancels statements at the server."],
   ["22", Code.DataLoss, "Check whether the table was changed; tell who runs the node, or install a newer release."],
   ["23", Code.FailedPrecondition, "Look which constraint or column was added to the table, and remove it."],
-  ["23505", Code.FailedPrecondition, "Check the table for rows that are not of the sync, and remove them."],
+  [
+    "23505",
+    Code.FailedPrecondition,
+    "Delete the rows that have no line of the ledger, such as those of this _from_block, and sync again.",
+  ],
   ["42P07", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
   ["42710", Code.FailedPrecondition, "Give another schema, or rename what is there: it is not of a sync."],
   ["42703", Code.FailedPrecondition, "A table was changed: run the sync again, which adds the columns that it lacks."],
