@@ -9,6 +9,8 @@ const WHOLE_MS = 3_600_000;
 /** What is there of all tables up to a block, so that only what lies behind it is compared. */
 interface Settled {
   readonly block: bigint;
+  /** First block of the history that was compared. What comes to be there before it was not. */
+  readonly fromBlock: bigint;
   readonly tables: ReadonlyMap<TableName, TableSurvey>;
   /** When the whole ledger was compared. */
   readonly wholeAt: number;
@@ -16,7 +18,8 @@ interface Settled {
 
 /**
  * Make a function that does what {@link surveyOf} says, again and again, for a history that only grows. What it has found
- * complete in all tables is compared once an hour, with what others have loaded outside of the range; the rest at each call.
+ * complete in all tables is compared once an hour, with what others have loaded outside of the range, and where the history
+ * comes to begin earlier, as a node with older segments is back or has fetched them; the rest at each call.
  *
  * @param sink the sink, opened
  * @returns compares. Its questions are of the same tables and range; a history goes on from the one before
@@ -27,7 +30,8 @@ export function createSurveyor(
   let settled: Settled | undefined;
   return async (question) => {
     const now = performance.now();
-    if (settled !== undefined && now - settled.wholeAt >= WHOLE_MS) {
+    const fromBlock = question.history.segments[0]?.fromBlock ?? 0n;
+    if (settled !== undefined && (now - settled.wholeAt >= WHOLE_MS || fromBlock < settled.fromBlock)) {
       settled = undefined;
     }
     const found = await surveyOf(sink, settled === undefined ? question : behind(question, settled.block));
@@ -35,7 +39,7 @@ export function createSurveyor(
     const complete = completeUpTo(question, found);
     if (complete !== undefined) {
       const byName = new Map(tables.map((table) => [table.table, table]));
-      settled = { block: complete, tables: byName, wholeAt: settled?.wholeAt ?? now };
+      settled = { block: complete, fromBlock, tables: byName, wholeAt: settled?.wholeAt ?? now };
     }
     return { ...found, tables };
   };

@@ -18,8 +18,9 @@ function segmentAt(number: number): Segment {
   return { fromBlock, toBlock, id: `s${number}`, previousId, schemaVersion: 116n };
 }
 
-function historyTo(last: number) {
-  return { chainId: "c", segments: Array.from({ length: last }, (_, index) => segmentAt(index + 1)) };
+function historyTo(last: number, first = 1) {
+  const length = Math.max(0, last - first + 1);
+  return { chainId: "c", segments: Array.from({ length }, (_, index) => segmentAt(first + index)) };
 }
 
 /** A ledger in memory, which notes how much of it is read. */
@@ -51,6 +52,8 @@ function ledger() {
 
 const step = fc.record({
   grown: fc.nat(4),
+  /** How many of the oldest segments no node has. */
+  dropped: fc.constantFrom(0, 0, 0, 2, 5),
   limit: fc.constantFrom(0, 1, 2, 1000),
   loads: fc.array(
     fc.record({
@@ -72,15 +75,19 @@ it("finds what comparing the whole ledger finds, however history and ledger grow
       const sink = ledger();
       const compare = createSurveyor(sink);
       let last = 0;
-      for (const { grown, limit, loads, fill } of steps) {
+      for (const { grown, dropped, limit, loads, fill } of steps) {
         last += grown;
         for (const { table, first, size, fork } of loads) {
-          // What others load beyond the range is found when the whole ledger is compared.
-          if (blocks.fromBlock <= segmentAt(first).fromBlock && segmentAt(first + size).toBlock <= blocks.toBlock) {
+          // What others load beyond the range or the history is found when the whole ledger is compared.
+          if (
+            first > dropped &&
+            blocks.fromBlock <= segmentAt(first).fromBlock &&
+            segmentAt(first + size).toBlock <= blocks.toBlock
+          ) {
             sink.load(table, first, first + size, fork);
           }
         }
-        const question = { history: historyTo(last), tables: TABLES, range: blocks, limit };
+        const question = { history: historyTo(last, dropped + 1), tables: TABLES, range: blocks, limit };
         const whole = await mergedSurvey(sink, question);
         expect(await compare(question)).toEqual(whole);
         if (fill) {
@@ -93,6 +100,20 @@ it("finds what comparing the whole ledger finds, however history and ledger grow
     }),
     { numRuns: 500 },
   );
+});
+
+it("finds what is missing, and where histories part, before what it has compared, once the history begins earlier", async () => {
+  const sink = ledger();
+  const compare = createSurveyor(sink);
+  const question = (first: number) => ({ history: historyTo(6, first), tables: TABLES, range: ALL, limit: 1000 });
+  for (const table of TABLES) {
+    sink.load(table, 2, 2, "b");
+    sink.load(table, 4, 6);
+  }
+  expect((await compare(question(4))).missing).toEqual([]);
+  const { missing, parting } = await compare(question(1));
+  expect(missing.map(({ segment }) => segment.id)).toEqual(["s1", "s1", "s2", "s2", "s3", "s3"]);
+  expect(parting?.entry.segmentId).toBe("s2b");
 });
 
 it("reads only what is behind the last block that all tables have, and all of it an hour later", async () => {
