@@ -22,6 +22,8 @@ export interface NodeAway {
 export interface AgreedHistory extends NodeHistory {
   /** The nodes that could not be asked. */
   readonly away: readonly NodeAway[];
+  /** The first block that any node has. There may be segments before it, of a node that is away. */
+  readonly heldFrom: bigint;
   /** Whether a node has listed all segments of a unit, and they were compared with those of the others. */
   has(client: SyncClient, unit: Unit): boolean;
   /** Whether any node has. */
@@ -81,6 +83,7 @@ export function agreeOn(
     chainId: one?.chainId ?? known.chainId,
     segments: agreed,
     away,
+    heldFrom: segments[0]?.fromBlock ?? 0n,
     has,
     isHeld: (unit) => listings.some(({ client }) => has(client, unit)),
   };

@@ -1,4 +1,5 @@
 import type { TableName } from "../schema/tables.js";
+import type { AgreedHistory } from "./agree.js";
 import type { Sink, Survey, SurveyQuestion, TableSurvey } from "./sink.js";
 import { firstEndingAt } from "./standing.js";
 import { surveyOf } from "./survey.js";
@@ -75,4 +76,29 @@ function sum(before: TableSurvey | undefined, now: TableSurvey): TableSurvey {
     bytes: before.bytes + now.bytes,
     ...(before.fromBlock !== undefined && { fromBlock: before.fromBlock }),
   };
+}
+
+/**
+ * Look for what is missing that some node has, where all that was listed as missing is of nodes that are away: what is
+ * listed is the oldest, and there may be more of it than a list takes.
+ *
+ * @param sink the sink, opened
+ * @param question what was asked, of a history that nodes agree on
+ * @param found what was found
+ * @returns what was found; where that is so, with what is missing from the first block on that a node has, and behind it
+ *   the oldest that none has
+ */
+export async function withHeld(
+  sink: Pick<Sink, "entries" | "survey">,
+  question: SurveyQuestion & { readonly history: AgreedHistory },
+  found: Survey,
+): Promise<Survey> {
+  const { range, limit, history } = question;
+  const fromBlock = range.fromBlock > history.heldFrom ? range.fromBlock : history.heldFrom;
+  const isHidden = found.missing.length >= limit && found.missing.every(({ segment }) => segment.toBlock < fromBlock);
+  if (!isHidden || fromBlock > range.toBlock) {
+    return found;
+  }
+  const { missing } = await surveyOf(sink, { ...question, range: { ...range, fromBlock } });
+  return { ...found, missing: [...missing, ...found.missing.slice(0, 1)] };
 }

@@ -9,7 +9,7 @@ import type { FailedUnit, SyncClient, SyncOptions, SyncSummary } from "./options
 import { partingError } from "./parting.js";
 import { patiently } from "./patiently.js";
 import type { Sink, SinkOpening, Survey } from "./sink.js";
-import { createSurveyor } from "./surveyor.js";
+import { createSurveyor, withHeld } from "./surveyor.js";
 import { teller } from "./tell.js";
 import type { NodeHistory, Unit } from "./unit.js";
 import { unitsOf } from "./units.js";
@@ -110,7 +110,7 @@ async function run(
     if (found.parting !== undefined) {
       throw partingError(sink.name, found.parting);
     }
-    return found;
+    return patiently(() => withHeld(sink, question, found), patience);
   }
 
   /** Loads what was found missing, and tells whether any of it was loaded. */

@@ -1,10 +1,11 @@
+import type { AgreedHistory } from "../agree.js";
 import { createHolderWait } from "../holder-wait.js";
 import { readHistory } from "../node-history.js";
 import type { SyncClient, SyncSummary } from "../options.js";
 import { partingError } from "../parting.js";
 import { patiently } from "../patiently.js";
 import type { Survey, TableSurvey } from "../sink.js";
-import { createSurveyor } from "../surveyor.js";
+import { createSurveyor, withHeld } from "../surveyor.js";
 import { removeForeign } from "../sync.js";
 import type { Tell } from "../tell.js";
 import type { NodeHistory, Unit } from "../unit.js";
@@ -157,7 +158,7 @@ export async function planAsLeader(
 async function surveySink(
   { db, sink, options }: Planning,
   compare: ReturnType<typeof createSurveyor>,
-  history: NodeHistory,
+  history: AgreedHistory,
   limit: number,
 ): Promise<Survey> {
   const { tables, range, replaceFrom } = options;
@@ -167,7 +168,7 @@ async function surveySink(
     await db.boss.purgeQueue(UNITS);
     throw partingError(sink.name, found.parting);
   }
-  return found;
+  return withHeld(sink, question, found);
 }
 
 /** Inserts through the connection that holds the lead. A unit that is there already stays as it is. */

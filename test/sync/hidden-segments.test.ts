@@ -1,0 +1,80 @@
+import { Code } from "@connectrpc/connect";
+import { expect, it } from "@jest/globals";
+import { ConnectionError } from "../../src/errors/index.js";
+import type { SyncEvent } from "../../src/sync/events.js";
+import type { SyncClient } from "../../src/sync/options.js";
+import type { Sink } from "../../src/sync/sink.js";
+import { syncHistory } from "../../src/sync/sync.js";
+import type { LedgerEntry } from "../../src/sync/unit.js";
+import { listingClient, segments } from "../support/made-history.js";
+
+/** More segments than a survey lists of a table. */
+const [OLD, ALL] = [600, 603];
+
+/** A sink that keeps a ledger, and no rows. */
+function ledgerSink(): Sink {
+  const ledger: LedgerEntry[] = [];
+  return {
+    name: "memory",
+    open: async () => undefined,
+    inspect: async () => undefined,
+    async *entries(table, behind = -1n) {
+      yield* ledger
+        .filter((entry) => entry.table === table && entry.fromBlock > behind)
+        .sort((a, b) => Number(a.fromBlock - b.fromBlock));
+    },
+    async load(unit) {
+      const entry = { ...unit, rows: 0n, bytes: 0n, sha256: "", loadedAt: "" };
+      ledger.push(entry);
+      return { outcome: "loaded", entry };
+    },
+    remove: async () => undefined,
+    countRows: async () => 0n,
+    compareRows: async () => ({ missing: 0n, extra: 0n }),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+it("takes what nodes have while more segments than are listed at once are those of a node that is away", async () => {
+  const away = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
+  let [looks, isBack] = [0, false];
+  const archive: SyncClient = {
+    ...listingClient("archive", away),
+    async listSegments() {
+      looks += 1;
+      if (looks > 1 && !isBack) {
+        throw away;
+      }
+      return segments(1, ALL);
+    },
+  };
+  const young: SyncClient = {
+    ...listingClient("young", away),
+    async listSegments() {
+      if (looks < 2) {
+        throw away;
+      }
+      return segments(OLD + 1, ALL);
+    },
+  };
+  const loaded: bigint[] = [];
+  let loadedBefore: bigint[] | undefined;
+  const onEvent = (event: SyncEvent) => {
+    if (event.case === "loaded") {
+      loaded.push(event.entry.toBlock);
+    } else if (event.case === "waiting") {
+      loadedBefore ??= [...loaded];
+      isBack = true;
+    }
+  };
+  const summary = await syncHistory([archive, young], {
+    sink: ledgerSink(),
+    tables: ["blocks"],
+    parallel: 1,
+    pollMs: 1,
+    patienceMs: 20_000,
+    hooks: { onEvent },
+  });
+  expect(loadedBefore).toEqual([6010n, 6020n, 6030n]);
+  expect(summary).toMatchObject({ units: ALL, failed: [], tables: [{ missing: 0n }] });
+});
