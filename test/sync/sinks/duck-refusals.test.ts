@@ -1,5 +1,6 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { describe, expect, it } from "@jest/globals";
 import type { Sink } from "../../../src/sync/sink.js";
@@ -40,6 +41,20 @@ describe.each<[string, (folder: string) => Sink]>([
       await other[Symbol.asyncDispose]();
     });
   });
+
+  it.each(["lock on file", "conflict", "Permission denied", "No space left"])(
+    "takes the value %j in a wrong place for what it is, not for its own trouble",
+    async (height) => {
+      await withFolder(async (folder) => {
+        const sink = make(folder);
+        await sink.open(opening(["blocks"]));
+        const fetch = fetchOf(columns, [rowOf("blocks", { height })]);
+        const failed = sink.load(unitAt("blocks", 1), fetch, plainly());
+        await expect(failed).rejects.toMatchObject({ name: "SinkError", code: Code.DataLoss });
+        await sink[Symbol.asyncDispose]();
+      });
+    },
+  );
 
   it("holds nothing where nothing is, and makes nothing when it is looked at", async () => {
     await withFolder(async (folder) => {

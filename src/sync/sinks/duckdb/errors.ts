@@ -2,8 +2,22 @@ import { Code } from "@connectrpc/connect";
 import { SinkError, TradewireError } from "../../../errors/index.js";
 import { cut, MAX_MESSAGE } from "../../../errors/quoted.js";
 
-/** What DuckDB's messages mean: a part of the message, the code, and what to do. The first that fits is taken. */
+const PERMISSIONS = "Check the permissions of the file and its folder.";
+const DAMAGED =
+  "The file is damaged. Take it from a backup, or remove() its unit with the library's sink and sync again.";
+
+/**
+ * What DuckDB's messages mean: a part of the message, the code, and what to do. The first that fits is taken. Those that
+ * quote a value come first: it is the node's, and may be any text.
+ */
 const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[] = [
+  [/^Invalid Input Error: Cannot execute statement/u, Code.PermissionDenied, PERMISSIONS],
+  [/^Invalid Input Error: (?:No magic bytes|File '[^']*' too small to be a Parquet)/u, Code.DataLoss, DAMAGED],
+  [
+    /^(?:Conversion|Invalid Input|Constraint) Error/u,
+    Code.DataLoss,
+    "Tell who runs the node, or install a newer release: the network may have changed its tables.",
+  ],
   [
     /lock on file|Conflicting lock/u,
     Code.Unavailable,
@@ -15,22 +29,9 @@ const MEANINGS: readonly (readonly [part: RegExp, code: Code, advice: string])[]
   [/conflict/iu, Code.Aborted, "Try the same again at once: another transaction was in the way."],
   [/No space left/u, Code.ResourceExhausted, "Free some space on the disk."],
   [/^Out of Memory/u, Code.ResourceExhausted, "Give the sink a larger memoryLimit."],
-  [
-    /Permission denied|read-only|Read-only/u,
-    Code.PermissionDenied,
-    "Check the permissions of the file and its folder.",
-  ],
+  [/Permission denied|read-only|Read-only/u, Code.PermissionDenied, PERMISSIONS],
   [/No such file/u, Code.NotFound, "Check the path."],
-  [
-    /magic bytes|too small to be a Parquet|TProtocol|ZSTD|Parquet file|parquet file|corrupt/u,
-    Code.DataLoss,
-    "The file is damaged. Take it from a backup, or remove() its unit with the library's sink and sync again.",
-  ],
-  [
-    /^(?:Conversion|Invalid Input|Constraint) Error/u,
-    Code.DataLoss,
-    "Tell who runs the node, or install a newer release: the network may have changed its tables.",
-  ],
+  [/magic bytes|too small to be a Parquet|TProtocol|ZSTD|Parquet file|parquet file|corrupt/u, Code.DataLoss, DAMAGED],
 ];
 const OTHER = "Check the file, the disk and the permissions.";
 

@@ -169,7 +169,7 @@ function refused(table: TableName, what: string): SinkError {
 
 function tooMany(what: string): SinkError {
   return new SinkError(`the node sends more unknown ${what} than can be added`, {
-    code: Code.ResourceExhausted,
+    code: Code.FailedPrecondition, // It is the unit that is wrong, and others may be loaded.
     advice: `At most ${MAX_ADDED} are added. Check the node, or install a newer release, which may know them.`,
   });
 }
