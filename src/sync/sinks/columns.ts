@@ -20,6 +20,9 @@ export type SinkColumn = TableColumn;
  */
 export const FROM_BLOCK = "_from_block";
 
+/** The most columns, of those that this release does not know, that are added to a table. */
+export const MAX_ADDED = 200;
+
 /** The longest name that a column can have, in bytes of UTF-8. PostgreSQL cuts longer ones. */
 const MAX_COLUMN_NAME = 63;
 
@@ -91,6 +94,22 @@ export function checkAddedName(table: TableName, name: string): void {
     throw new SinkError(`the column ${quoted(name)} of ${table}, which is not known, cannot be added`, {
       code: Code.Unimplemented,
       advice: `A column's name has 1 to ${MAX_COLUMN_NAME} bytes, and ${FROM_BLOCK} is the sink's own. Install a newer release, which may know the column.`,
+    });
+  }
+}
+
+/**
+ * Check that columns which this release does not know are not too many for a sink's table.
+ *
+ * @param table such as `trades`
+ * @param count how many the table would have
+ * @throws {@link SinkError} where there are more than 200: the unit fails, others may be loaded
+ */
+export function checkAddedCount(table: TableName, count: number): void {
+  if (count > MAX_ADDED) {
+    throw new SinkError(`the node sends more unknown columns of ${table} than can be added`, {
+      code: Code.FailedPrecondition,
+      advice: `At most ${MAX_ADDED} are added. Check the node, or install a newer release, which may know them.`,
     });
   }
 }

@@ -56,12 +56,46 @@ describe.each<[string, (folder: string) => Sink]>([
     },
   );
 
+  it("refuses NULL in a column that never holds it, and more unknown columns than can be added", async () => {
+    await withFolder(async (folder) => {
+      const sink = make(folder);
+      await sink.open(opening(["blocks"]));
+      const load = (segment: number, names: readonly string[], hash: string | null = "\\x00") => {
+        const row = [...rowOf("blocks", { hash, height: "1" }), ...names];
+        return sink.load(unitAt("blocks", segment), fetchOf([...columns, ...names], [row]), plainly());
+      };
+      const many = Array.from({ length: 201 }, (_, index) => `new_${index}`);
+      await expect(load(1, [], null)).rejects.toMatchObject({ name: "SinkError", code: Code.DataLoss });
+      await expect(load(1, many)).rejects.toMatchObject({ name: "SinkError", code: Code.FailedPrecondition });
+      expect(await entriesOf(sink, "blocks")).toEqual([]);
+      expect(await load(1, many.slice(1))).toMatchObject({ outcome: "loaded" });
+      await sink[Symbol.asyncDispose]();
+    });
+  });
+
   it("holds nothing where nothing is, and makes nothing when it is looked at", async () => {
     await withFolder(async (folder) => {
       const sink = make(folder);
       expect(await sink.inspect(signal)).toBeUndefined();
       await sink[Symbol.asyncDispose]();
     });
+  });
+});
+
+it("refuses an unknown column of a DuckDB table that differs from another by its case, and one too many", async () => {
+  await withFolder(async (folder) => {
+    const sink = duckdbSink(join(folder, "a.duckdb"));
+    await sink.open(opening(["blocks"]));
+    const load = (segment: number, names: readonly string[]) => {
+      const fetch = fetchOf([...columns, ...names], [[...rowOf("blocks", { height: "1" }), ...names]]);
+      return sink.load(unitAt("blocks", segment), fetch, plainly());
+    };
+    const names = Array.from({ length: 200 }, (_, index) => `new_${index}`);
+    await load(1, names);
+    await expect(load(2, ["NEW_1"])).rejects.toMatchObject({ name: "SinkError", code: Code.Unimplemented });
+    await expect(load(2, ["more"])).rejects.toMatchObject({ name: "SinkError", code: Code.FailedPrecondition });
+    expect(await load(2, ["new_1"])).toMatchObject({ outcome: "loaded" });
+    await sink[Symbol.asyncDispose]();
   });
 });
 

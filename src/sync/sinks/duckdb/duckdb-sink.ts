@@ -7,7 +7,16 @@ import { FROM_BLOCK, identifier } from "../columns.js";
 import { duckdbType } from "./csv-sql.js";
 import { type Database, notOpen, openDatabase } from "./database.js";
 import { heldChain, insertEntry, makeLedger, overlapping, readEntries, removeStray, removeUnit } from "./ledger.js";
-import { type ReadPlan, readPlan, rowsSql, tellAdded, tellUnknown, unitName, unknownValuesSql } from "./plan.js";
+import {
+  lackingColumns,
+  type ReadPlan,
+  readPlan,
+  rowsSql,
+  tellAdded,
+  tellUnknown,
+  unitName,
+  unknownValuesSql,
+} from "./plan.js";
 import { checkCount, difference, heldByOther, isSame } from "./shared.js";
 import { type SpooledCsv, withSpooled } from "./spool.js";
 import { addColumn, makeTable, namedViewSql, tableColumns } from "./tables.js";
@@ -108,8 +117,8 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
               await removeUnit(connection, old);
             }
             await removeStray(connection, unit);
-            const there = new Set(await tableColumns(connection, unit.table));
-            const added = plan.added.filter((column) => !there.has(column));
+            const there = await tableColumns(connection, unit.table);
+            const added = lackingColumns(plan, there);
             for (const column of added) {
               await addColumn(connection, unit.table, column);
             }

@@ -5,8 +5,16 @@ import { quoted } from "../../../errors/quoted.js";
 import type { TableName } from "../../../schema/tables.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
-import { checkAddedName, FROM_BLOCK, identifier, type SinkColumn, sinkColumns, targetOf } from "../columns.js";
-import { duckdbType, type HugeType, readCsvSql, valueSql } from "./csv-sql.js";
+import {
+  checkAddedCount,
+  checkAddedName,
+  FROM_BLOCK,
+  identifier,
+  type SinkColumn,
+  sinkColumns,
+  targetOf,
+} from "../columns.js";
+import { duckdbType, type HugeType, literal, readCsvSql, valueSql } from "./csv-sql.js";
 import type { SpooledCsv } from "./spool.js";
 
 /** How the columns of a CSV file become those of a sink's table. */
@@ -42,15 +50,42 @@ export function readPlan({ table }: Unit, columns: readonly string[]): ReadPlan 
     const column = target?.name ?? name;
     // DuckDB, and much that reads Parquet, does not tell upper from lower case.
     if (taken.has(column.toLowerCase()) || (target === undefined && isKnown(table, column))) {
-      throw new SinkError(`the column ${quoted(name)} of ${table} has the name of another one, but for the case`, {
-        code: Code.Unimplemented,
-        advice: "Install a newer release, which may know the column.",
-      });
+      throw sameName(table, name);
     }
     taken.add(column.toLowerCase());
     places.set(column, index);
   }
+  checkAddedCount(table, added.length);
   return { table, added, places };
+}
+
+/**
+ * Find out which columns a table is to get before the rows of a file fit in.
+ *
+ * @param plan where the columns of the file go
+ * @param there the columns that the table has
+ * @returns those of the file that it lacks
+ * @throws {@link SinkError} where one has the name of another one but for the case, or there would be too many
+ */
+export function lackingColumns({ table, added }: ReadPlan, there: readonly string[]): string[] {
+  const names = new Set(there);
+  const lacking = added.filter((column) => !names.has(column));
+  const taken = new Set(there.map((name) => name.toLowerCase()));
+  const twin = lacking.find((column) => taken.has(column.toLowerCase()));
+  if (twin !== undefined) {
+    throw sameName(table, twin);
+  }
+  if (lacking.length > 0) {
+    checkAddedCount(table, there.length + lacking.length - sinkColumns(table).length);
+  }
+  return lacking;
+}
+
+function sameName(table: TableName, name: string): SinkError {
+  return new SinkError(`the column ${quoted(name)} of ${table} has the name of another one, but for the case`, {
+    code: Code.Unimplemented,
+    advice: "Install a newer release, which may know the column.",
+  });
 }
 
 function isKnown(table: TableName, name: string): boolean {
@@ -72,10 +107,18 @@ export function rowsSql(plan: ReadPlan, spooled: SpooledCsv, columns: readonly s
     const place = plan.places.get(name);
     const column = known.get(name);
     const value =
-      place === undefined ? `CAST(NULL AS ${duckdbType(column, huge)})` : valueSql(`c${place}`, column, huge);
+      place === undefined ? `CAST(NULL AS ${duckdbType(column, huge)})` : heldValueSql(`c${place}`, column, huge);
     return `${value} AS ${identifier(name)}`;
   });
   return `SELECT ${values.join(", ")} FROM ${readCsvSql(spooled)}`;
+}
+
+/** A Parquet file has no columns that refuse NULL by themselves. */
+function heldValueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
+  const value = valueSql(text, column, huge);
+  return column === undefined || column.nullable
+    ? value
+    : `coalesce(${value}, error(${literal(`the column ${column.name} has NULL, which it never holds`)}))`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { quoted } from "../../../errors/quoted.js";
 import type { TableName } from "../../../schema/tables.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
-import { checkAddedName, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../columns.js";
+import { checkAddedCount, checkAddedName, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../columns.js";
 import type { Connections } from "./connections.js";
 import { isServerError } from "./errors.js";
 
@@ -22,8 +22,8 @@ export interface Unknowns {
   value(unit: Unit, reason: unknown, signal: AbortSignal): Promise<boolean>;
 }
 
-/** The most columns and enum values that are added to a table or a type. */
-const MAX_ADDED = 200;
+/** The most enum values that are added to a type. */
+const MAX_ADDED_VALUES = 200;
 /** How long a change waits for those who load the table, and how long it keeps others from it at a time. */
 const CHANGE_PATIENCE_MS = 5 * 60_000;
 const CHANGE_LOCK_MS = 1000;
@@ -96,10 +96,11 @@ export function takeUnknown(connections: Connections, { onUnknown, unknownColumn
       if (unknown.some((name) => !found.has(name))) {
         found = await columnsOf(table, signal); // Another sync may have added them.
       }
-      for (const name of unknown.filter((missing) => !found.has(missing))) {
-        if (found.size >= sinkColumns(table).length + [FROM_BLOCK].length + MAX_ADDED) {
-          throw tooMany(`columns of ${table}`);
-        }
+      const lacking = unknown.filter((name) => !found.has(name));
+      if (lacking.length > 0) {
+        checkAddedCount(table, found.size + lacking.length - sinkColumns(table).length - [FROM_BLOCK].length);
+      }
+      for (const name of lacking) {
         const statement = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;
         await change(`adding a column to ${table}`, statement, signal);
         found.add(name);
@@ -126,8 +127,8 @@ export function takeUnknown(connections: Connections, { onUnknown, unknownColumn
         );
         return rows[0]?.count ?? 0;
       });
-      if (count >= MAX_ADDED || Buffer.byteLength(value) > MAX_VALUE) {
-        throw tooMany(`values of ${type}`);
+      if (count >= MAX_ADDED_VALUES || Buffer.byteLength(value) > MAX_VALUE) {
+        throw tooMany(type);
       }
       const literal = `'${value.replaceAll("'", "''")}'`;
       await change(`adding a value to ${type}`, `ALTER TYPE ${type} ADD VALUE IF NOT EXISTS ${literal}`, signal);
@@ -167,9 +168,9 @@ function refused(table: TableName, what: string): SinkError {
   });
 }
 
-function tooMany(what: string): SinkError {
-  return new SinkError(`the node sends more unknown ${what} than can be added`, {
+function tooMany(type: string): SinkError {
+  return new SinkError(`the node sends more unknown values of ${type}, or longer ones, than can be added`, {
     code: Code.FailedPrecondition, // It is the unit that is wrong, and others may be loaded.
-    advice: `At most ${MAX_ADDED} are added. Check the node, or install a newer release, which may know them.`,
+    advice: `At most ${MAX_ADDED_VALUES} of ${MAX_VALUE} bytes are added. Check the node, or install a newer release, which may know them.`,
   });
 }

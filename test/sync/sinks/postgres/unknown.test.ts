@@ -92,6 +92,27 @@ describe("what a newer node sends", () => {
     );
   });
 
+  it("fails the unit alone where there is more unknown than can be added", async () => {
+    const opening = { tables: ["blocks", "markets"] as const };
+    await withSink(
+      server,
+      async (sink, client) => {
+        const names = Array.from({ length: 201 }, (_, index) => `new_${index}`);
+        const csv = blocksCsv(1, 1)
+          .replace("hash\n", `hash,${names}\n`)
+          .replace(/\n$/u, `${",x".repeat(201)}\n`);
+        const failed = { name: "SinkError", code: Code.FailedPrecondition };
+        await expect(sink.load(unitOf("blocks", 1, 10), fetchOf(csv), calm)).rejects.toMatchObject(failed);
+        const { fields } = await client.query("SELECT * FROM blocks");
+        expect(fields.map(({ name }) => name)).not.toContain("new_0");
+        const value = fetchOf(marketsCsv("X".repeat(64)));
+        await expect(sink.load(unitOf("markets", 1, 10), value, calm)).rejects.toMatchObject(failed);
+        expect([await count(client), await count(client, "markets")]).toEqual([0, 0]);
+      },
+      { opening },
+    );
+  });
+
   it("fails the unit where that is wanted, and changes nothing", async () => {
     const opening = { tables: ["blocks", "markets"] as const, unknownColumns: "fail" as const };
     await withSink(
