@@ -16,6 +16,9 @@ export const MAX_SEGMENTS = 10_000_000;
 /** The most characters of a segment's identifier. */
 export const MAX_SEGMENT_ID = 128;
 
+/** The largest block, and the largest schema version: what keeps a ledger as JSON holds no larger number exactly. */
+const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER);
+
 const ADVICE = "Nothing was changed. Try another node, and tell who runs this one.";
 
 /** What a node is called where its client does not say. */
@@ -139,7 +142,7 @@ function segmentOf(listed: HistorySegment): Segment {
 }
 
 function problemWith(segment: Segment): string | undefined {
-  if (segment.fromBlock < 1n || segment.toBlock < segment.fromBlock) {
+  if (segment.fromBlock < 1n || segment.toBlock < segment.fromBlock || segment.toBlock > MAX_NUMBER) {
     return `${nameOf(segment)}, which is no range of blocks`;
   }
   if (!isSegmentId(segment.id)) {
@@ -148,7 +151,7 @@ function problemWith(segment: Segment): string | undefined {
   if (segment.previousId !== "" && !isSegmentId(segment.previousId)) {
     return `${nameOf(segment)} behind ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
-  return segment.schemaVersion < 1n
+  return segment.schemaVersion < 1n || segment.schemaVersion > MAX_NUMBER
     ? `${nameOf(segment)} with version ${segment.schemaVersion} of the database schema`
     : undefined;
 }

@@ -31,6 +31,16 @@ describe("checkHistory", () => {
     ["a height of 0", { 1: { fromHeight: 0n } }, 'the segment 0 to 10 ("id-1"), which is no range of blocks'],
     ["a reversed range", { 2: { toHeight: 10n } }, 'the segment 11 to 10 ("id-2"), which is no range of blocks'],
     [
+      "a height that no chain has",
+      { 2: { toHeight: 2n ** 53n } },
+      'the segment 11 to 9007199254740992 ("id-2"), which is no range of blocks',
+    ],
+    [
+      "a schema version that no database has",
+      { 2: { databaseVersion: 2n ** 63n - 1n } },
+      "with version 9223372036854775807 of the database schema",
+    ],
+    [
       "an overlap",
       { 2: { fromHeight: 10n } },
       'the segment 10 to 20 ("id-2") behind the segment 1 to 10 ("id-1"), where it cannot stand',
