@@ -76,11 +76,11 @@ export function unitParted(node: string, unit: Unit, segment: Segment): PartingE
  *
  * @param sinkName what the sink is called
  * @param held the chain that it holds, if any
- * @param chainId the node's
+ * @param chainId the node's; empty where it has no history yet, and so tells none
  * @throws {@link RequestError} naming both
  */
 export function requireSameChain(sinkName: string, held: string | undefined, chainId: string): void {
-  if (held !== undefined && held !== chainId) {
+  if (held !== undefined && chainId !== "" && held !== chainId) {
     throw new RequestError(`${sinkName} holds the chain ${quoted(held)}, and the node's is ${quoted(chainId)}`, {
       advice: "Check the node's URL, or give the other chain a place of its own.",
     });

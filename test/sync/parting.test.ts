@@ -4,9 +4,12 @@ import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { startDevnode } from "../../src/devnode/index.js";
 import { RequestError } from "../../src/errors/index.js";
 import { PartingError } from "../../src/sync/parting.js";
+import { planHistory } from "../../src/sync/plan.js";
+import { syncStatus } from "../../src/sync/status.js";
 import { syncHistory } from "../../src/sync/sync.js";
 import { verifySync } from "../../src/sync/verify.js";
 import { jsonLinesSink, readRows } from "../support/json-lines-sink.js";
+import { listingClient } from "../support/made-history.js";
 import { type Syncing, settings, startSyncing } from "../support/syncing.js";
 
 let syncing: Syncing;
@@ -67,6 +70,24 @@ it("refuses another chain and wrong options, and closes the sink", async () => {
   await expect(syncHistory(syncing.clientOf(), { sink, parallel: 0 })).rejects.toThrow(RequestError);
   await expect(syncHistory([], { sink })).rejects.toThrow(RequestError);
   expect(closed).toBe(3);
+});
+
+it("looks at what is there beside a node that has no history yet, as after it was set up anew", async () => {
+  await syncing.sync().done;
+  const clients = listingClient("new", []);
+  const sink = () => jsonLinesSink(syncing.folder);
+  const chainId = syncing.node.chainId;
+  expect(await syncStatus(sink(), { clients, tables: ["blocks"] })).toMatchObject({
+    chainId,
+    segments: 0,
+    tables: [{ units: 4n, missing: 0n }],
+  });
+  expect(await verifySync(sink(), { clients })).toMatchObject({ chainId, units: 8n, unsound: 0n, missing: 0n });
+  expect(await planHistory(clients, { sink: sink(), tables: ["blocks"] })).toMatchObject({
+    segments: 0,
+    tables: [{ units: 4n, calls: 0n }],
+    foreign: 0n,
+  });
 });
 
 it("verifies, also against the node, value by value", async () => {

@@ -50,9 +50,7 @@ export async function readHolders(clients: readonly SyncClient[], options: Holde
   async function read(): Promise<AgreedHistory> {
     readAt = performance.now();
     const look = await readHistory(clients, signal);
-    if (look.chainId !== "") {
-      requireSameChain(sinkName, chainId, look.chainId);
-    }
+    requireSameChain(sinkName, chainId, look.chainId);
     for (const { node, error } of look.away) {
       tell({ case: "away", node, error });
     }
