@@ -34,8 +34,8 @@ export interface LoadOptions {
 }
 
 /**
- * Make a function that loads units, each through one of several nodes, and tries again where that may help. It may be
- * called for several units side by side; nodes that failed rest for all of them.
+ * Make a function that loads units, each through one of several nodes, and tries again where that may help: what the same
+ * node would only answer again, such as a value that fits no column, through another one. It may be called for several units side by side; nodes that failed rest for all of them.
  *
  * @param options the sink, the nodes, and how patient it is
  * @returns loads a unit. It throws where no unit can fare better: a node or the sink could not be reached for
@@ -86,6 +86,13 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
   return async (unit) => {
     let attempt = 1;
     let avoid: NodeOfSync | undefined;
+    const refusedBy = new Set<SyncClient>();
+    /** What comes again from the same node may be its own fault: each of the others is asked once. */
+    function afterFinal({ client }: NodeOfSync): number | undefined {
+      refusedBy.add(client);
+      const isLeft = options.clients.some((other) => !refusedBy.has(other) && (options.has?.(other, unit) ?? true));
+      return isLeft && attempt < attempts ? backoffMs(attempt) : undefined;
+    }
     for (;;) {
       const node = await nodes.take(unit, avoid);
       if (node === undefined) {
@@ -104,11 +111,12 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
           throw reason;
         }
         error = reason;
-        againMs = afterFailure(error, node, attempt);
+        againMs = failureKind(error) === "final" ? afterFinal(node) : afterFailure(error, node, attempt);
       } finally {
         nodes.release(node);
       }
-      const lost = failureKind(error) === "waits";
+      const kind = failureKind(error);
+      const lost = kind === "waits";
       if (began.at !== undefined || !lost) {
         tell({ case: "failed", unit, error, attempt, ...(againMs !== undefined && { againMs }) });
       }
@@ -121,7 +129,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
         await pause(againMs, signal);
       }
       attempt += lost ? 0 : 1;
-      avoid = isOfSink(error) ? undefined : node;
+      avoid = isOfSink(error) && kind !== "final" ? undefined : node;
     }
   };
 

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { ConnectionError, ProtocolError } from "../../src/errors/index.js";
+import { ConnectionError, NodeError, ProtocolError, SinkError } from "../../src/errors/index.js";
 import type { SyncEvent } from "../../src/sync/events.js";
 import type { SyncClient } from "../../src/sync/options.js";
 import { PartingError } from "../../src/sync/parting.js";
@@ -117,6 +117,26 @@ it("asks each node for what it has", async () => {
   expect(asked["behind"]?.length).toBeGreaterThan(0);
   expect(asked["young"]?.length).toBeGreaterThan(0);
   await syncing.expectAll("blocks");
+});
+
+it("gets from another node what one answers wrongly each time, or says that it lacks", async () => {
+  const good = nodeOf("good", unchanged);
+  for (const code of [Code.NotFound, Code.DataLoss]) {
+    const refusal =
+      code === Code.NotFound
+        ? new NodeError({ code, message: "no such segment", details: [] })
+        : new SinkError('the column height has "x"', { code, advice: "Tell who runs the node." });
+    const liar: SyncClient = {
+      ...nodeOf("liar", unchanged),
+      exportNetworkHistory() {
+        throw refusal;
+      },
+    };
+    const { done, events } = syncing.sync({ parallel: 1 }, [liar, good]);
+    expect(await done).toMatchObject({ failed: [], tables: [{ missing: 0n }, { missing: 0n }] });
+    expect(events).toContainEqual(expect.objectContaining({ case: "failed", error: refusal, attempt: 1 }));
+    await syncing.makeSegment();
+  }
 });
 
 it("goes on following a node that has to catch up", async () => {
