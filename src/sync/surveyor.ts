@@ -94,7 +94,7 @@ export async function withHeld(
   found: Survey,
 ): Promise<Survey> {
   const { range, limit, history } = question;
-  const fromBlock = range.fromBlock > history.heldFrom ? range.fromBlock : history.heldFrom;
+  const { heldFrom: fromBlock } = history;
   const isHidden = found.missing.length >= limit && found.missing.every(({ segment }) => segment.toBlock < fromBlock);
   if (!isHidden || fromBlock > range.toBlock) {
     return found;
