@@ -18,6 +18,8 @@ export interface Lead extends AsyncDisposable {
   readonly signal: AbortSignal;
   /** Find out whether the lead is still held: PostgreSQL's last word may come before the end of the connection. */
   isHeld(): Promise<boolean>;
+  /** Say in the queue's tables who leads; it is said again and again from then on. */
+  say(): Promise<void>;
 }
 
 /** How the lead is taken. */
@@ -89,9 +91,17 @@ async function waitForLead(db: Database, { pace, tell, signal }: LeadOptions): P
     requireGoing(signal);
     throw db.errorOf(lost ? new Error("the connection was terminated") : reason, "asking for the lead");
   }
-  const beating = keepLeading(db, client, pace, ending);
+  const text = `UPDATE ${db.schema}.tradewire_queue SET leader = $1, led_at = now()`;
+  const beat = { text, values: [`${hostname()} ${process.pid}`], query_timeout: pace.leadIdleMs / 2 };
+  const say = async () => {
+    await client.query(beat).catch((reason: unknown) => {
+      throw db.errorOf(reason, "saying who leads");
+    });
+  };
+  const beating = keepLeading(say, pace, ending);
   return {
     client,
+    say,
     signal: ending.signal,
     async isHeld() {
       try {
@@ -117,13 +127,11 @@ function anotherLeads(): SinkError {
 }
 
 /** Keeps the session from being idle, until the lead is lost or given up. */
-async function keepLeading(db: Database, client: Client, pace: Pace, ending: AbortController): Promise<void> {
-  const text = `UPDATE ${db.schema}.tradewire_queue SET leader = $1, led_at = now()`;
-  const beat = { text, values: [`${hostname()} ${process.pid}`], query_timeout: pace.leadIdleMs / 2 };
+async function keepLeading(say: Lead["say"], pace: Pace, ending: AbortController): Promise<void> {
   try {
     for (;;) {
-      await client.query(beat).catch((reason: unknown) => {
-        const kind = failureKind(db.errorOf(reason, "saying who leads"));
+      await say().catch((reason: unknown) => {
+        const kind = failureKind(reason);
         if (kind === "waits" || kind === "again") {
           throw reason;
         } // Else the lead is held, and what is wrong with the queue's tables is what the planner fails for.

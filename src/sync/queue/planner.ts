@@ -77,6 +77,7 @@ async function plan(
         await enterNodes(db, nodeNames(clients));
         installed = true;
       }
+      await lead.say();
       const { dead, ...summary } = await planAsLeader({ db, clients, sink, open, tell, options, lead });
       return { ...summary, failed: dead.map(failedUnit) };
     } catch (reason) {

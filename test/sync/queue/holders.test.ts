@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, it, jest } from "@jest/globals";
 import { Client as Postgres } from "pg";
 import type { HistorySegment } from "../../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { type Client, createClient } from "../../../src/client.js";
@@ -128,6 +128,10 @@ it("puts what a worker's node does not have back without counting a try, and loo
   expect(await worker).toMatchObject({ units: 8, failures: 0 });
 });
 
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
 it("waits for what no node has any more, and reads the nodes again", async () => {
   let [listed, looksBehind] = [4, 0];
   const node = nodeOf("restored", 0, (all) => {
@@ -163,6 +167,9 @@ it("waits for what no node has any more, and reads the nodes again", async () =>
   ]) {
     await rows(`DELETE FROM unheld.${table} WHERE ${column} = 31`);
   }
+  // What was removed by hand is found when all of the ledger is compared again, an hour later.
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, "now").mockImplementation(() => now() + 3_600_000);
   await eventually(isLoaded);
   expect(told.slice(0, 1)).toEqual([expect.stringMatching(/^no node that answers lists blocks 31 to 40 of /)]);
   stop.abort();
