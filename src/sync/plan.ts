@@ -6,7 +6,7 @@ import type { SyncClient, SyncOptions } from "./options.js";
 import { requireSameChain } from "./parting.js";
 import { patiently } from "./patiently.js";
 import type { Parting, Sink } from "./sink.js";
-import { segmentEndingAt, standings } from "./standing.js";
+import { partingAt, standings } from "./standing.js";
 import { teller } from "./tell.js";
 import type { LedgerEntry, Segment } from "./unit.js";
 import { joins } from "./units.js";
@@ -80,8 +80,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
         [units, rows] = [units + 1n, rows + step.entry.rows];
         foreign += step.foreign ? 1n : 0n;
         if (step.standing === "parted" && !step.foreign && isEarlier(step.entry, parting)) {
-          const segment = segmentEndingAt(segments, step.entry.toBlock);
-          parting = { entry: step.entry, ...(segment && { segment }) };
+          parting = partingAt(step.entry, segments);
         }
       }
       plans.push({ table, units, rows, ...counter.counts() });

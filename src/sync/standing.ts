@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
+import type { Parting } from "./sink.js";
 import type { LedgerEntry, Segment } from "./unit.js";
 
 /**
@@ -96,6 +97,18 @@ export function standingOf(entry: LedgerEntry, segments: readonly Segment[]): St
 export function segmentEndingAt(segments: readonly Segment[], block: bigint): Segment | undefined {
   const found = segments[firstEndingAt(segments, block)];
   return found?.toBlock === block ? found : undefined;
+}
+
+/**
+ * Say where an entry of a ledger parts from a history.
+ *
+ * @param entry the entry
+ * @param segments the node's segments
+ * @returns the place, with the node's segment that ends with the same block, where there is one
+ */
+export function partingAt(entry: LedgerEntry, segments: readonly Segment[]): Parting {
+  const segment = segmentEndingAt(segments, entry.toBlock);
+  return { entry, ...(segment && { segment }) };
 }
 
 /**

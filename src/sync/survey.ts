@@ -1,6 +1,6 @@
 import type { TableName } from "../schema/tables.js";
 import type { MissingSegment, Parting, Sink, Survey, SurveyQuestion, TableSurvey } from "./sink.js";
-import { segmentEndingAt, standings } from "./standing.js";
+import { partingAt, standings } from "./standing.js";
 import type { LedgerEntry } from "./unit.js";
 
 /**
@@ -78,8 +78,7 @@ async function surveyTable(
     if (step.foreign && foreign.length < limit) {
       foreign.push(entry);
     } else if (!step.foreign && standing === "parted" && parting === undefined) {
-      const segment = segmentEndingAt(segments, entry.toBlock);
-      parting = { entry, ...(segment && { segment }) };
+      parting = partingAt(entry, segments);
     }
   }
   const survey: TableSurvey = {

@@ -10,7 +10,7 @@ import type { SyncClient, SyncOptions, Verified } from "./options.js";
 import { requireSameChain } from "./parting.js";
 import { entriesOf } from "./plan.js";
 import type { Parting, Sink, UnitCsv } from "./sink.js";
-import { type Standing, segmentEndingAt, standings } from "./standing.js";
+import { partingAt, type Standing, standings } from "./standing.js";
 import type { LedgerEntry } from "./unit.js";
 import { backoffMs, pause, requireGoing } from "./wait.js";
 import { withSink } from "./with-sink.js";
@@ -107,8 +107,7 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
         }
         const { entry, standing } = step;
         if (standing === "parted" && (parting === undefined || entry.fromBlock < parting.entry.fromBlock)) {
-          const segment = segmentEndingAt(segments, entry.toBlock);
-          parting = { entry, ...(segment && { segment }) };
+          parting = partingAt(entry, segments);
         }
         if (entry.toBlock < range.fromBlock || entry.fromBlock > range.toBlock) {
           continue;

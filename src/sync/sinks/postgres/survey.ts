@@ -1,8 +1,9 @@
 import type { PoolClient } from "pg";
 import type { BlockRange } from "../../../history/segments.js";
 import { isTableName, type TableName } from "../../../schema/tables.js";
-import type { MissingSegment, Parting, Survey, SurveyQuestion, TableSurvey } from "../../sink.js";
-import type { LedgerEntry, Segment } from "../../unit.js";
+import type { MissingSegment, Survey, SurveyQuestion, TableSurvey } from "../../sink.js";
+import { partingAt } from "../../standing.js";
+import type { Segment } from "../../unit.js";
 import { copyCsv } from "./copy.js";
 import { ENTRY, entryOf, type LedgerRow } from "./ledger.js";
 import type { Packages } from "./packages.js";
@@ -88,7 +89,7 @@ export async function surveyInSql(
             (await client.query<MissingRow>(missingSql(judged, range, limit), [...values, lacking])).rows,
           );
   const [entry] = parted;
-  return { tables: surveys, missing, foreign, ...(entry && { parting: partingOf(entry, segments) }) };
+  return { tables: surveys, missing, foreign, ...(entry && { parting: partingAt(entry, segments) }) };
 }
 
 interface SumRow {
@@ -182,11 +183,6 @@ function tableSurvey(table: TableName, sums: SumRow | undefined, wanted: bigint)
         toBlock: BigInt(sums.to_block),
         missing: wanted - BigInt(sums.covered),
       };
-}
-
-function partingOf(entry: LedgerEntry, segments: readonly Segment[]): Parting {
-  const segment = segments.find(({ toBlock }) => toBlock === entry.toBlock);
-  return { entry, ...(segment && { segment }) };
 }
 
 async function* csvOf(segments: readonly Segment[]): AsyncGenerator<Uint8Array, void, undefined> {
