@@ -1,10 +1,11 @@
 import type { Pool, PoolClient } from "pg";
 import { CanceledError, RequestError } from "../../../errors/index.js";
 import { follow, followingController } from "../../../signal/follow.js";
-import { identifier } from "../columns.js";
 import { FetchFailed, sinkError } from "./errors.js";
 import { loadPackages, type Packages } from "./packages.js";
+import { makeSlots, type Slots } from "./slots.js";
 import type { Target } from "./target.js";
+import { beginSql } from "./transaction-settings.js";
 
 /** The connections of a sink. */
 export interface Connections extends AsyncDisposable {
@@ -27,17 +28,6 @@ export interface Connections extends AsyncDisposable {
   ): Promise<T>;
 }
 
-/** How long a lock is waited for. Locks that are held longer are those of other work; the same is then tried again. */
-const LOCK_TIMEOUT_MS = 30_000;
-
-/**
- * How long a transaction stands still, at most, between two statements. Whoever is frozen holds no lock for longer, and
- * so for less than others wait for it. A unit is fetched within a transaction, for which {@link patientlySql} is.
- */
-const STANDSTILL_MS = 10_000;
-/** How often the server looks, during a long statement, whether who asked for it is still there. */
-const LOOK_MS = 10_000;
-
 /** How many transactions of a pool may run at once. */
 interface PoolSlots {
   readonly loading: Slots;
@@ -50,39 +40,6 @@ interface PoolSlots {
  * end after a sink, too.
  */
 const pools = new WeakMap<Pool, PoolSlots>();
-
-/** What an operator may have set otherwise, for this transaction alone: also a connection of a caller's pool is good. */
-const settings = (schema: string) =>
-  [
-    "BEGIN ISOLATION LEVEL READ COMMITTED",
-    // Else a temporary table of the connection's would stand before one of the same name.
-    `SET LOCAL search_path TO ${identifier(schema)}, pg_temp`,
-    "SET LOCAL client_encoding TO 'UTF8'",
-    "SET LOCAL datestyle TO 'ISO, YMD'",
-    "SET LOCAL timezone TO 'UTC'",
-    "SET LOCAL bytea_output TO 'hex'",
-    "SET LOCAL statement_timeout TO 0",
-    patientlySql(false),
-    // PostgreSQL has it from 17 on.
-    "SELECT set_config('transaction_timeout', '0', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL",
-    // Elsewhere it may be refused.
-    `SELECT set_config('client_connection_check_interval', '${LOOK_MS}', true) WHERE version() ~ 'linux|darwin|bsd'`,
-    `SET LOCAL lock_timeout TO ${LOCK_TIMEOUT_MS}`,
-    // The server finds out within two minutes that a machine is gone, and releases what it held.
-    "SET LOCAL tcp_keepalives_idle TO 60",
-    "SET LOCAL tcp_keepalives_interval TO 10",
-    "SET LOCAL tcp_keepalives_count TO 6",
-  ].join("; ");
-
-/**
- * Write the statement that lets the rest of a transaction stand still between two statements, or no longer.
- *
- * @param patiently whether it may, for as long as it likes
- * @returns the statement
- */
-export function patientlySql(patiently: boolean): string {
-  return `SET LOCAL idle_in_transaction_session_timeout TO ${patiently ? 0 : STANDSTILL_MS}`;
-}
 
 /**
  * Prepare to connect. Nothing is connected before a transaction is asked for.
@@ -103,7 +60,7 @@ export async function openConnections(target: Target, signal: AbortSignal): Prom
   }
   const { loading, spare } = slotsOf(pool);
   const closing = followingController(signal);
-  const begin = settings(target.schema);
+  const begin = beginSql(target.schema);
 
   return {
     copyFrom,
@@ -218,44 +175,4 @@ function slotsOf(pool: Pool): PoolSlots {
     surviveLoss(pool);
   }
   return slots;
-}
-
-/** Let so many in at once; the others wait in their order, until their signals are aborted. */
-interface Slots {
-  take(signal: AbortSignal): Promise<void>;
-  give(): void;
-}
-
-function makeSlots(count: number): Slots {
-  const waiting: (() => void)[] = [];
-  let free = count;
-  return {
-    take(signal: AbortSignal): Promise<void> {
-      return new Promise((resolve, reject) => {
-        signal.throwIfAborted();
-        if (free > 0) {
-          free -= 1;
-          resolve();
-          return;
-        }
-        const leave = follow(signal, () => {
-          waiting.splice(waiting.indexOf(enter), 1);
-          reject(signal.reason);
-        });
-        const enter = () => {
-          leave();
-          resolve();
-        };
-        waiting.push(enter);
-      });
-    },
-    give(): void {
-      const next = waiting.shift();
-      if (next === undefined) {
-        free += 1;
-      } else {
-        next();
-      }
-    },
-  };
 }

@@ -4,11 +4,12 @@ import { SinkError } from "../../../errors/index.js";
 import type { FetchUnit, LoadResult } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { FROM_BLOCK } from "../columns.js";
-import { type Connections, patientlySql } from "./connections.js";
+import type { Connections } from "./connections.js";
 import { asked, copyCsv } from "./copy.js";
 import { holdUnit } from "./hold.js";
 import { ENTRY, entryOf, type LedgerRow } from "./ledger.js";
 import { FROM_BLOCK_SETTING } from "./tables.js";
+import { patientlySql } from "./transaction-settings.js";
 
 /** How a unit is loaded. */
 export interface Loading {

@@ -4,8 +4,9 @@ import { SinkError } from "../../../errors/index.js";
 import type { FetchUnit } from "../../sink.js";
 import type { LedgerEntry } from "../../unit.js";
 import { FROM_BLOCK, identifier, type SinkColumn, targetOf } from "../columns.js";
-import { type Connections, patientlySql } from "./connections.js";
+import type { Connections } from "./connections.js";
 import { asked, copyCsv } from "./copy.js";
+import { patientlySql } from "./transaction-settings.js";
 
 /**
  * Count the rows that came with a unit.
