@@ -7,6 +7,7 @@ import type { Entry } from "../../src/zip/entry.js";
 import { cuts, encoded, split, table } from "../support/csv.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given, taken } from "../support/taken.js";
+import { usedFiles } from "../support/used-files.js";
 
 /** An entry whose parts come in one buffer, which is used again. */
 function entryOf(name: string, parts: Iterable<Buffer>, end?: () => unknown): Entry {
@@ -49,23 +50,8 @@ async function contents(entries: AsyncIterable<Entry>, options: { readonly maxRo
 }
 
 /** Two files, of which the first is broken in its third row, and each is used in one way. */
-async function used(use: (file: ArchiveFile) => unknown) {
-  const names: string[] = [];
-  const files = csvFiles(
-    given([entryOf("a.csv", partsOf("a\n1\n", "2\n", '3"\n')), entryOf("b.csv", partsOf("b\n"))]),
-    {},
-  );
-  const reading = (async () => {
-    for await (const file of files) {
-      names.push(file.name);
-      await use(file);
-    }
-  })();
-  const error: unknown = await reading.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  return { names, error };
+function used(use: (file: ArchiveFile) => unknown) {
+  return usedFiles(given([entryOf("a.csv", partsOf("a\n1\n", "2\n", '3"\n')), entryOf("b.csv", partsOf("b\n"))]), use);
 }
 
 describe("the content of a file", () => {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import { archiveEntries, UNLIMITED } from "../../src/archive/entries.js";
-import { type ArchiveFile, csvFiles, csvHeads, type FileOptions } from "../../src/archive/files.js";
+import { csvFiles, csvHeads } from "../../src/archive/files.js";
 import { RequestError } from "../../src/errors/index.js";
 import type { Entry } from "../../src/zip/entry.js";
 import { inMemory } from "../../src/zip/seekable.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given, taken } from "../support/taken.js";
+import { usedFiles } from "../support/used-files.js";
 
 const one = { name: "c-trades-2-1-10.csv", content: "a,b\n1,\n" };
 const two = { name: "x.csv", content: "a\n2\n" };
@@ -34,22 +35,6 @@ function watched(name: string, pieces: readonly string[], end?: () => unknown) {
   return { entry, state };
 }
 
-/** What is said of files of which each is used in one way. */
-async function failure(entries: AsyncIterable<Entry>, use: (file: ArchiveFile) => unknown, options: FileOptions = {}) {
-  const names: string[] = [];
-  const reading = (async () => {
-    for await (const file of csvFiles(entries, options)) {
-      names.push(file.name);
-      await use(file);
-    }
-  })();
-  const error: unknown = await reading.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  );
-  return { names, error };
-}
-
 describe("the files of an archive", () => {
   it("tell the parts of their names, their columns and their measures", async () => {
     const files = (await taken(csvFiles(entriesOf(one), {}))).values.map(({ rows, batches, content, ...file }) => file);
@@ -76,14 +61,14 @@ describe("the files of an archive", () => {
 
   it("give their rows as records and as batches", async () => {
     const rows: unknown[] = [];
-    await failure(entriesOf(one, two), async (file) => rows.push((await taken(file.rows())).values));
+    await usedFiles(entriesOf(one, two), async (file) => rows.push((await taken(file.rows())).values));
     expect(rows).toEqual([[{ a: "1", b: null }], [{ a: "2" }]]);
     const pieces = watched("x.csv", ["a\n", "1\n2\n", "3", "\n4\n"]);
     const many: unknown[] = [];
-    await failure(given([pieces.entry]), async (file) => many.push(...(await taken(file.rows())).values));
+    await usedFiles(given([pieces.entry]), async (file) => many.push(...(await taken(file.rows())).values));
     expect(many).toEqual([{ a: "1" }, { a: "2" }, { a: "3" }, { a: "4" }]);
     const batches: unknown[] = [];
-    await failure(entriesOf(one, two), async (file) => {
+    await usedFiles(entriesOf(one, two), async (file) => {
       for await (const { columns, rows } of file.batches()) {
         batches.push([columns, rows]);
       }
@@ -93,7 +78,7 @@ describe("the files of an archive", () => {
 
   it("are decoded by the options, and named in what is wrong with them", async () => {
     const nulls: unknown[] = [];
-    await failure(
+    await usedFiles(
       entriesOf({ ...one, content: "a,b\n1,N\n" }),
       async (file) => nulls.push(...(await taken(file.rows())).values),
       {
@@ -101,16 +86,16 @@ describe("the files of an archive", () => {
       },
     );
     expect(nulls).toEqual([{ a: "1", b: null }]);
-    const { error } = await failure(entriesOf({ ...one, content: "a,b\n1\n" }), () => undefined);
+    const { error } = await usedFiles(entriesOf({ ...one, content: "a,b\n1\n" }), () => undefined);
     expect(error).toMatchObject({ summary: expect.stringContaining("c-trades-2-1-10.csv, line 2") });
-    expect((await failure(entriesOf({ ...one, content: "" }), () => undefined)).error).toMatchObject({
+    expect((await usedFiles(entriesOf({ ...one, content: "" }), () => undefined)).error).toMatchObject({
       summary: expect.stringContaining("the file is empty"),
     });
   });
 
   it("are those that were asked for", async () => {
     const exported = { table: "trades", fromBlock: 1n, toBlock: 20n } as const;
-    const { names, error } = await failure(entriesOf(one), () => undefined, { exported });
+    const { names, error } = await usedFiles(entriesOf(one), () => undefined, { exported });
     expect([names, error]).toEqual([
       [one.name],
       expect.objectContaining({ summary: expect.stringContaining("rows are missing") }),
@@ -120,12 +105,12 @@ describe("the files of an archive", () => {
   it("are checked to their end where their rows are not taken", async () => {
     const broken = watched("a.csv", ["a\n1\n", "2\n", "3,3\n"]);
     const next = watched("b.csv", ["b\n"]);
-    const passedOver = await failure(given([broken.entry, next.entry]), () => undefined);
+    const passedOver = await usedFiles(given([broken.entry, next.entry]), () => undefined);
     expect(passedOver.names).toEqual(["a.csv"]);
     expect(passedOver.error).toMatchObject({ summary: expect.stringContaining("a.csv, line 4") });
     expect(next.state.taken).toBe(0);
     const left = watched("a.csv", ["a\n1\n", "2\n", "3,3\n"]);
-    const leftEarly = await failure(given([left.entry, next.entry]), async (file) => {
+    const leftEarly = await usedFiles(given([left.entry, next.entry]), async (file) => {
       for await (const row of file.rows()) {
         expect(row).toEqual({ a: "1" });
         break;
@@ -150,7 +135,7 @@ describe("the files of an archive", () => {
     const first = watched("a.csv", ["a\n1\n"], () => Promise.reject(broken));
     const next = watched("b.csv", ["b\n"]);
     let caught: unknown;
-    const { names, error } = await failure(given([first.entry, next.entry]), async (file) => {
+    const { names, error } = await usedFiles(given([first.entry, next.entry]), async (file) => {
       caught = (await taken(file.rows())).error;
     });
     expect([names, error, caught]).toEqual([["a.csv"], broken, broken]);

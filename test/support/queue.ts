@@ -7,11 +7,47 @@ import { fileURLToPath } from "node:url";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { build } from "esbuild";
-import type { Client as Postgres } from "pg";
+import { Client as Postgres } from "pg";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import type { QueueOptions, WorkerOptions } from "../../src/sync/queue/index.js";
 import type { Pace } from "../../src/sync/queue/pace.js";
+import { startPostgres } from "./postgres.js";
 import { serveRoutes, type TestServer } from "./servers.js";
+
+/** A node, a database, and a connection to it. */
+export interface QueuePlace extends AsyncDisposable {
+  readonly node: Devnode;
+  /** The URL of the database. */
+  readonly url: string;
+  readonly client: Postgres;
+}
+
+/**
+ * Start a local node, whose history stands still, and a PostgreSQL.
+ *
+ * @param segments how many segments of ten blocks the node has
+ * @returns both, which end when they are disposed of
+ */
+export async function startQueuePlace(segments: number): Promise<QueuePlace> {
+  const [server, node] = await Promise.all([
+    startPostgres(),
+    startDevnode({ activity: 2, blockMs: 0, segments, blocksPerSegment: 10 }),
+  ]);
+  const url = await server.createDatabase();
+  const client = new Postgres(url);
+  await client.connect();
+  return {
+    node,
+    url,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.end();
+      await node.close();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
 
 /** Times by which tests of a queue do not wait long. */
 export const PACE: Partial<Pace> = {

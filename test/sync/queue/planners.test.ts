@@ -1,37 +1,31 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { createClient } from "../../../src/client.js";
-import { type Devnode, startDevnode } from "../../../src/devnode/index.js";
+import type { Devnode } from "../../../src/devnode/index.js";
 import { queueStatus, queueSync } from "../../../src/sync/queue/index.js";
 import { postgresSink } from "../../../src/sync/sinks/postgres/postgres-sink.js";
-import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import {
   type CountingNode,
   eventually,
   PACE,
   type Program,
+  type QueuePlace,
   startCountingNode,
   startProgram,
+  startQueuePlace,
 } from "../../support/queue.js";
 
-let server: PostgresServer;
+let place: QueuePlace;
 let node: Devnode;
 let url: string;
 let client: Client;
 beforeAll(async () => {
-  [server, node] = await Promise.all([
-    startPostgres(),
-    startDevnode({ activity: 2, blockMs: 0, segments: 4, blocksPerSegment: 10 }),
-  ]);
-  url = await server.createDatabase();
-  client = new Client(url);
-  await client.connect();
+  place = await startQueuePlace(4);
+  ({ node, url, client } = place);
 });
 afterAll(async () => {
-  await client.end();
-  await node.close();
-  await server[Symbol.asyncDispose]();
+  await place[Symbol.asyncDispose]();
 });
 
 const TABLES = ["trades", "blocks"];

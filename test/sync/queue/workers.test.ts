@@ -1,32 +1,31 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { createClient } from "../../../src/client.js";
-import { type Devnode, startDevnode } from "../../../src/devnode/index.js";
+import type { Devnode } from "../../../src/devnode/index.js";
 import { queueStatus } from "../../../src/sync/queue/index.js";
 import { postgresSink } from "../../../src/sync/sinks/postgres/postgres-sink.js";
 import { syncHistory } from "../../../src/sync/sync.js";
-import { type PostgresServer, startPostgres } from "../../support/postgres.js";
-import { differences, PACE, startCountingNode, startProgram } from "../../support/queue.js";
+import {
+  differences,
+  PACE,
+  type QueuePlace,
+  startCountingNode,
+  startProgram,
+  startQueuePlace,
+} from "../../support/queue.js";
 
-let server: PostgresServer;
+let place: QueuePlace;
 let node: Devnode;
 let url: string;
 let client: Client;
 beforeAll(async () => {
-  [server, node] = await Promise.all([
-    startPostgres(),
-    startDevnode({ activity: 2, blockMs: 0, segments: 6, blocksPerSegment: 10 }),
-  ]);
-  url = await server.createDatabase();
-  client = new Client(url);
-  await client.connect();
+  place = await startQueuePlace(6);
+  ({ node, url, client } = place);
   await using source = createClient({ grpc: { url: node.grpcUrl } });
   await syncHistory(source, { sink: postgresSink(url, { schema: "expected" }) });
 });
 afterAll(async () => {
-  await client.end();
-  await node.close();
-  await server[Symbol.asyncDispose]();
+  await place[Symbol.asyncDispose]();
 });
 
 describe("workers of a queue", () => {
