@@ -111,7 +111,7 @@ function checkGrowth(name: string, size: number, used: number, { maxSize, maxRat
   }
 }
 
-const OUTPUT_SIZE = 64 * 1024;
+const OUTPUT_SIZE = 256 * 1024;
 /** How many bytes inflating, which has a thread of its own, runs ahead of the reader. */
 const AHEAD = 4 * OUTPUT_SIZE;
 const options = { chunkSize: OUTPUT_SIZE, readableHighWaterMark: AHEAD };

@@ -25,12 +25,12 @@ import { addColumn, makeTable, namedViewSql, tableColumns } from "./tables.js";
 export interface DuckdbSinkOptions {
   /** Whether each table gets a view with names in place of codes, such as `trades_named`; false by default. */
   readonly namedViews?: boolean | undefined;
-  /** The most memory that DuckDB takes, as it writes it; `512MiB` by default. The process takes some 300 MiB beside it. */
+  /** The most memory that DuckDB takes, as it writes it; `1GiB` by default. The process takes some 300 MiB beside it. */
   readonly memoryLimit?: string | undefined;
 }
 
 /** The most memory that DuckDB takes by default. */
-export const MEMORY_LIMIT = "512MiB";
+export const MEMORY_LIMIT = "1GiB";
 
 /**
  * Make a sink of a DuckDB file. Its package `@duckdb/node-api` must be installed.

@@ -17,7 +17,7 @@ import { compareUnit, countUnit, type Workshop, writeUnit } from "./write-unit.j
 
 /** How a folder of Parquet files is used as a sink. */
 export interface ParquetSinkOptions {
-  /** The most memory that DuckDB, which writes the files, takes, as it writes it; `512MiB` by default. */
+  /** The most memory that DuckDB, which writes the files, takes, as it writes it; `1GiB` by default. */
   readonly memoryLimit?: string | undefined;
 }
 
