@@ -42,7 +42,13 @@ export function openResponse(response: IncomingMessage, arrived: () => void): Re
   return { header, mediaType, body: decoded(response, header, arrived) };
 }
 
-function webHeaders({ headersDistinct }: IncomingMessage): Headers {
+/**
+ * Read the header of a response.
+ *
+ * @param response the response, as Node gives it
+ * @returns the header, each field with all its values
+ */
+export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   const header = new Headers();
   for (const [name, values = []] of Object.entries(headersDistinct)) {
     for (const value of values) {

@@ -11,6 +11,7 @@ import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding, httpBindings } from "../../http-rule/http-rule.js";
+import { fillPath } from "../../http-rule/path-template.js";
 import { writeFirstCall } from "../../http-rule/write-call.js";
 import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
@@ -19,6 +20,8 @@ import { methodName } from "../method-name.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage } from "./response.js";
+import { createSocketClient } from "./socket.js";
+import { openSocket, socketMessages } from "./socket-call.js";
 import { responseMessages } from "./stream.js";
 
 /** The statuses of whole answers. */
@@ -45,6 +48,7 @@ export function createRestTransport(
 ): ClosableTransport {
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
+  const sockets = createSocketClient(config, options);
   const { maxJsonBytes: maxBytes, registry } = options;
   const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
 
@@ -108,8 +112,28 @@ export function createRestTransport(
       contextValues = createContextValues(),
     ) {
       const request = requestOf(config, method, header);
-      if (method.methodKind !== "server_streaming") {
-        throw new ConnectError(`${method.name} streams its requests, which HTTP/1.1 cannot`, Code.Unimplemented);
+      if (method.methodKind === "client_streaming") {
+        throw new ConnectError(
+          `${method.name} streams its requests alone, which the gateway cannot`,
+          Code.Unimplemented,
+        );
+      }
+      if (method.methodKind === "bidi_streaming") {
+        return runStreamingCall<I, O>({
+          ...callLimits(signal, timeoutMs),
+          req: { stream: true, ...request, method, contextValues, message: input },
+          next: (req) =>
+            asConnectError(async () => {
+              const rule = bindings(method)[0] ?? noBinding(method);
+              const socket = await openSocket(sockets, `${prefix}${fillPath(rule.template, [])}`, req);
+              return {
+                ...req,
+                header: socket.header,
+                message: socketMessages({ method, rule, socket, requests: req.message, reading: json }),
+                trailer: new Headers(),
+              };
+            }),
+        });
       }
       return runStreamingCall<I, O>({
         ...callLimits(signal, timeoutMs),
@@ -129,6 +153,7 @@ export function createRestTransport(
 
     async close() {
       client.close();
+      sockets.close();
     },
   };
 }
