@@ -25,7 +25,7 @@ import { messageJson } from "./gateway-json.js";
 
 const NDJSON = "application/x-ndjson";
 /** Below this path, JSON leaves defaults out and has enums as numbers. */
-const TERSE_PATH = "/api/v2/stream/";
+export const TERSE_PATH = "/api/v2/stream/";
 
 /**
  * Create an HTTP gateway in front of a transport. It answers as the gateways of deployed nodes do.
@@ -190,7 +190,7 @@ async function sendError(
   await send(request, response, httpStatusFromCode(error.code), new Headers(), type, [text]);
 }
 
-function errorJson(reason: unknown) {
+export function errorJson(reason: unknown) {
   const error =
     reason instanceof TradewireError ? new ConnectError(reason.summary, reason.code) : ConnectError.from(reason);
   const { code, message, details } = errorObject(error);
