@@ -150,7 +150,7 @@ function addServices(
   router.service(TradingDataService, {
     ...historyService(network.history, { profile }),
     ...ledgerService(network.history),
-    ...dataMethods(network),
+    ...dataMethods({ ...network, chainId }),
   });
   offerReflection(router, services);
 }

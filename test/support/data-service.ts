@@ -37,7 +37,7 @@ export function serveData(start: WorldStart): DataService {
     },
   };
   const transport = createRouterTransport(({ service }) => {
-    service(TradingDataService, dataMethods({ world: living.world, engine, streams }));
+    service(TradingDataService, dataMethods({ world: living.world, engine, streams, chainId: "test-chain" }));
   });
   return {
     data: createClient(TradingDataService, transport),

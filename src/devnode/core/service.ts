@@ -3,12 +3,14 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { Profile } from "../../schema/profile.js";
+import { eventBus } from "../data/event-bus.js";
+import type { Streams } from "../data/observe.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
 import { type LocalChain, transactionHash } from "./chain.js";
 import { outcome } from "./outcome.js";
 import { createStatistics, type StatisticsOptions } from "./statistics.js";
 
-type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "observeEventBus" | "propagateChainEvent">;
+type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "propagateChainEvent">;
 
 /** What {@link coreMethods} answers from. */
 export interface CoreOptions extends StatisticsOptions {
@@ -16,13 +18,14 @@ export interface CoreOptions extends StatisticsOptions {
   readonly chain: Pick<LocalChain, "counts" | "check" | "submit" | "nextBlock">;
   readonly blocks: Blocks;
   readonly rules: SpamRules;
+  readonly streams: Streams;
   /** Whether refusals have the form of the specification, the default, or that of deployed nodes. */
   readonly profile?: Profile | undefined;
 }
 
 /**
  * Implement the methods that check and submit transactions (specification, 4.2), and those that describe the last blocks
- * and the chain.
+ * and the chain, and the one that streams events.
  *
  * @param options the chain that takes the transactions, its identifier and rules, how things stand and the open streams
  * @returns the methods of the core service
@@ -71,6 +74,8 @@ export function coreMethods(options: CoreOptions): CoreMethods {
     async checkRawTransaction({ tx }) {
       return outcome(chain.check(fromBytes(tx)), profile);
     },
+
+    observeEventBus: eventBus(options),
 
     statistics: () => ({ statistics: statistics() }),
     getVegaTime: () => ({ timestamp: blocks.last().time }),

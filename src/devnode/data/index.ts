@@ -4,33 +4,34 @@ import type { World } from "../world/world.js";
 import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
 import { type Books, depthMethods } from "./depth.js";
+import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { marketDataMethods } from "./market-data.js";
 import { marketMethods } from "./markets.js";
 import { networkMethods } from "./network.js";
-import type { Streams } from "./observe.js";
 import { orderMethods } from "./orders.js";
 import { parameterMethods } from "./parameters.js";
 import { partyMethods } from "./parties.js";
 import { positionMethods } from "./positions.js";
 import { stopOrderMethods } from "./stop-orders.js";
 import { tradeMethods } from "./trades.js";
+import { transactionResultMethods } from "./transaction-results.js";
 
 /** What {@link dataMethods} answers from. */
-export interface DataOptions {
+export interface DataOptions extends EventBusOptions {
   /** How things stand. It changes as blocks are made: each call reads it anew. */
   readonly world: World;
   /** The order books. */
   readonly engine: Books;
-  readonly streams: Streams;
 }
 
 /**
  * Implement the methods of the data service that read what the node holds.
  *
- * @param options how things stand, the order books, and what keeps streams open
+ * @param options how things stand, the order books, the chain's identifier, and what keeps streams open
  * @returns the methods; those that are not among them are unimplemented
  */
-export function dataMethods({ world, engine, streams }: DataOptions): Partial<ServiceImpl<typeof TradingDataService>> {
+export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof TradingDataService>> {
+  const { world, engine, streams } = options;
   return {
     ...networkMethods(world),
     ...parameterMethods(world),
@@ -44,5 +45,7 @@ export function dataMethods({ world, engine, streams }: DataOptions): Partial<Se
     ...orderMethods(world, streams),
     ...stopOrderMethods(world),
     ...tradeMethods(world, streams),
+    ...transactionResultMethods(streams),
+    observeEventBus: eventBus(options),
   };
 }

@@ -10,7 +10,8 @@ export type Subject =
   | "marketData"
   | "marketDepth"
   | "marketDepthUpdates"
-  | "event";
+  | "event"
+  | "transactionResult";
 
 /** The most records that wait for a stream's reader. A single block may bring more. */
 export const MAX_WAITING_RECORDS = 10_000;
