@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Socket } from "node:net";
 import { create, type DescMessage, type DescService, isMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
@@ -16,6 +17,8 @@ export interface Failures {
   breakable<Q extends IncomingMessage | Http2ServerRequest, S extends ServerResponse | Http2ServerResponse>(
     listener: (request: Q, response: S) => void,
   ): (request: Q, response: S) => void;
+  /** Make a connection that is no longer HTTP, and can be cut. The call of `serve` tells what is called over it. */
+  breakableSocket(connection: Socket, serve: () => void): void;
 }
 
 /** The answer that a call is written to. */
@@ -67,9 +70,15 @@ export function createFailures(services: readonly DescService[]): Failures {
     },
 
     breakable: (listener) => (request, response) => {
-      answers.run({ breakOff: (kind, afterBytes) => breakOff(response, kind, afterBytes) }, () =>
+      const cut = () => ("stream" in response ? response.stream.session : response.socket)?.destroy();
+      answers.run({ breakOff: (kind, afterBytes) => breakOff(response, kind, afterBytes, cut) }, () =>
         listener(request, response),
       );
+    },
+
+    breakableSocket(connection, serve) {
+      const cut = () => connection.destroy();
+      answers.run({ breakOff: (kind, afterBytes) => breakOff(connection, kind, afterBytes, cut) }, serve);
     },
   };
 }
@@ -96,14 +105,19 @@ async function* failing(
 }
 
 /** Let an answer end after so many bytes of it: its connection is cut, or nothing more comes. */
-function breakOff(response: ServerResponse | Http2ServerResponse, kind: "cut" | "stall", afterBytes: number): void {
+function breakOff(
+  response: ServerResponse | Http2ServerResponse | Socket,
+  kind: "cut" | "stall",
+  afterBytes: number,
+  cut: () => void,
+): void {
   let left = afterBytes;
   const stop = () => {
     if (kind === "cut") {
-      ("stream" in response ? response.stream.session : response.socket)?.destroy();
+      cut();
     }
   };
-  // Node's two kinds of answers write alike, by the same two functions.
+  // Node's two kinds of answers, and its sockets, write alike, by the same two functions.
   const writable: { write: unknown; end: unknown } = response;
   const write = response.write.bind(response) as (bytes: Uint8Array, done?: () => void) => boolean;
   /** Pieces that are on their way to the socket. The cut at the answer's end comes behind them. */
@@ -115,31 +129,29 @@ function breakOff(response: ServerResponse | Http2ServerResponse, kind: "cut" | 
       stop();
     }
   };
-  const pass = (piece: unknown) => {
+  const pass = (piece: unknown, done: unknown) => {
+    const tell = typeof done === "function" ? () => done() : () => {};
     const bytes = typeof piece === "string" || piece instanceof Uint8Array ? Buffer.from(piece) : Buffer.alloc(0);
     if (bytes.length === 0) {
+      tell();
       return true;
     }
     if (bytes.length <= left) {
       left -= bytes.length;
       unsent += 1;
-      return write(bytes, sent);
+      return write(bytes, () => {
+        tell();
+        sent();
+      });
     }
     write(bytes.subarray(0, left), stop);
     left = -1;
     return false;
   };
-  writable.write = (piece: unknown, ...rest: readonly unknown[]) => {
-    const goesOn = left >= 0 && pass(piece);
-    const done = rest.at(-1);
-    if (left >= 0 && typeof done === "function") {
-      done();
-    }
-    return goesOn;
-  };
+  writable.write = (piece: unknown, ...rest: readonly unknown[]) => left >= 0 && pass(piece, rest.at(-1));
   writable.end = (piece: unknown) => {
     if (left >= 0) {
-      pass(piece);
+      pass(piece, undefined);
       isAtEnd = true;
       if (unsent === 0) {
         stop();

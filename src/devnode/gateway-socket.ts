@@ -1,57 +1,64 @@
+import { on } from "node:events";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { DescMessage, DescMethod, DescService, MessageShape } from "@bufbuild/protobuf";
-import { fromJsonString } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type DescMethod,
+  type DescMethodBiDiStreaming,
+  type DescMethodServerStreaming,
+  type DescService,
+  fromJsonString,
+  type JsonValue,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
-import { httpBindings, responsePart } from "../http-rule/http-rule.js";
+import { type WebSocket, WebSocketServer } from "ws";
+import { responsePart } from "../http-rule/http-rule.js";
 import { matchPath } from "../http-rule/path-template.js";
 import { readCall } from "../http-rule/read-call.js";
 import { knownTypes } from "../json/any.js";
 import { errorJson, TERSE_PATH } from "./gateway.js";
 import { messageJson } from "./gateway-json.js";
+import { gatewayRoutes } from "./gateway-routes.js";
 
-/** A longer line ends the socket without a word. */
+/** The most bytes of a line, its end included. A longer one ends the socket without a word. */
 const MAX_LINE_BYTES = 64 * 1024;
-/** The largest frame that is taken. */
+/** The largest frame that is taken, in bytes. */
 const MAX_FRAME_BYTES = 1024 * 1024;
+/** The most frames that wait for the method. A client that sends more is not read meanwhile. */
+const MAX_WAITING_FRAMES = 16;
 
-type StreamingMethod = DescMethod & { readonly methodKind: "server_streaming" | "bidi_streaming" };
-
-/** Takes requests to become a WebSocket, as Node's HTTP server gives them. */
-export interface GatewaySockets {
-  upgrade(request: IncomingMessage, connection: Duplex, head: Buffer): void;
-  /** End all sockets. */
-  close(): void;
-}
+/** Takes a request to become a WebSocket, as Node's HTTP server gives it. */
+export type Upgrade = (request: IncomingMessage, connection: Duplex, head: Buffer) => void;
 
 /**
  * Make the WebSockets of a gateway. They behave as those of deployed gateways: each frame of a client is one request as
  * JSON, each frame of the gateway one `{"result": ...}` or `{"error": ...}`. The upgrade always succeeds, and the end of a
- * stream closes the socket without a close frame. The request of a method that streams its answers alone comes from the
- * query.
+ * stream closes the socket without a close frame, as does a line of more than 64 KiB. The request of a method that streams
+ * its answers alone comes from the query.
  *
  * @param transport answers the calls
  * @param services the services whose methods the gateway offers
- * @returns takes upgrades
+ * @returns takes the upgrades of such sockets
  */
-export function createGatewaySockets(transport: Transport, services: readonly DescService[]): GatewaySockets {
+export function createGatewaySockets(transport: Transport, services: readonly DescService[]): Upgrade {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
     maxPayload: MAX_FRAME_BYTES,
     handleProtocols: (protocols) => (protocols.has("Bearer") ? "Bearer" : false),
   });
-  const routes = services
-    .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
-    .toReversed();
-  const open = new Set<WebSocket>();
+  const routes = gatewayRoutes(services).filter(({ rule }) => rule.verb === "GET");
 
-  async function* answers(request: IncomingMessage, frames: AsyncIterable<Buffer>, signal: AbortSignal) {
+  async function* answers(
+    request: IncomingMessage,
+    socket: WebSocket,
+    abort: AbortController,
+  ): AsyncGenerator<JsonValue, void> {
     const target = request.url ?? "/";
     const [path = ""] = target.split("?", 1);
-    const found = routes.find(({ rule }) => rule.verb === "GET" && matchPath(rule.template, path) !== undefined);
+    const found = routes.find(({ rule }) => matchPath(rule.template, path) !== undefined);
     if (found === undefined) {
       throw new ConnectError("Not Found", Code.NotFound);
     }
@@ -59,70 +66,81 @@ export function createGatewaySockets(transport: Transport, services: readonly De
     if (!isStreaming(method)) {
       throw new ConnectError("Method Not Allowed", Code.Unimplemented);
     }
-    const asked = readCall(method.input, rule, { verb: "GET", target }, { knownEnums: true });
+    const call = { verb: "GET", target };
     const input =
-      method.methodKind === "bidi_streaming" ? requests(method, frames) : createAsyncIterable(asked ? [asked] : []);
-    const header = bearer(request);
-    const { message: outputs } = await transport.stream(method, signal, undefined, header, input);
+      method.methodKind === "bidi_streaming"
+        ? requests(method.input, socket, abort)
+        : createAsyncIterable([readCall(method.input, rule, call, { knownEnums: true }) ?? {}]);
+    const { message: outputs } = await transport.stream(method, abort.signal, undefined, bearer(request), input);
     const terse = rule.template.text.startsWith(TERSE_PATH);
     for await (const output of outputs) {
       yield { result: responsePart(method.output, rule, messageJson(method.output, output, terse)) };
     }
   }
 
-  async function serve(socket: WebSocket, request: IncomingMessage): Promise<void> {
+  async function serve(socket: WebSocket, request: IncomingMessage, connection: Duplex): Promise<void> {
     const abort = new AbortController();
-    const stream = createWebSocketStream(socket, { readableObjectMode: true });
-    stream.on("error", () => abort.abort());
+    socket.on("error", () => undefined); // The client is gone, or sent what is no frame. The socket closes.
     socket.on("close", () => abort.abort());
-    const send = (json: object) => {
-      const line = JSON.stringify(json);
-      if (Buffer.byteLength(line) > MAX_LINE_BYTES) {
-        throw new RangeError("the line is too long");
-      }
-      return new Promise<void>((resolve, reject) => {
-        stream.write(line, (error) => (error ? reject(error) : resolve()));
-      });
-    };
     try {
-      for await (const answer of answers(request, stream, abort.signal)) {
-        await send(answer);
+      for await (const answer of answers(request, socket, abort)) {
+        const line = JSON.stringify(answer);
+        if (Buffer.byteLength(line) + 1 > MAX_LINE_BYTES) {
+          break;
+        }
+        await send(socket, line);
       }
     } catch (reason) {
-      if (!abort.signal.aborted && !(reason instanceof RangeError)) {
-        await send({ error: errorJson(reason) }).catch(() => undefined);
-      }
+      // A frame that is no request ends the call, which then says only that.
+      const error = abort.signal.reason instanceof ConnectError ? abort.signal.reason : reason;
+      await send(socket, JSON.stringify({ error: errorJson(error) })).catch(() => undefined);
     } finally {
-      socket.terminate(); // Without a close frame.
+      abort.abort();
+      connection.end(() => socket.terminate()); // Without a close frame.
     }
   }
 
-  return {
-    upgrade(request, connection, head) {
-      server.handleUpgrade(request, connection, head, (socket) => {
-        open.add(socket);
-        socket.on("close", () => open.delete(socket));
-        void serve(socket, request);
-      });
-    },
-    close() {
-      for (const socket of open) {
-        socket.terminate();
-      }
-    },
+  return (request, connection, head) => {
+    server.handleUpgrade(request, connection, head, (socket) => void serve(socket, request, connection));
   };
 }
 
-function isStreaming(method: DescMethod): method is StreamingMethod {
+function isStreaming(method: DescMethod): method is DescMethodServerStreaming | DescMethodBiDiStreaming {
   return method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming";
 }
 
-async function* requests(
-  { input }: DescMethod,
-  frames: AsyncIterable<Buffer>,
-): AsyncGenerator<MessageShape<DescMessage>, void, undefined> {
-  for await (const frame of frames) {
-    yield fromJsonString(input, frame.toString("utf8"), { registry: knownTypes, ignoreUnknownFields: true });
+/** Send a frame. Resolves when the connection has taken it, so that a client that does not read is waited for. */
+function send(socket: WebSocket, line: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.send(line, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** Read requests out of frames, from now on. A frame that is none ends the call. */
+function requests<I extends DescMessage>(
+  input: I,
+  socket: WebSocket,
+  abort: AbortController,
+): AsyncIterable<MessageShape<I>> {
+  const marks = { highWaterMark: MAX_WAITING_FRAMES, lowWaterMark: 1 };
+  return read(input, on(socket, "message", { close: ["close"], ...marks, signal: abort.signal }), abort);
+}
+
+async function* read<I extends DescMessage>(
+  input: I,
+  frames: AsyncIterable<readonly unknown[]>,
+  abort: AbortController,
+): AsyncGenerator<MessageShape<I>, void> {
+  for await (const [data] of frames) {
+    let request: MessageShape<I>;
+    try {
+      request = fromJsonString(input, String(data), { registry: knownTypes, ignoreUnknownFields: true });
+    } catch (reason) {
+      const message = reason instanceof Error ? reason.message : String(reason);
+      abort.abort(new ConnectError(`the frame is no request: ${message}`, Code.InvalidArgument));
+      return;
+    }
+    yield request;
   }
 }
 

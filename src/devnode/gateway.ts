@@ -13,7 +13,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
 import { TradewireError } from "../errors/index.js";
-import { answersRaw, type HttpBinding, httpBindings, responsePart } from "../http-rule/http-rule.js";
+import { answersRaw, type HttpBinding, responsePart } from "../http-rule/http-rule.js";
 import { matchPath } from "../http-rule/path-template.js";
 import { readCall } from "../http-rule/read-call.js";
 import { httpStatusFromCode } from "../http-rule/status.js";
@@ -22,6 +22,7 @@ import { isJsonObject } from "../json/values.js";
 import type { Profile } from "../schema/profile.js";
 import { readBody, send } from "./gateway-body.js";
 import { messageJson } from "./gateway-json.js";
+import { gatewayRoutes } from "./gateway-routes.js";
 
 const NDJSON = "application/x-ndjson";
 /** Below this path, JSON leaves defaults out and has enums as numbers. */
@@ -47,12 +48,7 @@ export function createGateway(
   services: readonly DescService[],
   profile: Profile = "specification",
 ): RequestListener {
-  // Deployed gateways take the last that fits: /api/v2/node/signatures is no node. A path that ends in a colon and a
-  // verb also matches templates without it, or with less of it: those come later.
-  const routes = services
-    .flatMap(({ methods }) => methods.flatMap((method) => httpBindings(method).map((rule) => ({ method, rule }))))
-    .toReversed()
-    .toSorted((a, b) => b.rule.template.verb.length - a.rule.template.verb.length);
+  const routes = gatewayRoutes(services);
 
   async function answer(request: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
     const verb = request.method ?? "GET";
@@ -190,6 +186,12 @@ async function sendError(
   await send(request, response, httpStatusFromCode(error.code), new Headers(), type, [text]);
 }
 
+/**
+ * Write an error as the gateway does.
+ *
+ * @param reason what was thrown
+ * @returns its code, its message and its details
+ */
 export function errorJson(reason: unknown) {
   const error =
     reason instanceof TradewireError ? new ConnectError(reason.summary, reason.code) : ConnectError.from(reason);

@@ -18,6 +18,7 @@ import { DEV_MNEMONIC, devKeys } from "./dev-keys.js";
 import { createFailures } from "./failures.js";
 import { createGateway } from "./gateway.js";
 import { MAX_BODY_BYTES } from "./gateway-body.js";
+import { createGatewaySockets } from "./gateway-socket.js";
 import { historyService } from "./history-service.js";
 import { openJournal } from "./journal.js";
 import { ledgerService } from "./ledger-service.js";
@@ -26,6 +27,7 @@ import { checkOptions, type DevnodeOptions } from "./options.js";
 import { createRateLimiter } from "./rate-limit.js";
 import { offerReflection, reflectionServices } from "./reflection/service.js";
 import { answerUnknownMethod } from "./unknown-method.js";
+import { takeUpgrades } from "./upgrade.js";
 
 export type { Controls } from "./controls.js";
 export type { Failure } from "./failure.js";
@@ -118,7 +120,10 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
     const gateway = createGateway(router, services, checked.profile);
     const open = checked.admin ? withAdmin(gateway, controls) : gateway;
-    rest.on("request", failures.breakable(limiter?.limited(open) ?? open));
+    const limited = limiter?.limited ?? ((listener) => listener);
+    rest.on("request", failures.breakable(limited(open)));
+    const upgrade = createGatewaySockets(router, services);
+    cleanups.push(takeUpgrades(rest, { upgrade, answer: open, limited, failures }));
     const clock = blockMs === 0 ? undefined : setInterval(() => void controls.makeBlock().catch(endClock), blockMs);
     cleanups.push(() => clearInterval(clock));
     function endClock(reason: unknown): void {

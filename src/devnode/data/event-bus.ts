@@ -7,7 +7,10 @@ import { MAX_WAITING_RECORDS, type Streams } from "./observe.js";
 /** How long the bus waits for the first request, and behind each batch for the next one, in milliseconds. */
 const REQUEST_WAIT_MS = 5000;
 
-/** The most events of a message where they are told as they come. At the gateway, larger messages would end the stream. */
+/**
+ * The most events of a message where they are told as they come; entries of ledger movements count each. The gateway's
+ * WebSockets end at lines of more than 64 KiB.
+ */
 const MAX_EVENTS_AT_ONCE = 20;
 
 /** A request of `ObserveEventBus`, of the data service or the core service. */
@@ -83,9 +86,25 @@ export function eventBus({ chainId, streams }: EventBusOptions) {
 }
 
 function* pieces(events: readonly BusEvent[]): Generator<{ events: BusEvent[] }, void> {
-  for (let at = 0; at < events.length; at += MAX_EVENTS_AT_ONCE) {
-    yield { events: events.slice(at, at + MAX_EVENTS_AT_ONCE) };
+  let piece: BusEvent[] = [];
+  let weight = 0;
+  for (const event of events) {
+    const more = weightOf(event);
+    if (piece.length > 0 && weight + more > MAX_EVENTS_AT_ONCE) {
+      yield { events: piece };
+      piece = [];
+      weight = 0;
+    }
+    piece.push(event);
+    weight += more;
   }
+  yield { events: piece };
+}
+
+function weightOf({ event }: BusEvent): number {
+  return event.case === "ledgerMovements"
+    ? event.value.ledgerMovements.reduce((sum, { entries }) => sum + entries.length, 1)
+    : 1;
 }
 
 /** The number of events of a batch; 0 for as many as there are. */
