@@ -1,8 +1,10 @@
-import { setImmediate } from "node:timers/promises";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
+import { TransactionResultSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { serveData } from "../../support/data-service.js";
+import { until } from "../../support/event-bus.js";
 import { account, historyOf, id, market, marketData, order, position, trade } from "../../support/living-world.js";
 
 const active = { status: 1 } as const;
@@ -26,12 +28,6 @@ function reader<M>(open: (options: { readonly signal: AbortSignal }) => AsyncIte
     },
     end: () => abort.abort(),
   };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) {
-    await setImmediate();
-  }
 }
 
 describe("streams tell what happens", () => {
@@ -190,5 +186,56 @@ describe("streams tell what happens", () => {
     ]) {
       await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.InvalidArgument });
     }
+  });
+});
+
+describe("results of transactions", () => {
+  const result = (number: number, fields: MessageInitShape<typeof TransactionResultSchema> = {}): Event => ({
+    case: "transactionResult",
+    value: create(TransactionResultSchema, {
+      hash: `F${id(number).slice(1)}`,
+      partyId: id(2),
+      status: true,
+      ...fields,
+    }),
+  });
+
+  test.each([
+    ["all", {}, [1, 2, 3, 4]],
+    ["of parties", { partyIds: [id(3), id(9)] }, [2, 4]],
+    ["of hashes", { hashes: [`F${id(1).slice(1)}`, `F${id(4).slice(1)}`] }, [1, 4]],
+    ["of a hash that is written otherwise", { hashes: [`f${id(1).slice(1)}`, `F${id(2).slice(1)}`] }, [2]],
+    ["that succeeded", { status: true }, [1, 2]],
+    ["that failed, of a party", { status: false, partyIds: [id(3)] }, [4]],
+  ])("%s", async (_, request, expected) => {
+    const { data, happen, streams } = serveData(historyOf());
+    const answers = reader((options) => data.observeTransactionResults(request, options));
+    const first = answers.next();
+    await until(() => streams.open("transactionResult") === 1);
+    const ofOther = { partyId: id(3) };
+    happen(orderEvent(1), result(1), result(2, ofOther), result(3, { status: false }));
+    happen(result(4, { ...ofOther, status: false }));
+    const hashes: string[] = [];
+    for (let answer = await first; answer !== undefined; answer = await answers.next()) {
+      hashes.push(...answer.transactionResults.map(({ hash }) => hash));
+      if (hashes.length >= expected.length) {
+        break;
+      }
+    }
+    expect(hashes).toEqual(expected.map((number) => `F${id(number).slice(1)}`));
+    answers.end();
+  });
+
+  test("are not told to who reads too slowly", async () => {
+    const { data, happen, streams } = serveData(historyOf());
+    const answers = reader((options) => data.observeTransactionResults({}, options));
+    const first = answers.next();
+    await until(() => streams.open("transactionResult") === 1);
+    happen(result(1));
+    await first;
+    for (let block = 0; block < 3; block += 1) {
+      happen(...Array.from({ length: 6000 }, (_, number) => result(number)));
+    }
+    await expect(answers.next()).rejects.toMatchObject({ code: Code.Internal });
   });
 });

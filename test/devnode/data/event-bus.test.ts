@@ -1,0 +1,238 @@
+import { setImmediate } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { BusEventType, EndBlockSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { MAX_WAITING_RECORDS } from "../../../src/devnode/data/observe.js";
+import type { Event } from "../../../src/devnode/world/event.js";
+import { serveData } from "../../support/data-service.js";
+import { type BusRequestInit, type Subscription, subscribe, until } from "../../support/event-bus.js";
+import { blockAt, historyOf, id, order, position, trade } from "../../support/living-world.js";
+
+const { ORDER, TRADE, END_BLOCK, ALL } = BusEventType;
+const orderEvent = (number: number): Event => ({ case: "order", value: order(number) });
+const tradeEvent = (number: number): Event => ({ case: "trade", value: trade(number) });
+const endBlock: Event = { case: "endBlock", value: create(EndBlockSchema, { height: 11n }) };
+const orders = (count: number) => Array.from({ length: count }, (_, number) => orderEvent(number));
+
+const open: Subscription[] = [];
+afterEach(() => {
+  jest.useRealTimers();
+  for (const subscription of open.splice(0)) {
+    subscription.end();
+  }
+});
+
+/** Serve the bus, and subscribe to it as often as there are requests. */
+async function serveBus(...requests: BusRequestInit[]) {
+  const { data, streams, happen } = serveData(historyOf());
+  const subscriptions = requests.map((request) => subscribe(data.observeEventBus, request));
+  open.push(...subscriptions);
+  // A stream opens when it is read.
+  const firsts = subscriptions.map((each) => each.next());
+  await until(() => streams.open("event") === requests.length);
+  const read = subscriptions.map((each, at) => {
+    let first = firsts[at];
+    return () => {
+      const next = first ?? each.next();
+      first = undefined;
+      return next;
+    };
+  });
+  return { data, streams, happen, subscriptions, read };
+}
+
+/** Serve the bus to one subscription. */
+async function serveOne(request: BusRequestInit) {
+  const { subscriptions, read, ...rest } = await serveBus(request);
+  const [subscription] = subscriptions;
+  const [next] = read;
+  if (subscription === undefined || next === undefined) {
+    throw new Error("there is no subscription");
+  }
+  return { ...rest, subscription, next };
+}
+
+describe("events", () => {
+  test("say where and when they happened, of what type and transaction they are", async () => {
+    const { data, streams, happen } = serveData(historyOf());
+    const bus = subscribe(data.observeEventBus, {});
+    open.push(bus);
+    const first = bus.events();
+    await until(() => streams.open("event") === 1);
+    happen(orderEvent(7), { case: "position", value: position(id(2), id(1)) }, endBlock);
+    const { hash } = blockAt(11n);
+    const shared = { block: hash, version: 1, chainId: "test-chain", txHash: id(0) };
+    expect(await first).toMatchObject([
+      { ...shared, id: "11-1", type: ORDER, event: { case: "order", value: { id: id(7), partyId: id(2) } } },
+      { ...shared, id: "11-3", type: END_BLOCK, event: { case: "endBlock", value: { height: 11n } } },
+    ]);
+  });
+
+  test("come to each subscriber, of the types that it asks for", async () => {
+    const { happen, read } = await serveBus(
+      { type: [TRADE] },
+      { type: [END_BLOCK, ORDER] },
+      { type: [TRADE, ALL] },
+      { type: [] },
+    );
+    happen(orderEvent(1), tradeEvent(2), endBlock);
+    expect(await Promise.all(read.map((next) => next()))).toEqual([
+      ["11-2"],
+      ["11-1", "11-3"],
+      ["11-1", "11-2", "11-3"],
+      ["11-1", "11-2", "11-3"],
+    ]);
+  });
+
+  test("come in messages of 20 at most, block by block", async () => {
+    const { happen, next } = await serveOne({ batchSize: -1n });
+    happen(...orders(41));
+    happen();
+    happen(orderEvent(1));
+    const sizes = [];
+    for (let message = 0; message < 4; message += 1) {
+      sizes.push((await next())?.length);
+    }
+    expect(sizes).toEqual([20, 20, 1, 1]);
+  });
+
+  test("of a type that there is not are refused", async () => {
+    const { data } = serveData(historyOf());
+    for (const type of [99, BusEventType.UNSPECIFIED]) {
+      const bus = subscribe(data.observeEventBus, { type: [ORDER, type] });
+      await expect(bus.next()).rejects.toMatchObject({ code: Code.InvalidArgument });
+    }
+  });
+});
+
+describe("the first request", () => {
+  const served = () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
+    const { data, streams, happen } = serveData(historyOf());
+    const bus = subscribe(data.observeEventBus);
+    open.push(bus);
+    return { bus, streams, happen, first: bus.next() };
+  };
+
+  test("has to come within 5 seconds, or the stream ends", async () => {
+    const { first } = served();
+    let isOver = false;
+    void first.then(() => {
+      isOver = true;
+    });
+    await until(() => jest.getTimerCount() === 1);
+    await jest.advanceTimersByTimeAsync(4999);
+    expect(isOver).toBe(false);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(await first).toBeUndefined();
+  });
+
+  test("may come late, and then the stream stays open", async () => {
+    const { bus, first, streams, happen } = served();
+    await until(() => jest.getTimerCount() === 1);
+    await jest.advanceTimersByTimeAsync(4999);
+    bus.ask({});
+    await until(() => streams.open("event") === 1);
+    await jest.advanceTimersByTimeAsync(60_000);
+    happen(orderEvent(1));
+    expect(await first).toEqual(["11-1"]);
+  });
+
+  test("has to come before the last one, or the stream ends", async () => {
+    const { bus, first } = served();
+    bus.askNoMore();
+    expect(await first).toBeUndefined();
+  });
+});
+
+describe("without a batch size", () => {
+  test("further requests change nothing", async () => {
+    const { happen, subscription, next } = await serveOne({ type: [ORDER] });
+    subscription.ask({ type: [TRADE], batchSize: 5n });
+    subscription.ask({ type: [BusEventType.UNSPECIFIED] });
+    happen(orderEvent(1), tradeEvent(2));
+    expect(await next()).toEqual(["11-1"]);
+    subscription.askNoMore();
+    happen(tradeEvent(1), orderEvent(2));
+    expect(await next()).toEqual(["12-2"]);
+  });
+});
+
+describe("batches", () => {
+  test("have as many events as were asked for, of one block or several", async () => {
+    const { happen, subscription, next } = await serveOne({ batchSize: 3n });
+    happen(...orders(2));
+    happen(...orders(5));
+    expect(await next()).toEqual(["11-1", "11-2", "12-1"]);
+    subscription.ask({ batchSize: 2n, type: [TRADE] });
+    expect(await next()).toEqual(["12-2", "12-3"]);
+    // As many as there are.
+    subscription.ask({ batchSize: 0n });
+    expect(await next()).toEqual(["12-4", "12-5"]);
+    happen(...orders(4));
+    subscription.ask({ batchSize: -1n });
+    expect(await next()).toEqual(["13-1", "13-2", "13-3", "13-4"]);
+  });
+
+  test("have 10 000 events at most", async () => {
+    const { happen, next } = await serveOne({ batchSize: 2n ** 62n });
+    happen(...orders(6000));
+    await setImmediate(); // They are taken.
+    happen(...orders(6000));
+    const ids = await next();
+    expect(ids).toHaveLength(MAX_WAITING_RECORDS);
+    expect(ids?.at(-1)).toBe("12-4000");
+  });
+
+  test("want a request for the next one within 5 seconds", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
+    const { happen, subscription, next, streams } = await serveOne({ batchSize: 1n });
+    await jest.advanceTimersByTimeAsync(60_000); // The wait for events has no end.
+    happen(...orders(3));
+    expect(await next()).toEqual(["11-1"]);
+    const second = next();
+    await until(() => jest.getTimerCount() === 1);
+    await jest.advanceTimersByTimeAsync(4999);
+    subscription.ask({ batchSize: 1n });
+    expect(await second).toEqual(["11-2"]);
+    const third = next().catch((reason: unknown) => reason);
+    await until(() => jest.getTimerCount() === 1);
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(await third).toMatchObject({ code: Code.Internal });
+    expect(streams.open("event")).toBe(0);
+  });
+
+  test("fail where no more will be asked for", async () => {
+    const { happen, subscription, next } = await serveOne({ batchSize: 1n });
+    subscription.askNoMore();
+    happen(...orders(2));
+    expect(await next()).toEqual(["11-1"]);
+    await expect(next()).rejects.toMatchObject({ code: Code.Internal });
+  });
+});
+
+describe("who reads too slowly", () => {
+  test("is left without an error, and the others go on", async () => {
+    const { happen, read, streams } = await serveBus({}, { type: [TRADE] });
+    happen(orderEvent(1));
+    for (let block = 0; block < 3; block += 1) {
+      happen(...orders(MAX_WAITING_RECORDS / 2), tradeEvent(block));
+    }
+    const [slow = async () => [], other = async () => []] = read;
+    const seen: (readonly string[])[] = [];
+    for (let ids = await slow(); ids !== undefined; ids = await slow()) {
+      seen.push(ids);
+    }
+    expect(seen.flat().length).toBeLessThan(2 * MAX_WAITING_RECORDS);
+    expect(streams.open("event")).toBe(1);
+    expect(await other()).toEqual([`12-${MAX_WAITING_RECORDS / 2 + 1}`]);
+  });
+});
+
+test("a subscription that its caller ends is no longer open", async () => {
+  const { subscription, streams, next } = await serveOne({ batchSize: 5n });
+  subscription.end();
+  await expect(next()).rejects.toMatchObject({ code: Code.Canceled });
+  await until(() => streams.open("event") === 0);
+});

@@ -1,0 +1,69 @@
+import { setImmediate } from "node:timers/promises";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { createWritableIterable } from "@connectrpc/connect/protocol";
+import type { ObserveEventBusRequestSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
+
+/** A request of `ObserveEventBus`, of either service. */
+export type BusRequestInit = Omit<MessageInitShape<typeof ObserveEventBusRequestSchema>, "$typeName">;
+
+/** `ObserveEventBus` of a client. */
+export type ObserveEventBus = (
+  requests: AsyncIterable<BusRequestInit>,
+  options: { readonly signal: AbortSignal },
+) => AsyncIterable<{ readonly events: readonly BusEvent[] }>;
+
+/** A subscription to the event bus. */
+export interface Subscription {
+  /** Ask for the next batch. */
+  ask(request: BusRequestInit): void;
+  /** Ask for no more. */
+  askNoMore(): void;
+  /** The next message, as the ids of its events. It is undefined at the end. */
+  next(): Promise<readonly string[] | undefined>;
+  /** The events of the next message. */
+  events(): Promise<readonly BusEvent[]>;
+  end(): void;
+}
+
+/**
+ * Subscribe to an event bus.
+ *
+ * @param observe the method of a client
+ * @param first the first request; undefined for none yet
+ * @returns the subscription
+ */
+export function subscribe(observe: ObserveEventBus, first?: BusRequestInit): Subscription {
+  const requests = createWritableIterable<BusRequestInit>();
+  const abort = new AbortController();
+  const answers = observe(requests, { signal: abort.signal })[Symbol.asyncIterator]();
+  const ask = (request: BusRequestInit) => void requests.write(request).catch(() => undefined);
+  if (first !== undefined) {
+    ask(first);
+  }
+  const events = async () => {
+    const { done, value } = await answers.next();
+    return done === true ? undefined : value.events;
+  };
+  return {
+    ask,
+    askNoMore: () => requests.close(),
+    next: async () => (await events())?.map(({ id }) => id),
+    events: async () => (await events()) ?? [],
+    end() {
+      abort.abort();
+      requests.close();
+    },
+  };
+}
+
+/**
+ * Wait until something is so.
+ *
+ * @param condition whether it is
+ */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) {
+    await setImmediate();
+  }
+}
