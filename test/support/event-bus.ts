@@ -27,7 +27,7 @@ export interface Subscription {
 }
 
 /**
- * Subscribe to an event bus.
+ * Subscribe to an event bus. The stream is opened at once.
  *
  * @param observe the method of a client
  * @param first the first request; undefined for none yet
@@ -41,8 +41,13 @@ export function subscribe(observe: ObserveEventBus, first?: BusRequestInit): Sub
   if (first !== undefined) {
     ask(first);
   }
+  // The stream opens when it is read.
+  let opening: ReturnType<typeof answers.next> | undefined = answers.next();
+  opening.catch(() => undefined);
   const events = async () => {
-    const { done, value } = await answers.next();
+    const next = opening ?? answers.next();
+    opening = undefined;
+    const { done, value } = await next;
     return done === true ? undefined : value.events;
   };
   return {

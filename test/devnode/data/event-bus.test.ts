@@ -28,29 +28,18 @@ async function serveBus(...requests: BusRequestInit[]) {
   const { data, streams, happen } = serveData(historyOf());
   const subscriptions = requests.map((request) => subscribe(data.observeEventBus, request));
   open.push(...subscriptions);
-  // A stream opens when it is read.
-  const firsts = subscriptions.map((each) => each.next());
   await until(() => streams.open("event") === requests.length);
-  const read = subscriptions.map((each, at) => {
-    let first = firsts[at];
-    return () => {
-      const next = first ?? each.next();
-      first = undefined;
-      return next;
-    };
-  });
-  return { data, streams, happen, subscriptions, read };
+  return { streams, happen, subscriptions };
 }
 
 /** Serve the bus to one subscription. */
 async function serveOne(request: BusRequestInit) {
-  const { subscriptions, read, ...rest } = await serveBus(request);
+  const { subscriptions, ...rest } = await serveBus(request);
   const [subscription] = subscriptions;
-  const [next] = read;
-  if (subscription === undefined || next === undefined) {
+  if (subscription === undefined) {
     throw new Error("there is no subscription");
   }
-  return { ...rest, subscription, next };
+  return { ...rest, subscription, next: subscription.next };
 }
 
 describe("events", () => {
@@ -58,26 +47,25 @@ describe("events", () => {
     const { data, streams, happen } = serveData(historyOf());
     const bus = subscribe(data.observeEventBus, {});
     open.push(bus);
-    const first = bus.events();
     await until(() => streams.open("event") === 1);
     happen(orderEvent(7), { case: "position", value: position(id(2), id(1)) }, endBlock);
     const { hash } = blockAt(11n);
     const shared = { block: hash, version: 1, chainId: "test-chain", txHash: id(0) };
-    expect(await first).toMatchObject([
+    expect(await bus.events()).toMatchObject([
       { ...shared, id: "11-1", type: ORDER, event: { case: "order", value: { id: id(7), partyId: id(2) } } },
       { ...shared, id: "11-3", type: END_BLOCK, event: { case: "endBlock", value: { height: 11n } } },
     ]);
   });
 
   test("come to each subscriber, of the types that it asks for", async () => {
-    const { happen, read } = await serveBus(
+    const { happen, subscriptions } = await serveBus(
       { type: [TRADE] },
       { type: [END_BLOCK, ORDER] },
       { type: [TRADE, ALL] },
       { type: [] },
     );
     happen(orderEvent(1), tradeEvent(2), endBlock);
-    expect(await Promise.all(read.map((next) => next()))).toEqual([
+    expect(await Promise.all(subscriptions.map(({ next }) => next()))).toEqual([
       ["11-2"],
       ["11-1", "11-3"],
       ["11-1", "11-2", "11-3"],
@@ -214,19 +202,19 @@ describe("batches", () => {
 
 describe("who reads too slowly", () => {
   test("is left without an error, and the others go on", async () => {
-    const { happen, read, streams } = await serveBus({}, { type: [TRADE] });
+    const { happen, subscriptions, streams } = await serveBus({}, { type: [TRADE] });
     happen(orderEvent(1));
     for (let block = 0; block < 3; block += 1) {
       happen(...orders(MAX_WAITING_RECORDS / 2), tradeEvent(block));
     }
-    const [slow = async () => [], other = async () => []] = read;
+    const [slow, other] = subscriptions;
     const seen: (readonly string[])[] = [];
-    for (let ids = await slow(); ids !== undefined; ids = await slow()) {
+    for (let ids = await slow?.next(); ids !== undefined; ids = await slow?.next()) {
       seen.push(ids);
     }
     expect(seen.flat().length).toBeLessThan(2 * MAX_WAITING_RECORDS);
     expect(streams.open("event")).toBe(1);
-    expect(await other()).toEqual([`12-${MAX_WAITING_RECORDS / 2 + 1}`]);
+    expect(await other?.next()).toEqual([`12-${MAX_WAITING_RECORDS / 2 + 1}`]);
   });
 });
 
