@@ -14,16 +14,21 @@ import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
+import type { LiveCalls } from "./live/calls.js";
+import { createEvents, type Events } from "./live/events.js";
 import { profileRules } from "./schema/profile.js";
 import type { TableName } from "./schema/tables.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
+import { callId } from "./transport/call-id.js";
 import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
 import { startingOver } from "./transport/layers/fallback.js";
+import { observing } from "./transport/layers/observing.js";
 import { throwingOurErrors } from "./transport/layers/our-errors.js";
+import { methodName } from "./transport/method-name.js";
 import { createServiceClient } from "./transport/service-client.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends Listings, Paging, Transactions, AsyncDisposable {
+export interface Client extends Listings, Paging, Events, Transactions, AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -98,6 +103,15 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
   const calls = throwingOurErrors(transport, failing);
   const { listRecords, ...paging } = createPaging(calls.unary, failing);
+  const { onRetry } = observing(options.hooks ?? {});
+  const live: LiveCalls = {
+    stream: calls.stream,
+    failing,
+    retry: checked.retry,
+    chainId: checked.chainId,
+    onRetry: ({ method, contextValues, ...retry }) =>
+      onRetry?.({ ...retry, id: callId(contextValues), method: methodName(method) }),
+  };
 
   return {
     transport,
@@ -139,6 +153,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
     ...paging,
     ...createListings(dataService, listRecords, failing),
+    ...createEvents(live),
     ...createTransactions(serviceClient(CoreService), {
       chainId: checked.chainId,
       isLoopback: staysOnLoopback(checked),

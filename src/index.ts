@@ -52,6 +52,7 @@ export {
   OutcomeUnknownError,
   ProtocolError,
   RequestError,
+  SlowConsumerError,
   type SubmissionResult,
   TradewireError,
   TransactionError,
@@ -91,6 +92,17 @@ export type { PaginationRequest } from "./listing/pagination.js";
 export type { PagesOptions, Paging, RecordsOptions } from "./listing/paging.js";
 export type { ListedRecord, ListOptions } from "./listing/records.js";
 export type { ExpiryStrategyName, StatusName, StopOrderFilter } from "./listing/stop-order-filter.js";
+export { eventTypes } from "./live/event-types.js";
+export type {
+  EventOrigin,
+  EventsOptions,
+  EventsRequest,
+  EventType,
+  Gap,
+  LiveEvent,
+  LiveEventOf,
+  UnknownEvent,
+} from "./live/events.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";

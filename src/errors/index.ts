@@ -8,6 +8,7 @@ export {
 } from "./errors.js";
 export { BannedError } from "./rate-limit-error.js";
 export { SinkError } from "./sink-error.js";
+export { SlowConsumerError } from "./slow-consumer-error.js";
 export {
   codeName,
   type ErrorObject,

@@ -1,0 +1,99 @@
+import type { CallOptions } from "@connectrpc/connect";
+import { RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import { type EventType, readEventType } from "./event-types.js";
+
+/** Which events to observe. What is left out does not restrict them. */
+export interface EventsRequest<T extends EventType = EventType> {
+  /** The types, by the names of the cases of `BusEvent`, such as `order`, `trade`, `transactionResult`, `endBlock`. */
+  readonly types?: readonly T[] | undefined;
+  /** Only events of this party: its public key, 64 hex digits, or `network`. */
+  readonly partyId?: string | undefined;
+  /** Only events on this market: its identifier, 64 hex digits. */
+  readonly marketId?: string | undefined;
+  /** The most events of one answer, for a node that is to wait for each to be taken; 0, as they come, by default. */
+  readonly batchSize?: number | undefined;
+}
+
+/** How a stream is observed. */
+export interface ObserveOptions<R extends boolean = boolean> {
+  /** Ends the stream. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * Whether a lost connection is made again, for as long as it takes; a gap is then handed out where something may be
+   * missing. Without it, as by default, the loss is thrown.
+   */
+  readonly reconnect?: R | undefined;
+  /** How many may wait for a slow consumer before no more is read; 10 000 by default. One answer may exceed it. */
+  readonly maxWaiting?: number | undefined;
+  /** Further headers of the request. */
+  readonly headers?: CallOptions["headers"];
+}
+
+/** A request that was checked. */
+export interface CheckedEventsRequest {
+  readonly types: readonly EventType[] | undefined;
+  readonly partyId: string;
+  readonly marketId: string;
+  readonly batchSize: number;
+}
+
+/** The most events that wait, where nothing else is said. */
+const MAX_WAITING = 10_000;
+
+/** The most events of an answer that can be asked for: more than any block has. */
+const MAX_BATCH = 1_000_000;
+
+/**
+ * Check which events are asked for.
+ *
+ * @param request the types and the filters
+ * @returns the request, with empty texts for filters that are not given
+ * @throws {@link RequestError} where a type is unknown, an identifier has another form, or the batch size is no whole
+ *   number
+ */
+export function readEventsRequest({ types, partyId, marketId, batchSize = 0 }: EventsRequest): CheckedEventsRequest {
+  if (types !== undefined && (!Array.isArray(types) || types.length === 0)) {
+    throw new RequestError("types is no list of types of events, or an empty one", {
+      advice: 'Give at least one, such as ["order"], or leave it out for events of all types.',
+    });
+  }
+  return {
+    types: types?.map((type, at) => readEventType(type, `types[${at}]`)),
+    partyId: partyId === "network" ? partyId : identifier(partyId, "partyId"),
+    marketId: identifier(marketId, "marketId"),
+    batchSize: wholeNumber(batchSize, "batchSize", 0, MAX_BATCH),
+  };
+}
+
+/**
+ * Check how many may wait for a slow consumer.
+ *
+ * @param maxWaiting the number; the default where it is left out
+ * @returns the number
+ * @throws {@link RequestError} where it is no whole number from 1
+ */
+export function readMaxWaiting(maxWaiting: number = MAX_WAITING): number {
+  return wholeNumber(maxWaiting, "maxWaiting", 1, Number.MAX_SAFE_INTEGER);
+}
+
+function wholeNumber(number: number, name: string, smallest: number, largest: number): number {
+  if (!Number.isSafeInteger(number) || number < smallest || number > largest) {
+    throw new RequestError(`${name} is ${String(number)}, which is not possible`, {
+      advice: `Give a whole number from ${smallest} to ${largest}.`,
+    });
+  }
+  return number;
+}
+
+function identifier(text: string | undefined, name: string): string {
+  if (text === undefined) {
+    return "";
+  }
+  if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
+    throw new RequestError(`${name} is ${quoted(String(text))}, which is no identifier`, {
+      advice: "Give the 64 hex digits that the network knows it by.",
+    });
+  }
+  return text;
+}

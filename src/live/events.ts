@@ -1,0 +1,175 @@
+import { createContextValues } from "@connectrpc/connect";
+import type { ObserveEventBusResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { failingWith } from "../errors/failing.js";
+import { ProtocolError, type TradewireError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import { createAsking } from "./asking.js";
+import type { LiveCalls } from "./calls.js";
+import { busEventTypeName, type EventType } from "./event-types.js";
+import {
+  type CheckedEventsRequest,
+  type EventsRequest,
+  type ObserveOptions,
+  readEventsRequest,
+  readMaxWaiting,
+} from "./events-request.js";
+import { createPlaces, type Gap } from "./gaps.js";
+import { type LiveEvent, type LiveEventOf, readEvent } from "./live-event.js";
+import { type Observed, observe } from "./observe.js";
+import { readAhead, type Source } from "./read-ahead.js";
+
+export type { EventType } from "./event-types.js";
+export type { EventsRequest, ObserveOptions as EventsOptions } from "./events-request.js";
+export type { Gap } from "./gaps.js";
+export type { EventOrigin, LiveEvent, LiveEventOf, UnknownEvent } from "./live-event.js";
+
+/** The gaps among what a stream gives: none where a loss is thrown. */
+type GapIf<R extends boolean> = true extends R ? Gap : never;
+
+/** The event bus of a node. */
+export interface Events {
+  /**
+   * Observe events, from now on. Nothing that happened before, or while there is no connection, is sent.
+   *
+   * They come in the order in which the node sends them, each once. A `Gap` among them, which has the key `gap`, says
+   * where some may be missing; without `reconnect` the loss is thrown instead.
+   *
+   * @param request the types, by name; the party, and the market (64 hex digits each)
+   * @param options a signal, request headers, whether a lost connection is made again, and how many events may wait
+   * @returns the events; the stream is opened when they are asked for, and ends when the loop is left
+   * @throws {@link RequestError} at once, where a type is unknown, or another value is invalid
+   * @throws {@link ConnectionError} while iterating, where the node cannot be reached or the connection is lost: the
+   *   error says from which block on events may be missing
+   * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
+   *   slowly
+   * @throws {@link ProtocolError} while iterating, where an event's id is no `BLOCK-SEQUENCE`, or it is of another chain
+   *   than the configuration's or the events' before
+   * @throws {@link NodeError} while iterating, where the node refuses the request
+   * @throws {@link CanceledError} while iterating, where the signal was aborted
+   *
+   * @example
+   * for await (const event of client.events({ types: ["order", "trade"], partyId }, { reconnect: true })) {
+   *   if ("gap" in event) console.warn("events may be missing", event.gap);
+   *   else if (event.case === "trade") console.log(event.block, event.value.price);
+   * }
+   */
+  events<const T extends EventType, R extends boolean = false>(
+    request: EventsRequest<T> & { readonly types: readonly T[] },
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEventOf<T> | GapIf<R>>;
+  /**
+   * Observe events of all types, from now on. An event of a type that this release does not know has the case `unknown`.
+   *
+   * @param request the filters, as above
+   * @param options as above
+   * @returns the events, as above
+   *
+   * @example
+   * for await (const { id, case: type, txHash } of client.events()) console.log(id, type, txHash);
+   */
+  events<R extends boolean = false>(
+    request?: EventsRequest,
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEvent | GapIf<R>>;
+}
+
+/**
+ * Make the event bus of a node.
+ *
+ * @param calls how the node is called
+ * @returns the event bus
+ */
+export function createEvents(calls: LiveCalls): Events {
+  function events<const T extends EventType, R extends boolean = false>(
+    request: EventsRequest<T> & { readonly types: readonly T[] },
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEventOf<T> | GapIf<R>>;
+  function events<R extends boolean = false>(
+    request?: EventsRequest,
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<LiveEvent | GapIf<R>>;
+  function events(request: EventsRequest = {}, options: ObserveOptions = {}): AsyncIterable<LiveEvent | Gap> {
+    const asked = readEventsRequest(request);
+    const maxWaiting = readMaxWaiting(options.maxWaiting);
+    return readAhead(eventSource(calls, asked, options), { maxWaiting, signal: options.signal });
+  }
+  return { events };
+}
+
+/** The events that are asked for, with the gaps among them. */
+function eventSource(calls: LiveCalls, asked: CheckedEventsRequest, options: ObserveOptions): Source<LiveEvent | Gap> {
+  const { headers, reconnect = false } = options;
+  return async function* (signal, isLate) {
+    const [{ TradingDataService }, { BusEventType }] = await Promise.all([
+      import("../../gen/datanode/api/v2/trading_data_pb.js"), // The definitions of all events are large.
+      import("../../gen/vega/events/v1/events_pb.js"),
+    ]);
+    const method = TradingDataService.method.observeEventBus;
+    const { types, partyId, marketId, batchSize } = asked;
+    const type = types?.map((name) => BusEventType[busEventTypeName(name)]) ?? [BusEventType.ALL];
+    const request = { type, partyId, marketId, batchSize: BigInt(batchSize) };
+    let contextValues = createContextValues();
+
+    const observed: Observed<ObserveEventBusResponse, LiveEvent | Gap> = {
+      stream: "the stream of events",
+      async *open(connection) {
+        contextValues = createContextValues();
+        const asking = createAsking(request, connection);
+        const { message } = await calls.stream(method, connection, undefined, headers, asking.requests, contextValues);
+        for await (const answer of message) {
+          if (batchSize > 0) {
+            asking.again();
+          }
+          yield answer;
+        }
+      },
+      ...taking(types, calls.chainId),
+    };
+    const onLoss = (attempt: number, delayMs: number, error: TradewireError) =>
+      calls.onRetry({ method, contextValues, attempt, delayMs, error });
+    const fail = calls.failing(method, signal);
+    yield* failingWith(observe(observed, { reconnect, retry: calls.retry, onLoss }, signal, isLate), fail);
+  };
+}
+
+/** Takes the events of answers: those that were asked for, each once, and the gaps before them. */
+function taking(
+  types: readonly EventType[] | undefined,
+  chainId: string | undefined,
+): Pick<Observed<ObserveEventBusResponse, LiveEvent | Gap>, "take" | "lost" | "missing"> {
+  const asked: ReadonlySet<string> | undefined = types && new Set(types);
+  const places = createPlaces();
+  let chain = chainId;
+  return {
+    take({ events }) {
+      const taken: (LiveEvent | Gap)[] = [];
+      for (const sent of events) {
+        const event = readEvent(sent);
+        chain ??= event.chainId;
+        requireChain(event, chain);
+        const { gap, isRepeated } = places.place(event);
+        if (gap !== undefined) {
+          taken.push(gap);
+        }
+        // What a node sends beside what was asked for is no loss, so it is passed over.
+        if (!isRepeated && asked?.has(event.case) !== false) {
+          taken.push(event);
+        }
+      }
+      return taken;
+    },
+    lost: () => places.lost(),
+    missing() {
+      const block = places.wholeBlock();
+      return `events ${block === undefined ? "" : `after block ${block} `}may be missing`;
+    },
+  };
+}
+
+function requireChain({ id, chainId }: LiveEvent, expected: string): void {
+  if (chainId !== expected) {
+    throw new ProtocolError(`event ${id} is of the chain ${quoted(chainId)}, not of ${quoted(expected)}`, {
+      advice: "Check the address of the node, and chainId in the configuration.",
+    });
+  }
+}
