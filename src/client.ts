@@ -14,8 +14,9 @@ import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
-import type { LiveCalls } from "./live/calls.js";
 import { createEvents, type Events } from "./live/events.js";
+import type { LiveCalls } from "./live/observe-call.js";
+import { createTransactionResults, type TransactionResults } from "./live/transaction-results.js";
 import { profileRules } from "./schema/profile.js";
 import type { TableName } from "./schema/tables.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
@@ -23,12 +24,13 @@ import { callId } from "./transport/call-id.js";
 import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
 import { startingOver } from "./transport/layers/fallback.js";
 import { observing } from "./transport/layers/observing.js";
+import { onceOnly } from "./transport/layers/once-only.js";
 import { throwingOurErrors } from "./transport/layers/our-errors.js";
 import { methodName } from "./transport/method-name.js";
 import { createServiceClient } from "./transport/service-client.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends Listings, Paging, Events, Transactions, AsyncDisposable {
+export interface Client extends Listings, Paging, Events, TransactionResults, Transactions, AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -105,7 +107,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const { listRecords, ...paging } = createPaging(calls.unary, failing);
   const { onRetry } = observing(options.hooks ?? {});
   const live: LiveCalls = {
-    stream: calls.stream,
+    stream: (method, signal, timeoutMs, header, input, contextValues) =>
+      calls.stream(method, signal, timeoutMs, header, input, onceOnly(contextValues)),
     failing,
     retry: checked.retry,
     chainId: checked.chainId,
@@ -154,6 +157,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...paging,
     ...createListings(dataService, listRecords, failing),
     ...createEvents(live),
+    ...createTransactionResults(live),
     ...createTransactions(serviceClient(CoreService), {
       chainId: checked.chainId,
       isLoopback: staysOnLoopback(checked),

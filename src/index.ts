@@ -103,6 +103,7 @@ export type {
   LiveEventOf,
   UnknownEvent,
 } from "./live/events.js";
+export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";
 export { alterTablesSql, createTableSql, createTypesSql, type SqlDialect, type SqlOptions } from "./schema/sql.js";

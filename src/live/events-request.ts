@@ -60,8 +60,8 @@ export function readEventsRequest({ types, partyId, marketId, batchSize = 0 }: E
   }
   return {
     types: types?.map((type, at) => readEventType(type, `types[${at}]`)),
-    partyId: partyId === "network" ? partyId : identifier(partyId, "partyId"),
-    marketId: identifier(marketId, "marketId"),
+    partyId: partyId === undefined || partyId === "network" ? (partyId ?? "") : requireIdentifier(partyId, "partyId"),
+    marketId: marketId === undefined ? "" : requireIdentifier(marketId, "marketId"),
     batchSize: wholeNumber(batchSize, "batchSize", 0, MAX_BATCH),
   };
 }
@@ -86,10 +86,15 @@ function wholeNumber(number: number, name: string, smallest: number, largest: nu
   return number;
 }
 
-function identifier(text: string | undefined, name: string): string {
-  if (text === undefined) {
-    return "";
-  }
+/**
+ * Check an identifier of the network.
+ *
+ * @param text the identifier
+ * @param name what has it, for errors
+ * @returns the identifier
+ * @throws {@link RequestError} where it is not 64 hex digits
+ */
+export function requireIdentifier(text: string, name: string): string {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/i.test(text)) {
     throw new RequestError(`${name} is ${quoted(String(text))}, which is no identifier`, {
       advice: "Give the 64 hex digits that the network knows it by.",

@@ -1,10 +1,7 @@
-import { createContextValues } from "@connectrpc/connect";
 import type { ObserveEventBusResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { failingWith } from "../errors/failing.js";
-import { ProtocolError, type TradewireError } from "../errors/index.js";
+import { ProtocolError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { createAsking } from "./asking.js";
-import type { LiveCalls } from "./calls.js";
 import { busEventTypeName, type EventType } from "./event-types.js";
 import {
   type CheckedEventsRequest,
@@ -15,7 +12,8 @@ import {
 } from "./events-request.js";
 import { createPlaces, type Gap } from "./gaps.js";
 import { type LiveEvent, type LiveEventOf, readEvent } from "./live-event.js";
-import { type Observed, observe } from "./observe.js";
+import type { Observed } from "./observe.js";
+import { type LiveCalls, observeCall } from "./observe-call.js";
 import { readAhead, type Source } from "./read-ahead.js";
 
 export type { EventType } from "./event-types.js";
@@ -98,42 +96,40 @@ export function createEvents(calls: LiveCalls): Events {
 
 /** The events that are asked for, with the gaps among them. */
 function eventSource(calls: LiveCalls, asked: CheckedEventsRequest, options: ObserveOptions): Source<LiveEvent | Gap> {
-  const { headers, reconnect = false } = options;
   return async function* (signal, isLate) {
     const [{ TradingDataService }, { BusEventType }] = await Promise.all([
       import("../../gen/datanode/api/v2/trading_data_pb.js"), // The definitions of all events are large.
       import("../../gen/vega/events/v1/events_pb.js"),
     ]);
-    const method = TradingDataService.method.observeEventBus;
     const { types, partyId, marketId, batchSize } = asked;
     const type = types?.map((name) => BusEventType[busEventTypeName(name)]) ?? [BusEventType.ALL];
     const request = { type, partyId, marketId, batchSize: BigInt(batchSize) };
-    let contextValues = createContextValues();
-
-    const observed: Observed<ObserveEventBusResponse, LiveEvent | Gap> = {
+    const { take, ...taking } = takingEvents(types, calls.chainId);
+    let askAgain = (): void => {};
+    const call = {
+      ...taking,
+      method: TradingDataService.method.observeEventBus,
+      headers: options.headers,
+      reconnect: options.reconnect ?? false,
       stream: "the stream of events",
-      async *open(connection) {
-        contextValues = createContextValues();
+      requests(connection: AbortSignal) {
         const asking = createAsking(request, connection);
-        const { message } = await calls.stream(method, connection, undefined, headers, asking.requests, contextValues);
-        for await (const answer of message) {
-          if (batchSize > 0) {
-            asking.again();
-          }
-          yield answer;
-        }
+        askAgain = asking.again;
+        return asking.requests;
       },
-      ...taking(types, calls.chainId),
+      take(answer: ObserveEventBusResponse) {
+        if (batchSize > 0) {
+          askAgain();
+        }
+        return take(answer);
+      },
     };
-    const onLoss = (attempt: number, delayMs: number, error: TradewireError) =>
-      calls.onRetry({ method, contextValues, attempt, delayMs, error });
-    const fail = calls.failing(method, signal);
-    yield* failingWith(observe(observed, { reconnect, retry: calls.retry, onLoss }, signal, isLate), fail);
+    yield* observeCall(calls, call, signal, isLate);
   };
 }
 
 /** Takes the events of answers: those that were asked for, each once, and the gaps before them. */
-function taking(
+function takingEvents(
   types: readonly EventType[] | undefined,
   chainId: string | undefined,
 ): Pick<Observed<ObserveEventBusResponse, LiveEvent | Gap>, "take" | "lost" | "missing"> {

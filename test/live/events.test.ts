@@ -1,92 +1,160 @@
+import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { afterEach, describe, expect, test } from "@jest/globals";
-import { ConnectionError, createClient } from "../../src/index.js";
-import { type BusAnswer, eventOf, quiet, serveEvents } from "../support/event-server.js";
+import { describe, expect, test } from "@jest/globals";
+import { BusEventSchema } from "../../gen/vega/events/v1/events_pb.js";
+import { ProtocolError, RequestError } from "../../src/errors/index.js";
+import { type BusCall, eventOf, inShort, quiet, startObserving, take, untilFailure } from "../support/event-server.js";
 
-const opened: AsyncDisposable[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) {
-    await one[Symbol.asyncDispose]();
-  }
-});
+/** A node that sends these ids, all in one answer, and is then quiet. */
+const sending = (...events: ReturnType<typeof eventOf>[]) =>
+  async function* ({ signal }: BusCall) {
+    yield events;
+    yield* quiet(signal);
+  };
 
-async function start(answer: BusAnswer, more: object = {}) {
-  const server = await serveEvents(answer);
-  opened.push(server);
-  const client = createClient({ grpc: { url: server.grpcUrl }, retry: { baseMs: 1, maxMs: 5 }, ...more });
-  opened.push(client);
-  return { server, client };
-}
-
-async function take<T>(count: number, values: AsyncIterable<T>): Promise<T[]> {
-  const taken: T[] = [];
-  for await (const value of values) {
-    taken.push(value);
-    if (taken.length === count) {
-      break;
-    }
-  }
-  return taken;
-}
+const party = "a1".repeat(32);
+const market = "b2".repeat(32);
 
 describe("events", () => {
   test("come by their case, with where they are from", async () => {
-    const { server, client } = await start(async function* ({ signal }) {
+    await using node = await startObserving(async function* ({ signal }) {
       yield [eventOf("7-1", { event: { case: "beginBlock", value: { height: 7n } } })];
       yield [eventOf("7-2"), eventOf("7-3", { event: { case: "trade", value: { price: "12" } } })];
       yield* quiet(signal);
     });
-    const events = await take(3, client.events());
-    expect(events).toMatchObject([
-      {
-        case: "beginBlock",
-        id: "7-1",
-        block: 7n,
-        sequence: 1n,
-        blockHash: "hash-7",
-        txHash: "tx-7-1",
-        chainId: "chain-1",
-        value: { height: 7n },
-      },
-      { case: "order", value: { id: "order-7-2" } },
-      { case: "trade", sequence: 3n, value: { price: "12" } },
+    const events = await take(3, node.client.events());
+    const origin = { id: "7-1", block: 7n, sequence: 1n, blockHash: "hash-7", txHash: "tx-7-1", chainId: "chain-1" };
+    expect(events).toEqual([
+      { ...origin, case: "beginBlock", value: expect.objectContaining({ height: 7n }) },
+      expect.objectContaining({ case: "order", value: expect.objectContaining({ id: "order-7-2" }) }),
+      expect.objectContaining({ case: "trade", sequence: 3n, value: expect.objectContaining({ price: "12" }) }),
     ]);
-    expect(server.calls[0]?.requests).toMatchObject([{ type: [1], batchSize: 0n, partyId: "", marketId: "" }]);
   });
 
-  test("an end without an error is a loss", async () => {
-    const { client } = await start(async function* () {
-      yield [eventOf("7-1")];
+  test("are asked for at once, all of them unless types are named", async () => {
+    await using node = await startObserving(sending(eventOf("1-1")));
+    const { client, server } = node;
+    await take(1, client.events());
+    await take(1, client.events({ types: ["order", "rankingEvent"], partyId: party, marketId: market }));
+    await take(1, client.events({ partyId: "network", batchSize: 3 }));
+    expect(server.calls.map(({ requests }) => requests)).toMatchObject([
+      [{ type: [1], partyId: "", marketId: "", batchSize: 0n }],
+      [{ type: [5, 41], partyId: party, marketId: market, batchSize: 0n }],
+      [{ type: [1], partyId: "network", marketId: "", batchSize: 3n }],
+    ]);
+  });
+
+  test("are asked for again after each batch, and only with a batch size", async () => {
+    await using node = await startObserving(async function* ({ asked, requests, signal }) {
+      for (let batch = 1; batch <= 4; batch += 1) {
+        yield [eventOf(`${batch}-1`)];
+        if (requests[0]?.batchSize === 1n) {
+          await asked(batch + 1);
+        }
+      }
+      yield* quiet(signal);
     });
-    const error = await take(2, client.events({ types: ["order"] })).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(ConnectionError);
+    const { client, server } = node;
+    expect(inShort(await take(4, client.events({ types: ["order"], batchSize: 1 })))).toEqual([
+      "1-1",
+      "2-1",
+      "3-1",
+      "4-1",
+    ]);
+    await take(4, client.events());
+    const [batches, single] = server.calls.map(({ requests }) => requests.map(({ batchSize }) => batchSize));
+    expect(batches?.slice(0, 4)).toEqual([1n, 1n, 1n, 1n]); // The loop was left at the fourth.
+    expect(single).toEqual([0n]);
+    expect(server.calls[0]?.requests.every(({ type }) => type[0] === 5)).toBe(true);
+  });
+
+  test("that were not asked for are passed over", async () => {
+    const trade = eventOf("1-2", { event: { case: "trade", value: {} } });
+    await using node = await startObserving(sending(eventOf("1-1"), trade, eventOf("1-3")));
+    expect(inShort(await take(2, node.client.events({ types: ["order"] })))).toEqual(["1-1", "1-3"]);
+  });
+
+  test("of a type that this release does not know are unknown, and lose nothing", async () => {
+    const newer = create(BusEventSchema, { ...eventOf("5-1"), event: { case: undefined } });
+    newer.$unknown = [{ no: 777, wireType: 2, data: new Uint8Array([1, 9]) }];
+    await using node = await startObserving(sending(newer));
+    const [event] = await take(1, node.client.events());
+    expect(event).toMatchObject({ case: "unknown", id: "5-1", block: 5n, txHash: "tx-5-1" });
+    expect(event?.case === "unknown" && event.value.$unknown).toMatchObject([{ no: 777 }]);
+  });
+
+  test("may come in another order than that of their ids, and stay in it", async () => {
+    const ids = ["4-2", "4-1", "5-1", "4-3", "5-2"];
+    await using node = await startObserving(sending(...ids.map((id) => eventOf(id))));
+    expect(inShort(await take(5, node.client.events()))).toEqual(ids);
+  });
+
+  test.each([
+    "",
+    "7",
+    "7-",
+    "-1",
+    "a-1",
+    "7-1-1",
+    "7-1 ",
+    " 7-1",
+    "0x7-1",
+    "7--1",
+    `${"9".repeat(20)}-1`,
+    "7-1\u001b[2J",
+  ])("with the id %j are no events", async (id) => {
+    await using node = await startObserving(sending(eventOf("6-1"), eventOf("6-2", { id })));
+    const { taken, error } = await untilFailure(node.client.events({}, { reconnect: true }));
+    expect(taken).toEqual([]); // They came in the same answer.
+    expect(error).toBeInstanceOf(ProtocolError);
     expect(error).toMatchObject({
-      connected: true,
-      code: Code.Unavailable,
-      summary: "the stream of events was lost: the node ended it without an error; events after block 6 may be missing",
+      summary: `an event's id is ${JSON.stringify(id)}, not BLOCK-SEQUENCE`,
+      code: Code.DataLoss,
       method: "datanode.api.v2.TradingDataService/ObserveEventBus",
       transport: "grpc",
     });
   });
 
-  test("after a loss, a gap comes before the next event, and repeated events do not come again", async () => {
-    const { server, client } = await start(async function* ({ signal }, before) {
-      if (before === 0) {
-        yield [eventOf("7-1"), eventOf("8-1"), eventOf("8-2")];
-        return;
-      }
-      yield [eventOf("8-2"), eventOf("8-3"), eventOf("9-1")];
+  test("of another chain than the configured one are refused, and of the one before where none is", async () => {
+    const other = eventOf("2-1", { chainId: "chain-2" });
+    const answer = async function* ({ signal }: BusCall) {
+      yield [eventOf("1-1")];
+      yield [other];
       yield* quiet(signal);
+    };
+    await using free = await startObserving(answer);
+    const unnamed = await untilFailure(free.client.events({}, { reconnect: true }));
+    const summary = 'event 2-1 is of the chain "chain-2", not of "chain-1"';
+    expect(inShort(unnamed.taken)).toEqual(["1-1"]);
+    expect(unnamed.error).toMatchObject({ name: "ProtocolError", summary });
+    await using named = await startObserving(answer, { chainId: "chain-2" });
+    const { taken, error } = await untilFailure(named.client.events());
+    expect(taken).toEqual([]);
+    expect(error).toMatchObject({
+      name: "ProtocolError",
+      summary: 'event 1-1 is of the chain "chain-1", not of "chain-2"',
     });
-    const items = await take(6, client.events({}, { reconnect: true }));
-    expect(items.map((item) => ("gap" in item ? item.gap : item.id))).toEqual([
-      "7-1",
-      "8-1",
-      "8-2",
-      { afterBlock: 7n, beforeBlock: 9n },
-      "8-3",
-      "9-1",
-    ]);
-    expect(server.calls).toHaveLength(2);
+  });
+
+  test.each([
+    [{ types: [] }, "types is no list of types of events, or an empty one"],
+    [{ types: ["orders"] }, 'types[0] is "orders", which is no type of events'],
+    [{ types: "order" }, "types is no list of types of events, or an empty one"],
+    [{ partyId: "" }, 'partyId is "", which is no identifier'],
+    [{ marketId: "network" }, 'marketId is "network", which is no identifier'],
+    [{ batchSize: -1 }, "batchSize is -1, which is not possible"],
+    [{ batchSize: 1.5 }, "batchSize is 1.5, which is not possible"],
+  ])("are not asked for with %j", async (request, summary) => {
+    await using node = await startObserving(sending());
+    const ask = () => Reflect.apply(node.client.events, undefined, [request]);
+    expect(ask).toThrow(RequestError);
+    expect(ask).toThrow(expect.objectContaining({ summary }));
+    expect(node.server.calls).toEqual([]);
+  });
+
+  test("do not wait in a number that is none", async () => {
+    await using node = await startObserving(sending());
+    expect(() => node.client.events({}, { maxWaiting: 0 })).toThrow(RequestError);
+    expect(() => node.client.transactionResults({}, { maxWaiting: Number.NaN })).toThrow(RequestError);
   });
 });

@@ -1,12 +1,18 @@
 // A node with an event bus that behaves, or misbehaves, as the test says.
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type ObserveEventBusRequest,
   ObserveEventBusResponseSchema,
   type ObserveTransactionResultsRequest,
   ObserveTransactionResultsResponseSchema,
+  type TradingDataService,
 } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type BusEvent, BusEventSchema, type TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config/schema.js";
+import type { Gap, LiveEvent } from "../../src/live/events.js";
+import type { TransportOptions } from "../../src/transport/index.js";
 import { serveNode, type TestNode } from "./node.js";
 
 /** A call of the bus, as the node sees it. */
@@ -35,14 +41,21 @@ export interface EventServer extends TestNode {
   readonly resultSignals: AbortSignal[];
 }
 
-/** Start a node whose bus answers as the test says. */
-export async function serveEvents(
+/**
+ * Make the streams of a node, which answer as the test says.
+ *
+ * @returns the methods, and their calls
+ */
+export function streamingService(
   answer: BusAnswer,
-  answerResults: ResultsAnswer = () => quiet(new AbortController().signal),
-): Promise<EventServer> {
+  answerResults: ResultsAnswer = (_, signal) => quiet(signal),
+): { readonly service: Partial<ServiceImpl<typeof TradingDataService>> } & Pick<
+  EventServer,
+  "calls" | "resultSignals"
+> {
   const calls: BusCall[] = [];
   const resultSignals: AbortSignal[] = [];
-  const node = await serveNode({
+  const service: Partial<ServiceImpl<typeof TradingDataService>> = {
     async *observeEventBus(requests, { signal }) {
       const call = await readRequests(requests, signal);
       calls.push(call);
@@ -56,8 +69,8 @@ export async function serveEvents(
         yield create(ObserveTransactionResultsResponseSchema, { transactionResults });
       }
     },
-  });
-  return Object.assign(node, { calls, resultSignals });
+  };
+  return { service, calls, resultSignals };
 }
 
 async function readRequests(given: AsyncIterable<ObserveEventBusRequest>, signal: AbortSignal): Promise<BusCall> {
@@ -94,4 +107,60 @@ export function eventOf(id: string, more: MessageInitShape<typeof BusEventSchema
   const [block] = id.split("-");
   const event = { case: "order", value: { id: `order-${id}` } } as const;
   return create(BusEventSchema, { id, block: `hash-${block}`, txHash: `tx-${id}`, chainId: CHAIN, event, ...more });
+}
+
+/** A node, and a client of it that waits only briefly before it comes back. */
+export interface Observing extends AsyncDisposable {
+  readonly server: EventServer;
+  readonly client: Client;
+}
+
+/** Start a node whose streams answer as the test says, and a client of it. */
+export async function startObserving(
+  answer: BusAnswer,
+  config: Partial<ClientConfig> = {},
+  options: TransportOptions & { readonly results?: ResultsAnswer } = {},
+): Promise<Observing> {
+  const { service, ...calls } = streamingService(answer, options.results);
+  const server = Object.assign(await serveNode(service), calls);
+  const retry = { baseMs: 1, maxMs: 5 };
+  const client = createClient({ grpc: { url: server.grpcUrl }, retry, ...config }, options);
+  return {
+    server,
+    client,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await server.close();
+    },
+  };
+}
+
+/** Take some values of a stream, and leave it. */
+export async function take<T>(count: number, values: AsyncIterable<T>): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const value of values) {
+    taken.push(value);
+    if (taken.length === count) {
+      break;
+    }
+  }
+  return taken;
+}
+
+/** Read a stream until it fails: what came, and why it failed. */
+export async function untilFailure<T>(values: AsyncIterable<T>): Promise<{ taken: T[]; error: unknown }> {
+  const taken: T[] = [];
+  try {
+    for await (const value of values) {
+      taken.push(value);
+    }
+  } catch (error) {
+    return { taken, error };
+  }
+  throw new Error("the stream ended without an error");
+}
+
+/** What a stream of events gave, in short: the ids of events, and the blocks around gaps. */
+export function inShort(items: readonly (LiveEvent | Gap)[]): (string | Gap["gap"])[] {
+  return items.map((item) => ("gap" in item ? item.gap : item.id));
 }

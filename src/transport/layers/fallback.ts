@@ -10,6 +10,7 @@ import { callError } from "./failure.js";
 import { replayable, withFirstMessage } from "./first-message.js";
 import { type FailedMember, namingAll } from "./naming-all.js";
 import { observing } from "./observing.js";
+import { isOnceOnly } from "./once-only.js";
 import { onlyReads } from "./read-method.js";
 import { timeLeft } from "./time-limits.js";
 
@@ -94,7 +95,7 @@ export function fallback(
           failed(member);
         }
         const next = candidates.shift();
-        if (next === undefined || !(onlyReads(method) || neverLeft(error))) {
+        if (next === undefined || !(neverLeft(error) || (onlyReads(method) && !isOnceOnly(contextValues)))) {
           throw namingAll(reason, error, earlier);
         }
         earlier.push({ name: member.name, error });

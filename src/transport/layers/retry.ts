@@ -6,6 +6,7 @@ import { callId } from "../call-id.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { replayable, withFirstMessage } from "./first-message.js";
+import { isOnceOnly } from "./once-only.js";
 import { onlyReads } from "./read-method.js";
 import { timeLeft } from "./time-limits.js";
 
@@ -52,7 +53,12 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
   return (next) => async (req) => {
     const { methodKind } = req.method;
     // Requests that stream cannot be sent again.
-    if (!onlyReads(req.method) || methodKind === "client_streaming" || methodKind === "bidi_streaming") {
+    if (
+      !onlyReads(req.method) ||
+      isOnceOnly(req.contextValues) ||
+      methodKind === "client_streaming" ||
+      methodKind === "bidi_streaming"
+    ) {
       return next(req);
     }
     if (!req.stream) {

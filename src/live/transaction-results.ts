@@ -1,0 +1,111 @@
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { ObserveTransactionResultsResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import { RequestError } from "../errors/index.js";
+import { type ObserveOptions, readMaxWaiting, requireIdentifier } from "./events-request.js";
+import { type LiveCalls, observeCall } from "./observe-call.js";
+import { readAhead } from "./read-ahead.js";
+
+/** Which results to observe. Filters of different kinds are joined by and, those of one kind by or. */
+export interface ResultsRequest {
+  /** Only of these senders: public keys, 64 hex digits each. */
+  readonly partyIds?: readonly string[] | undefined;
+  /** Only of these transactions: hashes as the network writes them, 64 hex digits each; nodes compare letter by letter. */
+  readonly hashes?: readonly string[] | undefined;
+  /** Only of those that were carried out (`true`), or that failed (`false`). */
+  readonly status?: boolean | undefined;
+}
+
+/** A gap in a stream of results: the connection was lost there. Results name no blocks, so neither does their gap. */
+export interface ResultsGap {
+  readonly gap: { readonly afterBlock: undefined; readonly beforeBlock: undefined };
+}
+
+/** The results of transactions. */
+export interface TransactionResults {
+  /**
+   * Observe what becomes of transactions, from now on: each result comes when the transaction's block was executed.
+   * Nothing that happened before, or while there is no connection, is sent.
+   *
+   * @param request the parties, the hashes, and whether only those that were carried out, or only those that failed
+   * @param options a signal, request headers, whether a lost connection is made again, and how many results may wait
+   * @returns the results, with gaps among them where `reconnect` is set; a gap has the key `gap`. The stream is opened
+   *   when they are asked for, and ends when the loop is left
+   * @throws {@link RequestError} at once, where an identifier is not 64 hex digits
+   * @throws {@link ConnectionError} while iterating, where the node cannot be reached or the connection is lost
+   * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
+   *   slowly
+   * @throws {@link NodeError} while iterating, where the node refuses the request
+   * @throws {@link CanceledError} while iterating, where the signal was aborted
+   *
+   * @example
+   * for await (const { hash, status } of client.transactionResults({ partyIds: [partyId] })) console.log(hash, status);
+   */
+  transactionResults<R extends boolean = false>(
+    request?: ResultsRequest,
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<TransactionResult | (true extends R ? ResultsGap : never)>;
+}
+
+/**
+ * Make the results of transactions.
+ *
+ * @param calls how the node is called
+ * @returns the results
+ */
+export function createTransactionResults(calls: LiveCalls): TransactionResults {
+  function transactionResults<R extends boolean = false>(
+    request?: ResultsRequest,
+    options?: ObserveOptions<R>,
+  ): AsyncIterable<TransactionResult | (true extends R ? ResultsGap : never)>;
+  function transactionResults(
+    request: ResultsRequest = {},
+    { headers, reconnect = false, signal, maxWaiting }: ObserveOptions = {},
+  ): AsyncIterable<TransactionResult | ResultsGap> {
+    const message = readRequest(request);
+    const source = async function* (ending: AbortSignal, isLate: () => boolean) {
+      const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
+      const call = {
+        ...takingResults(),
+        method: TradingDataService.method.observeTransactionResults,
+        headers,
+        reconnect,
+        stream: "the stream of results",
+        requests: () => createAsyncIterable([message]),
+      };
+      yield* observeCall(calls, call, ending, isLate);
+    };
+    return readAhead(source, { maxWaiting: readMaxWaiting(maxWaiting), signal });
+  }
+  return { transactionResults };
+}
+
+function takingResults() {
+  let isLost = false;
+  return {
+    take({ transactionResults }: ObserveTransactionResultsResponse): readonly (TransactionResult | ResultsGap)[] {
+      if (!isLost) {
+        return transactionResults;
+      }
+      isLost = false;
+      return [{ gap: { afterBlock: undefined, beforeBlock: undefined } }, ...transactionResults];
+    },
+    lost() {
+      isLost = true;
+    },
+    missing: () => "results may be missing",
+  };
+}
+
+function readRequest({ partyIds = [], hashes = [], status }: ResultsRequest) {
+  if (status !== undefined && typeof status !== "boolean") {
+    throw new RequestError(`status is ${String(status)}, which is neither true nor false`, {
+      advice: "Give true for transactions that were carried out, false for those that failed, or leave it out.",
+    });
+  }
+  return {
+    partyIds: partyIds.map((partyId, at) => requireIdentifier(partyId, `partyIds[${at}]`)),
+    hashes: hashes.map((hash, at) => requireIdentifier(hash, `hashes[${at}]`)),
+    ...(status !== undefined && { status }),
+  };
+}

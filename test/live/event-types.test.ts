@@ -1,0 +1,52 @@
+import { describe, expect, test } from "@jest/globals";
+import { BusEventSchema, BusEventType, BusEventTypeSchema } from "../../gen/vega/events/v1/events_pb.js";
+import { busEventTypeName, eventTypes, readEventType } from "../../src/live/event-types.js";
+
+/** The types whose two names in the definitions differ in more than their spelling, each checked by what it holds. */
+const others = {
+  epochEvent: "EPOCH_UPDATE",
+  rewardPayout: "REWARD_PAYOUT_EVENT",
+  rankingEvent: "VALIDATOR_RANKING",
+  erc20MultisigSetThresholdEvent: "ERC20_MULTI_SIG_SET_THRESHOLD",
+  positionStateEvent: "POSITION_STATE",
+  protocolUpgradeEvent: "PROTOCOL_UPGRADE_PROPOSAL",
+  coreSnapshotEvent: "SNAPSHOT_TAKEN",
+  distressedOrders: "DISTRESSED_ORDERS_CLOSED",
+  feesStats: "FEES_STATS_UPDATED",
+  paidLiquidityFeesStats: "PAID_LIQUIDITY_FEES_STATS_UPDATED",
+  vestingBalancesSummary: "VESTING_SUMMARY",
+  transferFees: "TRANSFER_FEES_PAID",
+  transferFeesDiscount: "TRANSFER_FEES_DISCOUNT_UPDATED",
+  txErrEvent: "TX_ERROR",
+};
+/** The types that have no event of their own. */
+const without = ["UNSPECIFIED", "ALL", "STREAM_START", "SPOT_LIQUIDITY_PROVISION"];
+
+describe("the types of events", () => {
+  test("are the cases of BusEvent, one for one", () => {
+    const cases = BusEventSchema.oneofs[0]?.fields.map(({ localName }) => localName);
+    expect([...eventTypes].sort()).toEqual(cases?.sort());
+  });
+
+  test("have the name of their own type in BusEventType, and each has another", () => {
+    const names = new Map(eventTypes.map((type) => [type, busEventTypeName(type)]));
+    expect(new Set(names.values()).size).toBe(names.size);
+    const plain = (name: string) => name.replaceAll("_", "").toLowerCase();
+    const different = [...names].filter(([type, name]) => plain(type) !== plain(name));
+    expect(Object.fromEntries(different)).toEqual(others);
+    const unused = BusEventTypeSchema.values.map(({ localName }) => localName);
+    for (const name of names.values()) {
+      unused.splice(unused.indexOf(name), 1);
+      expect(BusEventType[name]).toBe(BusEventTypeSchema.values.find(({ localName }) => localName === name)?.number);
+    }
+    expect(unused).toEqual(without);
+  });
+
+  test.each([
+    ["ordr", 'types[0] is "ordr", which is no type of events', "Did you mean order? docs/live.md lists all types."],
+    ["Trade", 'types[0] is "Trade", which is no type of events', "Did you mean trade? docs/live.md lists all types."],
+    ["toString", 'types[0] is "toString", which is no type of events', expect.stringContaining("docs/live.md")],
+  ])("%s is none", (name, summary, advice) => {
+    expect(() => readEventType(name, "types[0]")).toThrow(expect.objectContaining({ summary, advice }));
+  });
+});
