@@ -26,6 +26,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
   ["params", async () => (await import("./commands/params.js")).addParams],
   ["stop-orders", async () => (await import("./commands/stop-orders.js")).addStopOrders],
   ["stop-order", async () => (await import("./commands/stop-order.js")).addStopOrder],
+  ["events", async () => (await import("./commands/events.js")).addEvents],
   ["call", async () => (await import("./commands/call.js")).addCall],
   ["methods", async () => (await import("./commands/methods.js")).addMethods],
   ["describe", async () => (await import("./commands/methods.js")).addDescribe],

@@ -69,6 +69,9 @@ function iterate<T extends object>(
   async function read(): Promise<void> {
     try {
       for await (const batch of source(call.signal, lateness.isLate)) {
+        if (ended) {
+          break; // The consumer has left.
+        }
         waiting.add(batch);
         settle();
         if (waiting.size >= maxWaiting && !call.signal.aborted) {

@@ -137,7 +137,7 @@ describe("a loss, with reconnect", () => {
       throw new ConnectError("not now", Code.Unavailable);
     };
     const hooks = { onRetry: (retry: RetryInfo) => retries.push(retry) };
-    await using node = await startObserving(lost, {}, { hooks });
+    await using node = await startObserving(lost, { retry: { baseMs: 1, maxMs: 60_000 } }, { hooks });
     await take(3, node.client.events({}, { reconnect: true }));
     expect(retries.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 1, 2]);
     expect(retries[0]).toMatchObject({
@@ -145,7 +145,7 @@ describe("a loss, with reconnect", () => {
       error: expect.objectContaining({ summary: "the node answered UNAVAILABLE: not now" }),
     });
     expect(new Set(retries.map(({ id }) => id)).size).toBe(5); // Each is a call of its own.
-    expect(retries.every(({ delayMs, attempt }) => delayMs <= Math.min(2 ** (attempt - 1), 5))).toBe(true);
+    expect(retries.every(({ delayMs, attempt }) => delayMs <= 2 ** (attempt - 1))).toBe(true);
   });
 
   test.each([Code.InvalidArgument, Code.Unimplemented, Code.Unauthenticated, Code.PermissionDenied])(

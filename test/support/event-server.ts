@@ -124,7 +124,8 @@ export async function startObserving(
   const { service, ...calls } = streamingService(answer, options.results);
   const server = Object.assign(await serveNode(service), calls);
   const retry = { baseMs: 1, maxMs: 5 };
-  const client = createClient({ grpc: { url: server.grpcUrl }, retry, ...config }, options);
+  const urls = { grpc: { url: server.grpcUrl }, rest: { url: server.restUrl } };
+  const client = createClient({ ...urls, transport: "grpc", retry, ...config }, options);
   return {
     server,
     client,

@@ -1,0 +1,111 @@
+import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
+import { type Command, Option } from "commander";
+import { BusEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { RequestError } from "../../errors/index.js";
+import { messageToJson } from "../../json/message.js";
+import { type EventType, readEventType } from "../../live/event-types.js";
+import type { Gap, LiveEvent } from "../../live/events.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
+import { eventLine } from "../event-line.js";
+import { type CommandContext, json, writeOut } from "../output.js";
+import { wholeNumber } from "../whole-number.js";
+
+interface EventsCommandOptions extends ClientOptions {
+  readonly type?: readonly EventType[];
+  readonly party?: string;
+  readonly market?: string;
+  readonly format?: "table" | "jsonl";
+  readonly wide?: boolean;
+  readonly limit?: number;
+  readonly reconnect: boolean;
+}
+
+/**
+ * Add the command `events`.
+ *
+ * @param program the command `tradewire`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addEvents(program: Command, context: CommandContext): void {
+  const command = program
+    .command("events")
+    .description(
+      "Print events as they happen, until Ctrl-C. A lost connection is made again, and what may be missing told.",
+    )
+    .addOption(
+      new Option(
+        "--type <type>",
+        "only events of this type, such as order, trade, transactionResult; may be repeated",
+      ).argParser((text, before: readonly EventType[] = []) => [...before, readEventType(text, "--type")]),
+    )
+    .option("--party <id>", "only of this party")
+    .option("--market <id>", "only on this market")
+    .addOption(
+      new Option("--format <format>", "a line for a person, or a JSON object a line; by default as it is read").choices(
+        ["table", "jsonl"],
+      ),
+    )
+    .option("--wide", "print identifiers in full")
+    .addOption(new Option("--limit <count>", "end after so many events").argParser(count))
+    .option("--no-reconnect", "end with an error where the connection is lost")
+    .option("--chain-id <id>", "the chain that events must be of");
+  for (const option of clientOptions()) {
+    command.addOption(option);
+  }
+  command.action((options: EventsCommandOptions) => runEvents(options, context));
+}
+
+async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
+  const { type: types, party: partyId, market: marketId, limit = Number.POSITIVE_INFINITY, reconnect } = options;
+  const format = options.format ?? (context.out.isTTY === true ? "table" : "jsonl");
+  // Someone who waits for events is told when a connection is lost.
+  await using client = commandClient({ ...options, verbose: options.verbose === true || reconnect }, context);
+  const { signal } = context;
+  let left = limit;
+  for await (const item of client.events({ types, partyId, marketId }, { signal, reconnect })) {
+    if ("gap" in item) {
+      context.err.write(`tradewire: ${gapText(item)}\n`);
+      if (format === "jsonl") {
+        await writeOut(context, json(gapJson(item)));
+      }
+      continue;
+    }
+    const desc = valueDesc(item);
+    const text = format === "table" ? eventLine(item, desc, options.wide === true) : json(eventJson(item, desc));
+    await writeOut(context, text);
+    left -= 1;
+    if (left <= 0) {
+      break;
+    }
+  }
+}
+
+/** The type of an event's value. */
+function valueDesc({ case: type }: LiveEvent): DescMessage {
+  const field = type === "unknown" ? undefined : BusEventSchema.field[type];
+  return field?.message ?? BusEventSchema;
+}
+
+function eventJson({ value, ...event }: LiveEvent, desc: DescMessage): object {
+  return { ...event, value: messageToJson(desc, value) };
+}
+
+function gapJson({ gap: { afterBlock, beforeBlock } }: Gap): JsonValue {
+  return {
+    gap: { afterBlock: afterBlock === undefined ? null : String(afterBlock), beforeBlock: String(beforeBlock) },
+  };
+}
+
+function gapText({ gap: { afterBlock, beforeBlock } }: Gap): string {
+  const after = afterBlock === undefined ? "" : `after ${afterBlock} and `;
+  return `events of blocks ${after}before ${beforeBlock} may be missing: the connection was lost`;
+}
+
+function count(text: string): number {
+  const number = wholeNumber(text);
+  if (number === 0) {
+    throw new RequestError("--limit is 0", { advice: "Give a whole number from 1." });
+  }
+  return number;
+}

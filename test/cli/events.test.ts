@@ -1,0 +1,159 @@
+import { describe, expect, it } from "@jest/globals";
+import { TransactionResult_Status } from "../../gen/vega/events/v1/events_pb.js";
+import { Order_Status, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { run, shell, startCommand } from "../support/command.js";
+import { type BusAnswer, eventOf, quiet, streamingService } from "../support/event-server.js";
+import { serveNode } from "../support/node.js";
+
+const [id, party, market] = ["0d".repeat(32), "a1".repeat(32), "b2".repeat(32)];
+const tx = "C3".repeat(32);
+const order = eventOf("7-2", {
+  txHash: tx,
+  event: {
+    case: "order",
+    value: {
+      ...{ id, partyId: party, marketId: market, side: Side.BUY, size: 10n, remaining: 5n, price: "100.50" },
+      ...{ status: Order_Status.ACTIVE, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC },
+      createdAt: 1_700_000_000_000_000_001n,
+    },
+  },
+});
+const trade = eventOf("7-3", {
+  event: { case: "trade", value: { id, marketId: market, price: "100", size: 5n, buyer: party, seller: "s" } },
+});
+const result = eventOf("8-1", {
+  event: {
+    case: "transactionResult",
+    value: {
+      partyId: party,
+      statusDetail: TransactionResult_Status.FAILURE,
+      transaction: { case: "orderSubmission", value: {} },
+      extra: { case: "failure", value: { error: "no \u001b[31mmargin\u202e" } },
+    },
+  },
+});
+const endBlock = eventOf("8-2", { event: { case: "endBlock", value: { height: 8n } } });
+
+async function start(answer: BusAnswer) {
+  const { service, calls } = streamingService(answer);
+  const node = await serveNode(service);
+  return { node, calls, args: ["events", "--grpc-url", node.grpcUrl], [Symbol.asyncDispose]: () => node.close() };
+}
+
+const all: BusAnswer = async function* ({ signal }) {
+  yield [order, trade, result, endBlock];
+  yield* quiet(signal);
+};
+const lostOnce: BusAnswer = async function* ({ signal }, before) {
+  yield before === 0 ? [order] : [endBlock];
+  if (before > 0) {
+    yield* quiet(signal);
+  }
+};
+
+describe("tradewire events", () => {
+  it("prints an object a line in a pipe, with 64-bit numbers as texts", async () => {
+    await using node = await start(all);
+    const { code, out, err } = await run([...node.args, "--limit", "4"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    const lines = out.trimEnd().split("\n");
+    expect(out).not.toMatch(/[\u001b\u202e]/);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        ...{ id: "7-2", block: "7", sequence: "2", blockHash: "hash-7", txHash: tx, chainId: "chain-1", case: "order" },
+        value: {
+          id,
+          side: "SIDE_BUY",
+          size: "10",
+          price: "100.50",
+          status: "STATUS_ACTIVE",
+          createdAt: "1700000000000000001",
+        },
+      },
+      { case: "trade", value: { price: "100" } },
+      { case: "transactionResult", value: { failure: { error: "no \u001b[31mmargin\u202e" } } },
+      { case: "endBlock", value: { height: "8" } },
+    ]);
+  });
+
+  it("prints a line for a person, safe for a terminal", async () => {
+    await using node = await start(all);
+    const { code, out } = await run([...node.args, "--format", "table", "--limit", "4"]);
+    expect(code).toBe(0);
+    expect(out.split("\n")).toEqual([
+      "       7  order              C3C3C3C3…  ACTIVE BUY 10 @ 100.50 remaining=5 LIMIT GTC id=0d0d0d0d… party=a1a1a1a1… market=b2b2b2b2…",
+      "       7  trade              tx-7-3     5 @ 100 aggressor=UNSPECIFIED buyer=a1a1a1a1… seller=s id=0d0d0d0d… market=b2b2b2b2…",
+      '       8  transactionResult  tx-8-1     FAILURE orderSubmission party=a1a1a1a1… "no \\u001b[31mmargin\\u{202e}"',
+      "       8  endBlock           tx-8-2     height=8",
+      "",
+    ]);
+    expect((await run([...node.args, "--format", "table", "--limit", "1", "--wide"])).out).toContain(
+      `id=${id} party=${party}`,
+    );
+  });
+
+  it("asks for what it is told to", async () => {
+    await using node = await start(all);
+    const filters = ["--type", "order", "--type", "trade", "--party", party, "--market", market];
+    expect((await run([...node.args, ...filters, "--limit", "1"])).code).toBe(0);
+    expect(node.calls[0]?.requests[0]).toMatchObject({ type: [5, 8], partyId: party, marketId: market });
+  });
+
+  it("comes back, and tells of the gap on both streams", async () => {
+    await using node = await start(lostOnce);
+    const { code, out, err } = await run([...node.args, "--limit", "2"]);
+    expect(code).toBe(0);
+    const lines = out.trimEnd().split("\n");
+    expect(lines[1]).toBe('{"gap":{"afterBlock":"6","beforeBlock":"9"}}');
+    expect([lines[0], lines[2]].map((line) => JSON.parse(line ?? "").id)).toEqual(["7-2", "8-2"]);
+    expect(err).toMatch(/the node ended it without an error; try 2 in \d+ ms\n/);
+    expect(err).toContain("tradewire: events of blocks after 6 and before 9 may be missing: the connection was lost\n");
+  });
+
+  it("ends with an error where it is not to come back", async () => {
+    await using node = await start(lostOnce);
+    const { code, out, err } = await run([...node.args, "--no-reconnect"]);
+    expect(code).toBe(1);
+    expect(out.trimEnd().split("\n")).toHaveLength(1);
+    expect(err).toContain(
+      "the stream of events was lost: the node ended it without an error; events after block 6 may be missing",
+    );
+  });
+
+  it("ends on Ctrl-C with 130, and with its reader with 0", async () => {
+    await using node = await start(all);
+    const running = startCommand([...node.args]);
+    await running.firstLine;
+    running.child.kill("SIGINT");
+    expect((await running.ended).code).toBe(130);
+    await using flooding = await start(async function* () {
+      for (let block = 1; ; block += 1) {
+        yield [eventOf(`${block}-1`)];
+      }
+    });
+    const piped = await shell(
+      'tradewire events --grpc-url "$1" | head -n 1 | cut -c 1-5; exit 0',
+      [flooding.node.grpcUrl],
+      ".",
+    );
+    expect(piped).toEqual({ code: 0, out: '{"id"\n', err: "" });
+  });
+
+  it.each([
+    [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
+    [["--party", "x"], 'partyId is "x", which is no identifier'],
+    [["--limit", "0"], "--limit is 0"],
+    [["--format", "csv"], "Allowed choices are table, jsonl"],
+  ])("is used in another way than %j", async (args, words) => {
+    const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);
+    expect(code).toBe(2);
+    expect(err).toContain(words);
+  });
+
+  it("refuses events of another chain", async () => {
+    await using node = await start(all);
+    const { code, err } = await run([...node.args, "--chain-id", "chain-2"]);
+    expect(code).toBe(1);
+    expect(err).toContain('event 7-2 is of the chain "chain-1", not of "chain-2"');
+  });
+});

@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, jest, test } from "@jest/globals";
+import { SlowConsumerError } from "../../src/errors/index.js";
+import { createLateness } from "../../src/live/lateness.js";
+import { readAhead } from "../../src/live/read-ahead.js";
+import { type BusAnswer, eventOf, inShort, startObserving, take, untilFailure } from "../support/event-server.js";
+
+/** A node that sends events without end, and drops the call when its first `count` events are out and it was told to. */
+function flooding(
+  count: number,
+  drop: Promise<void>,
+  reason?: ConnectError,
+): { answer: BusAnswer; sent: () => number } {
+  let sent = 0;
+  const answer: BusAnswer = async function* () {
+    for (; sent < count; sent += 1) {
+      yield [eventOf(`${sent + 1}-1`, { txHash: "f".repeat(2000) })];
+    }
+    await drop;
+    if (reason !== undefined) {
+      throw reason;
+    }
+  };
+  return { answer, sent: () => sent };
+}
+
+describe("a slow consumer", () => {
+  test.each([
+    ["without an error", undefined, "the node ended it without an error"],
+    ["with an error", new ConnectError("slow", Code.Internal), "the node answered INTERNAL: slow"],
+  ])(
+    "gets all events that wait, and then an error of its own, where the node ends the stream %s",
+    async (_, reason, words) => {
+      let drop = (): void => {};
+      const { answer } = flooding(40, new Promise((resolve) => (drop = resolve)), reason);
+      await using node = await startObserving(answer);
+      let left = 1;
+      const { taken, error } = await untilFailure(
+        (async function* () {
+          for await (const event of node.client.events({}, { maxWaiting: 5, reconnect: true })) {
+            yield event;
+            if (left > 0) {
+              left -= 1;
+              await sleep(300); // It is too slow for a while; the buffer is full meanwhile.
+              drop();
+            }
+          }
+        })(),
+      );
+      expect(inShort(taken)).toEqual(Array.from({ length: 40 }, (_, at) => `${at + 1}-1`));
+      expect(error).toBeInstanceOf(SlowConsumerError);
+      expect(error).toMatchObject({
+        name: "SlowConsumerError",
+        code: Code.ResourceExhausted,
+        summary: `the stream of events ended, as it was read too slowly: ${words}; events after block 39 may be missing`,
+        method: "datanode.api.v2.TradingDataService/ObserveEventBus",
+      });
+      expect(node.server.calls).toHaveLength(1);
+    },
+  );
+
+  test("holds the node back, and no more waits than is allowed", async () => {
+    const { answer, sent } = flooding(1_000_000, new Promise(() => undefined));
+    await using node = await startObserving(answer);
+    const events = node.client.events({}, { maxWaiting: 5 })[Symbol.asyncIterator]();
+    await events.next();
+    let before = -1;
+    while (sent() !== before) {
+      before = sent();
+      await sleep(100);
+    }
+    expect(before).toBeLessThan(100_000); // The default window is large, and the rest waits at the node.
+    await take(3, { [Symbol.asyncIterator]: () => ({ next: () => events.next() }) });
+    await events.return?.();
+  });
+});
+
+describe("a consumer", () => {
+  /** What is thought of a consumer that lets the source wait so often, so long each, and then reads for a while. */
+  async function isLateAfter(waits: number, eachMs: number, laterMs: number): Promise<boolean> {
+    let now = 50_000;
+    const clock = jest.spyOn(performance, "now").mockImplementation(() => now);
+    const lateness = createLateness();
+    for (let made = 0; made < waits; made += 1) {
+      const wait = Promise.resolve().then(() => {
+        now += eachMs;
+      });
+      await lateness.during(wait);
+      now += 1;
+    }
+    now += laterMs;
+    const isLate = lateness.isLate();
+    clock.mockRestore();
+    return isLate;
+  }
+
+  test.each([
+    ["is late after one long wait", 1, 200, 10, true],
+    ["is late after many short ones", 200, 1, 10, true],
+    ["is not late after a burst", 5, 1, 10, false],
+    ["is not late any more after a while", 1, 200, 20_000, false],
+    ["is not late where nothing waited", 0, 0, 0, false],
+  ])("%s", async (_, waits, eachMs, laterMs, expected) => {
+    expect(await isLateAfter(waits, eachMs, laterMs)).toBe(expected);
+  });
+});
+
+describe("reading ahead", () => {
+  const numbers = (asked: { count: number }, batch = 1) =>
+    async function* () {
+      for (;;) {
+        asked.count += 1;
+        yield Array.from({ length: batch }, (_, at) => ({ number: (asked.count - 1) * batch + at }));
+      }
+    };
+
+  test("asks for no more than may wait", async () => {
+    const asked = { count: 0 };
+    const values = readAhead(numbers(asked), { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
+    expect(asked.count).toBe(0);
+    expect((await values.next()).value).toEqual({ number: 0 });
+    await sleep(1);
+    expect(asked.count).toBe(11);
+    for (let number = 1; number <= 25; number += 1) {
+      expect((await values.next()).value).toEqual({ number });
+      await sleep(0);
+      expect(asked.count).toBe(number + 11);
+    }
+    await values.return?.();
+  });
+
+  test("takes a batch as a whole, and gives it in order to all who ask at once", async () => {
+    const asked = { count: 0 };
+    const values = readAhead(numbers(asked, 100), { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
+    const first = await Promise.all(Array.from({ length: 150 }, () => values.next()));
+    expect(first.map(({ value }) => value?.number)).toEqual(Array.from({ length: 150 }, (_, number) => number));
+    await sleep(1);
+    expect(asked.count).toBe(2);
+    await values.return?.();
+  });
+
+  test("tells those who wait of the failure once, and then that it is over", async () => {
+    const source = async function* () {
+      yield [{ number: 0 }];
+      throw new Error("broken");
+    };
+    const values = readAhead(source, { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
+    const all = await Promise.allSettled([values.next(), values.next(), values.next()]);
+    expect(all).toEqual([
+      { status: "fulfilled", value: { done: false, value: { number: 0 } } },
+      { status: "rejected", reason: new Error("broken") },
+      { status: "fulfilled", value: { done: true, value: undefined } },
+    ]);
+  });
+
+  test("begins anew with each iteration", async () => {
+    const asked = { count: 0 };
+    const values = readAhead(numbers(asked), { maxWaiting: 1, signal: undefined });
+    expect(await take(1, values)).toEqual([{ number: 0 }]);
+    expect((await take(1, values))[0]?.number).toBeGreaterThan(0);
+  });
+});
