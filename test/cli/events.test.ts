@@ -57,7 +57,7 @@ describe("tradewire events", () => {
     const { code, out, err } = await run([...node.args, "--limit", "4"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const lines = out.trimEnd().split("\n");
-    expect(out).not.toMatch(/[\u001b\u202e]/);
+    expect(lines.join("")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       {
         ...{ id: "7-2", block: "7", sequence: "2", blockHash: "hash-7", txHash: tx, chainId: "chain-1", case: "order" },

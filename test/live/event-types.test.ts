@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "@jest/globals";
 import { BusEventSchema, BusEventType, BusEventTypeSchema } from "../../gen/vega/events/v1/events_pb.js";
 import { busEventTypeName, eventTypes, readEventType } from "../../src/live/event-types.js";
@@ -26,6 +27,12 @@ describe("the types of events", () => {
   test("are the cases of BusEvent, one for one", () => {
     const cases = BusEventSchema.oneofs[0]?.fields.map(({ localName }) => localName);
     expect([...eventTypes].sort()).toEqual(cases?.sort());
+  });
+
+  test("are listed in docs/live.md", async () => {
+    const text = await readFile("docs/live.md", "utf8");
+    const list = text.slice(text.indexOf("The types of this release:"), text.indexOf("## Results"));
+    expect([...list.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual([...eventTypes]);
   });
 
   test("have the name of their own type in BusEventType, and each has another", () => {
