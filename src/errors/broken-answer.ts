@@ -64,6 +64,18 @@ export const COMPRESSED: BrokenAnswer = {
   advice: "Have the server in front of the node leave responses as they are.",
 };
 
+export const NO_SOCKET: BrokenAnswer = {
+  summary: "the answer opens no WebSocket",
+  code: Code.Internal,
+  advice: CHECK_URL,
+};
+
+export const BROKEN_FRAME: BrokenAnswer = {
+  summary: "the WebSocket's frames break its rules",
+  code: Code.Internal,
+  advice: CHECK_URL,
+};
+
 /**
  * Make the error of a broken answer.
  *

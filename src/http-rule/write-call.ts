@@ -69,7 +69,7 @@ export function writeCall<I extends DescMessage>(
   message: MessageShape<I>,
   registry: Registry = knownTypes,
 ): HttpCall {
-  const json = written(() => requestToJson(desc, message, registry));
+  const json = writeRequest(desc, message, registry);
   const fields: JsonObject = isJsonObject(json) ? json : {};
   const path = fillPath(
     rule.template,
@@ -97,9 +97,18 @@ export function writeCall<I extends DescMessage>(
   return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
 }
 
-function written(write: () => JsonValue): JsonValue {
+/**
+ * Write a request as JSON.
+ *
+ * @param desc the message's descriptor
+ * @param message the request
+ * @param registry the types that an `Any` in it may hold
+ * @returns the request in Protobuf's JSON
+ * @throws {@link RequestError} where it cannot be written
+ */
+export function writeRequest<I extends DescMessage>(desc: I, message: MessageShape<I>, registry: Registry): JsonValue {
   try {
-    return write();
+    return requestToJson(desc, message, registry);
   } catch (cause) {
     throw unwritable(cause);
   }

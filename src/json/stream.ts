@@ -50,6 +50,22 @@ export async function* jsonObjects(source: AsyncIterable<Uint8Array>, maxBytes: 
 }
 
 /**
+ * Read a JSON object that comes by itself.
+ *
+ * @param bytes the bytes, UTF-8
+ * @returns the object
+ * @throws {@link ProtocolError} where they are anything else
+ */
+export function jsonObject(bytes: Uint8Array): JsonObject {
+  const json = parse(bytes, "object", bytes.length);
+  if (!isJsonObject(json)) {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    throw malformed(`a JSON object was expected, but there is ${quote(chunk, 0)}`);
+  }
+  return json;
+}
+
+/**
  * Read the JSON values of a stream. Pieces of the stream may end anywhere.
  *
  * @param source the bytes, UTF-8

@@ -8,6 +8,12 @@ const PING_ANSWER_MS = 15_000;
 export const TCP_KEEPALIVE_MS = 60_000;
 
 /**
+ * The time between two pings over a WebSocket, in milliseconds. It is less than the 30 seconds after which proxies drop
+ * one over which nothing passes. A server that says nothing from one ping to the next is gone.
+ */
+export const SOCKET_PING_MS = 25_000;
+
+/**
  * Choose how long a ping may go without an answer.
  *
  * @param keepaliveMs the time between two pings, in milliseconds

@@ -8,6 +8,7 @@ import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { callError } from "./failure.js";
 import { replayable, withFirstMessage } from "./first-message.js";
+import { keptRequests } from "./kept-requests.js";
 import { type FailedMember, namingAll } from "./naming-all.js";
 import { observing } from "./observing.js";
 import { isOnceOnly } from "./once-only.js";
@@ -31,8 +32,9 @@ export interface FallbackOptions extends Partial<FallbackConfig> {
  * Compose a transport of transports, in order of preference.
  *
  * A call goes on to the next transport where one cannot be reached, says nothing in its share of the call's time, does
- * not offer the method or is answered by something else than a node, as long as no message has come. A call that does more than read goes on only where there
- * was no connection: else the node might do it twice. A transport that could not be reached pauses, so that a node
+ * not offer the method or is answered by something else than a node, as long as no message has come. A call that does more
+ * than read, or whose requests stream, goes on only where there was no connection: else the node might do it twice, or
+ * requests be lost. A transport that could not be reached pauses, so that a node
  * without it costs one failed connection, and not one for each call.
  *
  * @param members at least one transport, the preferred one first
@@ -76,6 +78,7 @@ export function fallback(
     signal: AbortSignal | undefined,
     contextValues: ContextValues,
     call: (member: FallbackMember, left: readonly FallbackMember[]) => Promise<T>,
+    mayGoOn = (error: TradewireError) => neverLeft(error) || (onlyReads(method) && !isOnceOnly(contextValues)),
   ): Promise<T> {
     const candidates = order(contextValues);
     const id = callId(contextValues);
@@ -95,7 +98,7 @@ export function fallback(
           failed(member);
         }
         const next = candidates.shift();
-        if (next === undefined || !(neverLeft(error) || (onlyReads(method) && !isOnceOnly(contextValues)))) {
+        if (next === undefined || !mayGoOn(error)) {
           throw namingAll(reason, error, earlier);
         }
         earlier.push({ name: member.name, error });
@@ -138,9 +141,19 @@ export function fallback(
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
       if (method.methodKind !== "server_streaming") {
-        // Requests that stream cannot be sent again, so they go to the first choice only.
-        const { transport } = order(contextValues)[0] ?? none();
-        return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+        const requests = keptRequests(input);
+        const response = await over(
+          method,
+          signal,
+          contextValues,
+          ({ transport }) => transport.stream(method, signal, timeoutMs, header, requests.again(), contextValues),
+          (error) => neverLeft(error) && requests.areWhole(),
+        ).catch((reason: unknown) => {
+          requests.end();
+          throw reason;
+        });
+        requests.release();
+        return response;
       }
       const messages = await replayable(input);
       return over(method, signal, contextValues, async (member, [next]) => {

@@ -11,7 +11,6 @@ import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding, httpBindings } from "../../http-rule/http-rule.js";
-import { fillPath } from "../../http-rule/path-template.js";
 import { writeFirstCall } from "../../http-rule/write-call.js";
 import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
@@ -21,7 +20,7 @@ import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage } from "./response.js";
 import { createSocketClient } from "./socket.js";
-import { openSocket, socketMessages } from "./socket-call.js";
+import { openSocket, socketMessages, socketTarget } from "./socket-call.js";
 import { responseMessages } from "./stream.js";
 
 /** The statuses of whole answers. */
@@ -76,6 +75,21 @@ export function createRestTransport(
     return { response: opened, rule };
   }
 
+  /** Call a method that streams its answers alone. */
+  async function stream<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
+    const { response, rule } = await send(req, await onlyMessage(req.message));
+    return { header: response.header, message: responseMessages(req.method.output, rule, response, json) };
+  }
+
+  /** Call a method that streams both ways. */
+  async function converse<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
+    const { method, message: requests } = req;
+    const [first = noBinding(method), ...others] = bindings(method);
+    const rule = [first, ...others].find(({ verb }) => verb === "GET") ?? first;
+    const socket = await openSocket(sockets, `${prefix}${socketTarget(rule)}`, req);
+    return { header: socket.header, message: socketMessages({ method, rule, socket, requests, reading: json }) };
+  }
+
   return {
     async unary<I extends DescMessage, O extends DescMessage>(
       method: DescMethodUnary<I, O>,
@@ -118,35 +132,14 @@ export function createRestTransport(
           Code.Unimplemented,
         );
       }
-      if (method.methodKind === "bidi_streaming") {
-        return runStreamingCall<I, O>({
-          ...callLimits(signal, timeoutMs),
-          req: { stream: true, ...request, method, contextValues, message: input },
-          next: (req) =>
-            asConnectError(async () => {
-              const rule = bindings(method)[0] ?? noBinding(method);
-              const socket = await openSocket(sockets, `${prefix}${fillPath(rule.template, [])}`, req);
-              return {
-                ...req,
-                header: socket.header,
-                message: socketMessages({ method, rule, socket, requests: req.message, reading: json }),
-                trailer: new Headers(),
-              };
-            }),
-        });
-      }
       return runStreamingCall<I, O>({
         ...callLimits(signal, timeoutMs),
         req: { stream: true, ...request, method, contextValues, message: input },
         next: (req) =>
           asConnectError(async () => {
-            const { response, rule } = await send(req, await onlyMessage(req.message));
-            return {
-              ...req,
-              header: response.header,
-              message: responseMessages(method.output, rule, response, json),
-              trailer: new Headers(),
-            };
+            const { header, message } =
+              method.methodKind === "bidi_streaming" ? await converse<I, O>(req) : await stream<I, O>(req);
+            return { ...req, header, message, trailer: new Headers() };
           }),
       });
     },

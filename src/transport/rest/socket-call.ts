@@ -1,18 +1,42 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import type { StreamRequest } from "@connectrpc/connect";
+import { RequestError } from "../../errors/index.js";
 import type { HttpBinding } from "../../http-rule/http-rule.js";
+import { fillPath } from "../../http-rule/path-template.js";
+import { writeRequest } from "../../http-rule/write-call.js";
 import { knownTypes } from "../../json/any.js";
-import { requestToJson } from "../../json/message.js";
+import { openEnvelope } from "../../json/envelope.js";
+import { messageFromJson } from "../../json/message.js";
+import { jsonObject } from "../../json/stream.js";
 import { arrivalOf } from "../arrival.js";
 import { connectError } from "../bare-call.js";
-import { errorFromResponse } from "./error.js";
-import { type JsonReading, openResponse, type RestResponse, webHeaders } from "./response.js";
-import type { MessageSocket, SocketClient } from "./socket.js";
-import { responseMessages } from "./stream.js";
+import { errorFromObject, errorFromResponse } from "./error.js";
+import type { MessageSocket } from "./message-socket.js";
+import { inField, type JsonReading, openResponse, webHeaders } from "./response.js";
+import type { SocketClient } from "./socket.js";
 
-/** An open socket, whose frames are read as those of a response. */
-export interface OpenSocket extends RestResponse {
-  readonly socket: MessageSocket;
+/** A socket for a call. */
+export interface OpenSocket extends MessageSocket {
+  /** The header of the answer that opened it. */
+  readonly header: Headers;
+  /** Told of each frame. */
+  readonly arrived: () => void;
+}
+
+/**
+ * Write where a call of a method whose requests stream goes.
+ *
+ * @param rule the way to call the method
+ * @returns the path; a verb other than GET, which opens sockets, is asked for as grpc-websocket-proxy has it
+ * @throws {@link RequestError} where the path holds fields of the request
+ */
+export function socketTarget({ template, verb }: HttpBinding): string {
+  if (template.variables.length > 0) {
+    throw new RequestError(`the path ${template.text} holds fields of the request, but there may be many requests`, {
+      advice: "Call this method over gRPC.",
+    });
+  }
+  return `${fillPath(template, [])}${verb === "GET" ? "" : `?method=${encodeURIComponent(verb)}`}`;
 }
 
 /**
@@ -32,17 +56,18 @@ export async function openSocket(
   const arrived = arrivalOf(contextValues);
   const opened = await sockets.open(target, header, signal);
   if (!("frames" in opened)) {
-    throw await errorFromResponse(opened.statusCode ?? 0, openResponse(opened, arrived));
+    const response = openResponse(opened, arrived);
+    throw await errorFromResponse(opened.statusCode ?? 0, { ...response, body: whatComes(response.body) });
   }
   arrived();
-  return { socket: opened, header: webHeaders(opened.opening), mediaType: "application/json", body: telling(opened) };
+  return { ...opened, header: webHeaders(opened.opening), arrived };
+}
 
-  async function* telling({ frames }: MessageSocket): AsyncGenerator<Uint8Array> {
-    for await (const frame of frames) {
-      arrived();
-      yield frame;
-    }
-  }
+/** What comes of a body, which may be cut: the status tells enough. */
+async function* whatComes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch {}
 }
 
 /** A call over a socket. */
@@ -52,7 +77,7 @@ export interface SocketCall<I extends DescMessage, O extends DescMessage> {
   readonly socket: OpenSocket;
   /** What is sent, as it comes. The call goes on behind its end, as a socket cannot say that nothing more is sent. */
   readonly requests: AsyncIterable<MessageShape<I>>;
-  readonly reading: JsonReading;
+  readonly reading: Pick<JsonReading, "registry">;
 }
 
 /**
@@ -62,28 +87,40 @@ export interface SocketCall<I extends DescMessage, O extends DescMessage> {
  * @returns the messages, each as soon as it is complete
  * @throws ConnectError for the node's error; for a socket that was closed, as the stream was lost; for what `requests` throw
  */
-export async function* socketMessages<I extends DescMessage, O extends DescMessage>({
-  method,
-  rule,
-  socket,
-  requests,
-  reading,
-}: SocketCall<I, O>): AsyncGenerator<MessageShape<O>> {
+export async function* socketMessages<I extends DescMessage, O extends DescMessage>(
+  call: SocketCall<I, O>,
+): AsyncGenerator<MessageShape<O>> {
+  const { method, rule, socket, reading } = call;
   let failed: { readonly reason: unknown } | undefined;
-  const sending = (async () => {
-    for await (const request of requests) {
-      await socket.socket.send(JSON.stringify(requestToJson(method.input, request, reading.registry ?? knownTypes)));
-    }
-  })().catch((reason: unknown) => {
+  sendRequests(call).catch((reason: unknown) => {
     failed = { reason };
-    socket.socket.close();
+    socket.close();
   });
   try {
-    yield* responseMessages(method.output, rule, socket, { ...reading, streams: "envelopes" });
+    for await (const frame of socket.frames) {
+      socket.arrived();
+      const { result, error } = openEnvelope(jsonObject(frame));
+      if (error !== undefined) {
+        throw errorFromObject(error, socket.header);
+      }
+      yield messageFromJson(method.output, inField(rule, result), reading.registry);
+    }
   } catch (reason) {
-    throw failed === undefined ? reason : connectError(failed.reason);
+    throw connectError(failed === undefined ? reason : failed.reason);
   } finally {
-    socket.socket.close();
-    void sending;
+    socket.close();
+  }
+}
+
+async function sendRequests<I extends DescMessage, O extends DescMessage>({
+  method: { input },
+  socket,
+  requests,
+  reading: { registry = knownTypes },
+}: SocketCall<I, O>): Promise<void> {
+  for await (const request of requests) {
+    if (!(await socket.send(JSON.stringify(writeRequest(input, request, registry))))) {
+      return; // The frames tell why.
+    }
   }
 }

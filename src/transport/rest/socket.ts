@@ -1,25 +1,18 @@
 import type { IncomingMessage } from "node:http";
-import { createWebSocketStream, WebSocket } from "ws";
+import type { Socket } from "node:net";
+import { Code } from "@connectrpc/connect";
+import { WebSocket } from "ws";
 import type { RestConfig } from "../../config/schema.js";
+import { brokenAnswer, NO_SOCKET } from "../../errors/broken-answer.js";
+import { ConnectionError } from "../../errors/index.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
-import { TCP_KEEPALIVE_MS } from "../keepalive.js";
+import { SOCKET_PING_MS, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
+import { type MessageSocket, messageSocket } from "./message-socket.js";
 
 /** What a subprotocol may be made of. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-/** A socket over which a call streams both ways. */
-export interface MessageSocket {
-  /** The answer that opened it. */
-  readonly opening: IncomingMessage;
-  /** What comes, each frame as it is. It fails where the socket is closed by the other side: no call ends so. */
-  readonly frames: AsyncIterable<Uint8Array>;
-  /** Send a frame of text. Resolves when there is room for the next one. */
-  send(text: string): Promise<void>;
-  /** Close it at once. */
-  close(): void;
-}
 
 /** Opens sockets to one server. */
 export interface SocketClient {
@@ -29,82 +22,100 @@ export interface SocketClient {
    * @param target path and query string, percent-encoded
    * @param header of the request
    * @param signal closes the socket, also while it opens
-   * @returns the socket; where the server answers something else, that answer
+   * @returns the socket; where the server answers something else, that answer, which may be read for the rest of the time
+   *   to connect
    */
   open(target: string, header: Headers, signal: AbortSignal): Promise<MessageSocket | IncomingMessage>;
   /** Close all sockets. */
   close(): void;
 }
 
+/** How sockets are opened. */
+export interface SocketSettings extends TransportSettings {
+  /** The largest frame that is read, in bytes. */
+  readonly maxJsonBytes: number;
+  /** The time between two pings, in milliseconds. */
+  readonly pingMs?: number;
+}
+
 /**
  * Make a client that opens WebSockets at the gateway, with the connections' TLS and time limit.
  *
  * @param config where the gateway is
- * @param options `connectMs` is the longest time until a socket is open, in milliseconds; `maxJsonBytes` the largest frame
+ * @param settings `connectMs` is the longest time until a socket is open, in milliseconds
  * @returns the client
  * @throws {@link FileError} where a file of `config.tls` cannot be read
  */
 export function createSocketClient(
   config: RestConfig,
-  { connectMs, maxJsonBytes, tls = readTls(config.tls) }: TransportSettings & { readonly maxJsonBytes: number },
+  { connectMs, maxJsonBytes, pingMs = SOCKET_PING_MS, tls = readTls(config.tls) }: SocketSettings,
 ): SocketClient {
-  const origin = new URL(config.url);
-  origin.protocol = origin.protocol === "https:" ? "wss:" : "ws:";
-  const open = new Set<WebSocket>();
+  const { protocol, host } = new URL(config.url);
+  const isSecure = protocol === "https:";
+  const origin = `${isSecure ? "wss:" : "ws:"}//${host}`;
+  const open = new Set<(reason: Error) => void>();
   let closed = false;
 
   return {
     open: (target, header, signal) =>
       new Promise((resolve, reject) => {
         if (closed) {
-          throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
+          throw whileConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" }));
         }
         signal.throwIfAborted();
-        const socket = new WebSocket(new URL(target, origin), subprotocols(header), {
+        let connection: Socket | undefined;
+        let isConnected = false;
+        const protocols = subprotocols(header);
+        const socket = new WebSocket(`${origin}${target}`, protocols, {
           ...tls,
           headers: Object.fromEntries(header),
           perMessageDeflate: false,
           maxPayload: maxJsonBytes,
-          followRedirects: false,
+          finishRequest(request) {
+            request.once("socket", (made) => {
+              connection = made.setKeepAlive(true, TCP_KEEPALIVE_MS);
+              made.once(isSecure ? "secureConnect" : "connect", () => {
+                isConnected = true;
+              });
+            });
+            request.end();
+          },
         });
-        open.add(socket);
-        const stop = () => socket.terminate();
-        const abort = () => {
-          reject(new Error("aborted", { cause: signal.reason }));
-          stop();
+        const end = (reason: Error) => {
+          reject(reason);
+          socket.terminate();
         };
-        const timer = setTimeout(() => {
-          reject(notConnectedInTime());
-          stop();
-        }, connectMs);
-        signal.addEventListener("abort", abort, { once: true });
-        socket.on("close", () => {
+        const done = () => {
           clearTimeout(timer);
           signal.removeEventListener("abort", abort);
-          open.delete(socket);
-        });
-        socket.on("error", (reason) => reject(whileConnecting(reason)));
+          open.delete(end);
+        };
+        const abort = () => end(new Error("aborted", { cause: signal.reason }));
+        const timer = setTimeout(() => end(isConnected ? notOpenInTime(config.url) : notConnectedInTime()), connectMs);
+        open.add(end);
+        signal.addEventListener("abort", abort, { once: true });
+        socket.on("close", done);
+        socket.on("error", (reason) => reject(isConnected ? refusal(reason) : whileConnecting(reason)));
         socket.on("unexpected-response", (_, response) => {
-          clearTimeout(timer);
-          response.on("error", () => undefined);
+          response.on("error", () => undefined); // The body's reader gets it.
+          response.on("close", done);
           resolve(response);
         });
-        let opening: IncomingMessage | undefined;
-        socket.on("upgrade", (response) => {
-          opening = response;
-          response.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-        });
-        socket.on("open", () => {
-          clearTimeout(timer);
-          if (opening !== undefined) {
-            resolve(messageSocket(socket, opening));
+        socket.on("upgrade", (opening) => {
+          if (protocols[0] !== undefined) {
+            opening.headers["sec-websocket-protocol"] ??= protocols[0]; // A server need not choose one, but ws asks it to.
           }
+          const messages = messageSocket(socket, opening, { pingMs, bytesRead: () => connection?.bytesRead ?? 0 });
+          socket.once("open", () => {
+            clearTimeout(timer);
+            resolve(messages);
+          });
         });
       }),
     close() {
       closed = true;
-      for (const socket of open) {
-        socket.terminate();
+      for (const end of open) {
+        end(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }
     },
   };
@@ -116,22 +127,16 @@ function subprotocols(header: Headers): string[] {
   return TOKEN.test(token) ? ["Bearer", token] : [];
 }
 
-function messageSocket(socket: WebSocket, opening: IncomingMessage): MessageSocket {
-  // The stream holds what comes back where nobody reads, and says when there is room for what is sent.
-  const stream = createWebSocketStream(socket, { readableObjectMode: true });
-  async function* frames(): AsyncGenerator<Uint8Array> {
-    for await (const frame of stream) {
-      yield typeof frame === "string" ? Buffer.from(frame) : frame;
-    }
-    throw Object.assign(new Error("the socket was closed"), { code: "ECONNRESET" });
-  }
-  return {
-    opening,
-    frames: frames(),
-    send: (text) =>
-      new Promise((resolve, reject) => {
-        stream.write(text, (error) => (error ? reject(error) : resolve()));
-      }),
-    close: () => socket.terminate(),
-  };
+/** The request to open the socket may have arrived. */
+function notOpenInTime(url: string): ConnectionError {
+  return new ConnectionError(`the WebSocket did not open in time (${url})`, {
+    code: Code.Unavailable,
+    advice: "Check that the URL is the node's own, and that what stands in front of it lets WebSockets pass.",
+    connected: true,
+  });
+}
+
+/** What ws finds wrong with an answer to the request has no code. */
+function refusal(reason: Error): Error {
+  return "code" in reason ? reason : brokenAnswer(NO_SOCKET, `: ${reason.message}`, reason);
 }
