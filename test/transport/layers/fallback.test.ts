@@ -308,22 +308,146 @@ describe("a stream", () => {
     expect(counts()).toEqual([1, 0]);
     expect(told).toEqual([]);
   });
+});
 
-  it("of requests goes to the first choice alone, and is not kept", async () => {
-    const reason = refused();
-    const { transport, counts, inner } = composed([fail(reason), succeed]);
-    async function* endless() {
-      for (;;) {
-        yield { value: "more" };
+describe("a call whose requests stream", () => {
+  /** Requests without an end, and how many of them were taken. */
+  function endless() {
+    const seen = { taken: 0, ended: false };
+    async function* requests() {
+      try {
+        for (;;) {
+          seen.taken += 1;
+          yield { value: String(seen.taken) };
+        }
+      } finally {
+        seen.ended = true;
       }
     }
-    for (const method of [join, talk]) {
-      const header = { "x-own": "1" };
-      expect(await reasonOf(transport.stream(method, undefined, 70, header, endless()))).toBe(reason);
+    return { seen, requests: requests() };
+  }
+
+  /** Take so many requests of a call, as a transport does, and leave the rest. */
+  async function takeOf({ requests = raise() }: MadeCall, count: number): Promise<unknown[]> {
+    const iterator = requests[Symbol.asyncIterator]();
+    const taken: unknown[] = [];
+    while (taken.length < count) {
+      const { value } = await iterator.next();
+      taken.push(Object(value).value);
     }
-    expect(counts()).toEqual([2, 0]);
-    expect(inner[0]?.calls[1]).toMatchObject({ method: talk, timeoutMs: 70 });
-    expect(inner[0]?.calls[1]?.header.get("x-own")).toBe("1");
+    return taken;
+  }
+
+  function raise(): never {
+    throw new Error("the call has no requests");
+  }
+
+  it.each([join, talk])(
+    "$name goes on where there was no connection, with the requests that were taken",
+    async (method) => {
+      const { seen, requests } = endless();
+      const took: unknown[] = [];
+      const play =
+        (count: number, reason?: ConnectError): Play =>
+        async (call) => {
+          took.push(await takeOf(call, count));
+          if (reason !== undefined) {
+            await call.requests?.[Symbol.asyncIterator]().return?.(); // As Connect does where a call fails.
+            throw reason;
+          }
+          return texts("here");
+        };
+      const { transport, counts, told, inner } = composed([play(2, refused()), play(0, refused()), play(3)]);
+      await transport.stream(method, undefined, 70, { "x-own": "1" }, requests);
+      expect(counts()).toEqual([1, 1, 1]);
+      expect(told.map(({ from, to }) => [from, to])).toEqual([
+        ["a", "b"],
+        ["b", "c"],
+      ]);
+      expect(took).toEqual([["1", "2"], [], ["1", "2", "3"]]);
+      expect(seen).toEqual({ taken: 3, ended: false });
+      expect(inner[2]?.calls[0]).toMatchObject({ method, timeoutMs: 70 });
+      expect(inner[2]?.calls[0]?.header.get("x-own")).toBe("1");
+      const last = inner[2]?.calls[0] ?? raise();
+      expect(await takeOf(last, 2)).toEqual(["4", "5"]);
+      await last.requests?.[Symbol.asyncIterator]().return?.();
+      expect(seen).toEqual({ taken: 5, ended: true });
+    },
+  );
+
+  it("gives what one transport still waits for to the next one alone", async () => {
+    let send = (_: { value: string }) => {};
+    async function* requests() {
+      yield await new Promise<{ value: string }>((resolve) => {
+        send = resolve;
+      });
+    }
+    let first: Promise<unknown> | undefined;
+    const { transport, inner } = composed([
+      (call) => {
+        first = call.requests?.[Symbol.asyncIterator]().next();
+        throw refused();
+      },
+      succeed,
+    ]);
+    await transport.stream(talk, undefined, undefined, {}, requests());
+    const second = takeOf(inner[1]?.calls[0] ?? raise(), 1);
+    send({ value: "one" });
+    expect(await second).toEqual(["one"]);
+    expect(await first).toEqual({ done: true, value: undefined });
+  });
+
+  it.each<[string, TradewireError]>([
+    ["the connection was lost", ofConnection(true)],
+    ["the node could not serve it", ofNode(Code.Unavailable)],
+    ["the node lacks the method", ofNode(Code.Unimplemented)],
+  ])("stays where %s: something has left", async (_, error) => {
+    const reason = thrown(error);
+    const { seen, requests } = endless();
+    const { transport, counts } = composed([fail(reason), succeed]);
+    expect(await reasonOf(transport.stream(talk, undefined, undefined, {}, requests))).toBe(reason);
+    expect(counts()).toEqual([1, 0]);
+    expect(seen.taken).toBe(0);
+  });
+
+  it("stays where the first transport took more requests than are kept", async () => {
+    const { requests } = endless();
+    const reason = refused();
+    const takes =
+      (count: number): Play =>
+      async (call) => {
+        await takeOf(call, count);
+        throw reason;
+      };
+    const { transport, counts } = composed([takes(101), succeed]);
+    expect(await reasonOf(transport.stream(talk, undefined, undefined, {}, requests))).toBe(reason);
+    expect(counts()).toEqual([1, 0]);
+  });
+
+  it("ends its requests where no transport is left, and fails as its requests do", async () => {
+    const { seen, requests } = endless();
+    const { transport } = composed([
+      async (call) => {
+        await takeOf(call, 1);
+        throw refused();
+      },
+    ]);
+    await reasonOf(transport.stream(talk, undefined, undefined, {}, requests));
+    expect(seen).toEqual({ taken: 1, ended: true });
+    async function* failing() {
+      yield await Promise.reject(new Error("no paper"));
+    }
+    const { transport: other } = composed([
+      async (call) => {
+        await takeOf(call, 1).catch(() => undefined);
+        throw refused();
+      },
+      async (call) => {
+        await takeOf(call, 1);
+        return texts();
+      },
+    ]);
+    expect(String(await reasonOf(other.stream(talk, undefined, undefined, {}, failing())))).toContain("no paper");
   });
 });
 
