@@ -6,7 +6,7 @@ import { RequestError, TradewireError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import type { ClosableTransport } from "./closable.js";
 import type { Hooks } from "./hooks.js";
-import { callersError, marking } from "./layers/callers-errors.js";
+import { callersError, failingWithRequests, marking } from "./layers/callers-errors.js";
 import { closing } from "./layers/closing.js";
 import { callError } from "./layers/failure.js";
 import { type FallbackMember, fallback } from "./layers/fallback.js";
@@ -100,7 +100,7 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registr
 /**
  * Make the transport that a configuration chooses.
  *
- * From the outside in: closing, hooks, the time limit, the caller's interceptors, retries, the choice of transport, the
+ * From the outside in: closing, hooks, what the caller's requests throw, the time limit, the caller's interceptors, retries, the choice of transport, the
  * pace, the limit of idle time, the transport.
  *
  * @param config a configuration that was read by `readConfig`
@@ -118,11 +118,12 @@ export function createTransport(
   const { timeouts, retry } = config;
   const observers = observing(hooks ?? {});
   const endpoint = mainEndpoint(config);
-  const transport = limited(chosen(config, observers, registry), {
+  const bounded = limited(chosen(config, observers, registry), {
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
   });
+  const transport = failingWithRequests(bounded);
   // Without hooks, a call keeps the number that hooks around this transport know it by.
   return closing(hooks === undefined ? transport : tellingHooks(transport, endpoint, observers), endpoint.name);
 }
@@ -131,8 +132,8 @@ export function createTransport(
  * Make the function that turns the failure of a call over the chosen transport into one of the library's errors.
  *
  * @param config the configuration that the transport was made with
- * @returns makes, for a call, a function that throws its failure; errors of the caller's interceptors, and of neither
- *   Connect nor this library, pass unchanged
+ * @returns makes, for a call, a function that throws its failure; errors of the caller's interceptors and requests,
+ *   and of neither Connect nor this library, pass unchanged
  */
 export function failingCall(config: Config): FailingCall {
   const { name: transport, url } = mainEndpoint(config);
