@@ -276,7 +276,9 @@ it.each([
   [["ListStopOrdrs"], /^tradewire: there is no method "ListStopOrdrs"\nDid you mean \S+Service\/ListStopOrders\?\n$/],
   [["TradingDataServic/GetStopOrder"], /\nDid you mean datanode\.api\.v2\.TradingDataService\/GetStopOrder\?\n$/],
   [["GetVegaTime"], / ambiguous: .*\nChoose datanode\.\S+Service\/GetVegaTime or vega\.\S+Service\/GetVegaTime\.\n$/],
-  [["CoreService/ObserveEventBus"], /streams its requests.*\n.*over gRPC: .*REST does not carry it/],
+  [["ListStopOrders", "-d", "{}"], /--data is for methods that stream their requests, and \S+ListStopOrders takes one/],
+  [["CoreService/ObserveEventBus", "-d", "{}", "-d", "no"], /^tradewire: request 2 is no valid JSON/],
+  [["CoreService/ObserveEventBus", '{"frist": 1}'], /has no field "frist"/],
   [
     ["ListStopOrders", "--set", "pagination.frist=1"],
     /has no field "frist"\nDid you mean first\? Its fields: first, after/,

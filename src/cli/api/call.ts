@@ -1,7 +1,7 @@
 import {
   createRegistry,
   type DescMethod,
-  type DescMethodServerStreaming,
+  type DescMethodStreaming,
   type DescMethodUnary,
   type Message,
   type Registry,
@@ -26,6 +26,7 @@ import { loadDefinitions, methodsOf, yields } from "./definitions.js";
 import { findName } from "./find-name.js";
 import { checkEnd, checkOutput, writeBody } from "./http-body.js";
 import { readRequest } from "./read-request.js";
+import { type GivenRequests, readRequests } from "./read-requests.js";
 
 /**
  * Call a method, and print its answer.
@@ -44,13 +45,16 @@ export async function runCall(
 ): Promise<void> {
   const definitions = await loadDefinitions(options.proto, context.signal);
   const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
-  const method = callable(findName(name, methods, "method", (sentence) => context.err.write(`${sentence}\n`)));
+  const method = findName(name, methods, "method", (sentence) => context.err.write(`${sentence}\n`));
   checkOutput(method, options);
   const registry = createRegistry(definitions.registry, knownTypes);
-  const request = await readRequest(method.input, { argument, settings: options.set, registry }, context);
+  // What still waits for a line of the input ends with the call.
+  using input = callEnd(context);
+  const given = { argument, data: options.data, settings: options.set, registry };
+  const requests = await requestsOf(method, given, input.context);
   const config = readConfig(clientConfig(options));
   await using client = commandClient(options, context, registry);
-  const call = { request, headers: headersOf(options.header), registry };
+  const call = { requests, headers: headersOf(options.header), registry };
   const paging = pagingMethod(method, options);
   if (paging !== undefined) {
     await printRecords(client, paging, call, options, context);
@@ -75,40 +79,70 @@ export async function runCall(
 
 /** A call that is ready to be made. */
 interface ReadyCall {
-  readonly request: Message;
+  readonly requests: AsyncIterable<Message>;
   readonly headers: Headers;
   /** The types that an `Any` may hold. */
   readonly registry: Registry;
 }
 
-type CallableMethod = DescMethodUnary | DescMethodServerStreaming;
+/** The context of a call, whose signal is aborted at the end of the call too. */
+function callEnd(context: CommandContext): { readonly context: CommandContext } & Disposable {
+  const { out, err, signal } = context;
+  const end = new AbortController();
+  return {
+    context: {
+      get in() {
+        return context.in; // Untouched until it is read.
+      },
+      out,
+      err,
+      signal: AbortSignal.any([signal, end.signal]),
+    },
+    [Symbol.dispose]: () => end.abort(),
+  };
+}
 
-function callable(method: DescMethod): CallableMethod {
-  if (isUnary(method) || isStreaming(method)) {
-    return method;
+async function requestsOf(
+  method: DescMethod,
+  given: GivenRequests,
+  context: CommandContext,
+): Promise<AsyncIterable<Message>> {
+  if (method.methodKind === "bidi_streaming" || method.methodKind === "client_streaming") {
+    return readRequests(method.input, given, context);
   }
-  throw new RequestError(`${methodName(method)} streams its requests, which \`tradewire call\` cannot`, {
-    advice: "Call it from a program over gRPC: `client.service(...)` has it. REST does not carry it at all.",
-  });
+  if (given.data.length > 0) {
+    throw new RequestError(`--data is for methods that stream their requests, and ${methodName(method)} takes one`, {
+      advice: "Give the request as an argument.",
+    });
+  }
+  return createAsyncIterable([await readRequest(method.input, given, context)]);
+}
+
+async function onlyOf(requests: AsyncIterable<Message>): Promise<Message> {
+  for await (const request of requests) {
+    return request;
+  }
+  throw new Error("the call has no request");
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
-  return method.methodKind === "server_streaming";
+function isStreaming(method: DescMethod): method is DescMethodStreaming {
+  return method.methodKind !== "unary";
 }
 
 /** Make the call, and give its answers: one, or those of a stream. Nothing is sent before they are asked for. */
 async function* answers(
   transport: Transport,
-  method: CallableMethod,
-  { request, headers }: ReadyCall,
+  method: DescMethod,
+  { requests, headers }: ReadyCall,
   { timeout, out }: CallOptions,
   { signal, err }: CommandContext,
 ): AsyncGenerator<Message> {
   if (isUnary(method)) {
+    const request = await onlyOf(requests);
     const { message } = await transport.unary(method, signal, timeout, headers, request).catch((reason: unknown) => {
       if (signal.aborted && !onlyReads(method)) {
         err.write("tradewire: interrupted; whether the node took the call is unknown\n");
@@ -116,19 +150,19 @@ async function* answers(
       throw reason;
     });
     yield message;
-    return;
   }
-  const input = createAsyncIterable([request]);
-  const { header, message } = await transport.stream(method, signal, timeout, headers, input);
-  if (out !== undefined) {
-    checkEnd(header);
+  if (isStreaming(method)) {
+    const { header, message } = await transport.stream(method, signal, timeout, headers, requests);
+    if (out !== undefined) {
+      checkEnd(header);
+    }
+    yield* message;
   }
-  yield* message;
 }
 
 /** The method, where its records are asked for, of all pages or a number of them. */
-function pagingMethod(method: CallableMethod, { all, limit, timeout }: CallOptions): DescMethodUnary | undefined {
-  if (all !== true && (limit === undefined || isStreaming(method))) {
+function pagingMethod(method: DescMethod, { all, limit, timeout }: CallOptions): DescMethodUnary | undefined {
+  if (all !== true && (limit === undefined || !isUnary(method))) {
     return undefined;
   }
   connectionOf(method); // It throws where the method does not page.
@@ -143,12 +177,16 @@ function pagingMethod(method: CallableMethod, { all, limit, timeout }: CallOptio
 async function printRecords(
   client: Client,
   method: DescMethodUnary,
-  { request, headers, registry }: ReadyCall,
+  { requests, headers, registry }: ReadyCall,
   { limit }: CallOptions,
   context: CommandContext,
 ): Promise<void> {
   const { node: desc } = connectionOf(method);
-  for await (const { node } of client.records(method, request, { limit, headers, signal: context.signal })) {
+  for await (const { node } of client.records(method, await onlyOf(requests), {
+    limit,
+    headers,
+    signal: context.signal,
+  })) {
     await writeOut(context, json(answerJson(desc, node, registry)));
   }
 }

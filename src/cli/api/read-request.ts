@@ -8,14 +8,23 @@ import { checkFields } from "./check-fields.js";
 import { setFields } from "./set-field.js";
 
 /** The largest request that is read from a file or from standard input, in bytes. */
-const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+export const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
+
+/** A request, as the user gave it. */
+export interface GivenRequest {
+  /** JSON, `@` and the path of a file, or `-` for standard input. */
+  readonly argument: string | undefined;
+  /** The values of `--set`. */
+  readonly settings: readonly string[];
+  /** The types that an `Any` may hold. */
+  readonly registry: Registry;
+}
 
 /**
  * Read a request in Protobuf's JSON.
  *
  * @param desc the request's message
- * @param given the argument: JSON, `@` and the path of a file, or `-` for standard input; without it the request is
- *   empty. Further the values of `--set`, and the types that an `Any` may hold
+ * @param given the argument, without which the request is empty, and what goes with it
  * @param context the input stream, and the signal that ends the reading
  * @returns the request
  * @throws {@link FileError} if the file cannot be read
@@ -23,22 +32,56 @@ const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
  */
 export async function readRequest<I extends DescMessage>(
   desc: I,
-  given: { readonly argument: string | undefined; readonly settings: readonly string[]; readonly registry: Registry },
+  given: GivenRequest,
   context: CommandContext,
 ): Promise<MessageShape<I>> {
-  const { text, source } = await textOf(given.argument, context);
+  const place = placeOf(given.argument);
+  const text = place === undefined ? (given.argument ?? "{}") : await textOf(place, context);
+  return requestOf(desc, text, place?.source ?? "the request", given);
+}
+
+/**
+ * Find where requests are to be read from.
+ *
+ * @param argument the argument of the command
+ * @returns the path, `-` for standard input, and how errors name it; undefined where the argument is no place
+ */
+export function placeOf(argument = ""): { readonly path: string; readonly source: string } | undefined {
+  if (argument === STANDARD) {
+    return { path: STANDARD, source: "standard input" };
+  }
+  const path = /^@(.+)$/s.exec(argument)?.[1];
+  return path === undefined ? undefined : { path, source: quotedPath(path) };
+}
+
+/**
+ * Make a request of its JSON.
+ *
+ * @param desc the request's message
+ * @param text the JSON
+ * @param source how errors name it
+ * @param given the values of `--set`, and the types that an `Any` may hold
+ * @returns the request
+ * @throws {@link RequestError} if it is not the JSON of that message
+ */
+export function requestOf<I extends DescMessage>(
+  desc: I,
+  text: string,
+  source: string,
+  { settings, registry }: Pick<GivenRequest, "settings" | "registry">,
+): MessageShape<I> {
   const json = parse(text, source);
-  if (given.settings.length > 0) {
+  if (settings.length > 0) {
     if (!isJsonObject(json)) {
       throw new RequestError(`${source} is no JSON object, so --set cannot apply`, {
         advice: "Give one or the other.",
       });
     }
-    setFields(desc, json, given.settings);
+    setFields(desc, json, settings);
   }
   checkFields(desc, json, source);
   try {
-    return fromJson(desc, json, { registry: given.registry });
+    return fromJson(desc, json, { registry });
   } catch (cause) {
     throw new RequestError(`${source}: ${cause instanceof Error ? cause.message : String(cause)}`, {
       advice: `\`tradewire describe ${desc.typeName}\` shows what it holds.`,
@@ -48,17 +91,9 @@ export async function readRequest<I extends DescMessage>(
 }
 
 async function textOf(
-  argument: string | undefined,
+  { path, source }: { readonly path: string; readonly source: string },
   context: CommandContext,
-): Promise<{ text: string; source: string }> {
-  if (argument === undefined) {
-    return { text: "{}", source: "the request" };
-  }
-  const path = argument === STANDARD ? STANDARD : /^@(.+)$/s.exec(argument)?.[1];
-  if (path === undefined) {
-    return { text: argument, source: "the request" };
-  }
-  const source = argument === STANDARD ? "standard input" : quotedPath(path);
+): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of bytesOf(path, context)) {
@@ -70,7 +105,7 @@ async function textOf(
       });
     }
   }
-  return { text: Buffer.concat(pieces).toString(), source };
+  return Buffer.concat(pieces).toString();
 }
 
 function parse(text: string, source: string): JsonValue {

@@ -19,6 +19,7 @@ export function addCall(program: Command, context: CommandContext): void {
     .description("Call a method and print its answer as JSON; a stream as one object a line, as it comes.")
     .argument("<method>", "the full name, or its end, such as ListStopOrders or CoreService/GetVegaTime")
     .argument("[request]", "the request in Protobuf's JSON; @FILE for a file, - for standard input; empty by default")
+    .addOption(repeated("-d, --data <request>", "a request, of a method that streams them"))
     .addOption(repeated("--set <path=value>", "set a field, such as pagination.first=5 or filter.partyIds=a,b"))
     .addOption(repeated("--header <name: value>", "send a header; no secret, which others can see among the arguments"))
     .addOption(
