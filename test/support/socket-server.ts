@@ -22,12 +22,12 @@ export interface SocketServer extends AsyncDisposable {
  * Start a server.
  *
  * @param answer handles a socket
- * @param options TLS; the subprotocol to choose, by default `Bearer` where it is asked for
+ * @param options TLS; `subprotocol` to choose none, by default `Bearer` where it is asked for; headers of the answers
  * @returns the server
  */
 export async function serveWebSockets(
   answer: (socket: WebSocket, request: IncomingMessage) => void,
-  options: { readonly tls?: TlsOptions; readonly subprotocol?: string | false } = {},
+  options: { readonly tls?: TlsOptions; readonly subprotocol?: false; readonly headers?: readonly string[] } = {},
 ): Promise<SocketServer> {
   const http = options.tls === undefined ? createServer() : createTlsServer(options.tls);
   http.on("tlsClientError", () => undefined);
@@ -35,6 +35,7 @@ export async function serveWebSockets(
     server: http,
     handleProtocols: (asked) => options.subprotocol ?? (asked.has("Bearer") ? "Bearer" : false),
   });
+  server.on("headers", (lines) => lines.push(...(options.headers ?? [])));
   const requests: IncomingMessage[] = [];
   server.on("connection", (socket, request) => {
     requests.push(request);

@@ -98,7 +98,10 @@ export function createSocketClient(
         socket.on("error", (reason) => reject(isConnected ? refusal(reason) : whileConnecting(reason)));
         socket.on("unexpected-response", (_, response) => {
           response.on("error", () => undefined); // The body's reader gets it.
-          response.on("close", done);
+          response.on("close", () => {
+            done();
+            connection?.destroy(); // Nobody else takes it.
+          });
           resolve(response);
         });
         socket.on("upgrade", (opening) => {

@@ -1,4 +1,6 @@
+import { getEventListeners } from "node:events";
 import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { WebSocket } from "ws";
@@ -11,12 +13,21 @@ import { Code } from "../../../src/index.js";
 import { createSocketClient } from "../../../src/transport/rest/socket.js";
 import { createAuthority } from "../../contract/certificates.js";
 import { asking, type BusRequest, eventFrame, idsOf, observe, readAll, restClient } from "../../support/bus.js";
-import { serveNode } from "../../support/node.js";
+import { closedUrl, serveNode, serveTcp } from "../../support/node.js";
 import { serveWebSockets } from "../../support/socket-server.js";
 import { startStallingProxy } from "../../support/stalling-proxy.js";
 
 /** Answers each frame with an event that has the frame for its identifier. */
 const echo = (socket: WebSocket) => socket.on("message", (data) => socket.send(eventFrame(String(data))));
+
+/** The configuration of REST. */
+function restConfig(url: string) {
+  const { rest } = readConfig({ transport: "rest", rest: { url } });
+  if (rest === undefined) {
+    throw new Error("the configuration has no REST");
+  }
+  return rest;
+}
 
 /** Read so many answers, and leave. */
 async function take(count: number, answers: AsyncIterable<ObserveEventBusResponse>): Promise<string[]> {
@@ -260,11 +271,7 @@ describe("a slow side holds back the other", () => {
 describe("pings", () => {
   /** A transport's socket that is pinged often. */
   async function open(url: string) {
-    const { rest } = readConfig({ transport: "rest", rest: { url } });
-    if (rest === undefined) {
-      throw new Error("the configuration has no REST");
-    }
-    const sockets = createSocketClient(rest, { connectMs: 5000, maxJsonBytes: 1000, pingMs: 40 });
+    const sockets = createSocketClient(restConfig(url), { connectMs: 5000, maxJsonBytes: 1000, pingMs: 40 });
     const socket = await sockets.open("/", new Headers(), new AbortController().signal);
     if (!("frames" in socket)) {
       throw new Error("no socket was opened");
@@ -309,27 +316,78 @@ describe("pings", () => {
   });
 });
 
-it("a thousand calls leave nothing behind", async () => {
-  await using server = await serveWebSockets((socket) => socket.send(eventFrame("1")));
-  const abort = new AbortController();
-  let listeners = 0;
-  const { addEventListener, removeEventListener } = abort.signal;
-  abort.signal.addEventListener = (...given: Parameters<typeof addEventListener>) => {
-    listeners += 1;
-    addEventListener.apply(abort.signal, given);
-  };
-  abort.signal.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
-    listeners -= 1;
-    removeEventListener.apply(abort.signal, given);
-  };
-  const before = process.getActiveResourcesInfo().length;
-  await using client = createClient({ transport: "rest", rest: { url: server.url } });
-  for (let round = 0; round < 50; round += 1) {
-    await Promise.all(Array.from({ length: 20 }, () => take(1, observe(client, asking(1n), { signal: abort.signal }))));
-  }
-  await until(() => server.sockets.size === 0);
-  await until(() => process.getActiveResourcesInfo().length <= before + 2);
-  expect(listeners).toBe(0);
+describe("nothing is left behind", () => {
+  it("by a thousand calls of one signal", async () => {
+    await using server = await serveWebSockets((socket) => socket.send(eventFrame("1")));
+    await using client = restClient(server.url);
+    const { signal } = new AbortController();
+    const before = process.getActiveResourcesInfo().length;
+    for (let round = 0; round < 50; round += 1) {
+      await Promise.all(Array.from({ length: 20 }, () => take(1, observe(client, asking(1n), { signal }))));
+    }
+    expect(server.requests).toHaveLength(1000);
+    await until(() => server.sockets.size === 0);
+    await until(() => process.getActiveResourcesInfo().length <= before);
+    expect(getEventListeners(signal, "abort")).toHaveLength(0);
+  });
+
+  it("by sockets that open, are refused, are cut or find no server", async () => {
+    await using open = await serveWebSockets((socket) => socket.terminate());
+    let connections = 0;
+    const count = (socket: Socket) => {
+      connections += 1;
+      return socket.resume().on("close", () => {
+        connections -= 1;
+      });
+    };
+    await using refusing = await serveTcp((socket) =>
+      count(socket).write("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nno"),
+    );
+    await using cutting = await serveTcp((socket) => count(socket).destroy());
+    const { signal } = new AbortController();
+    for (const url of [open.url, refusing.url, cutting.url, await closedUrl()]) {
+      const sockets = createSocketClient(restConfig(url), { connectMs: 60_000, maxJsonBytes: 1000 });
+      for (let at = 0; at < 50; at += 1) {
+        const opened = await sockets.open("/", new Headers(), signal).catch(() => undefined);
+        if (opened !== undefined && "frames" in opened) {
+          await opened.frames[Symbol.asyncIterator]()
+            .next()
+            .catch(() => undefined);
+        } else if (opened !== undefined) {
+          opened.resume();
+        }
+      }
+      await until(() => getEventListeners(signal, "abort").length === 0);
+    }
+    await until(() => open.sockets.size + connections === 0);
+  });
+});
+
+it("hooks and the node's limit on calls see a socket as one call", async () => {
+  await using server = await serveWebSockets(
+    (socket) => {
+      socket.send(eventFrame("1"), () => socket.terminate());
+    },
+    { headers: ["ratelimit-limit: 2", "ratelimit-remaining: 0", "ratelimit-reset: 1"] },
+  );
+  const seen: string[] = [];
+  await using client = createClient(
+    { transport: "rest", rest: { url: server.url }, retry: { tries: 1 } },
+    {
+      hooks: {
+        onCallStart: ({ method }) => seen.push(`start ${method}`),
+        onBytes: (_, bytes) => seen.push(`${bytes} bytes`),
+        onCallEnd: (_, { messages, error }) => seen.push(`end ${messages} ${error?.name}`),
+        onWait: ({ reason }) => seen.push(reason),
+      },
+    },
+  );
+  const call = ["5 bytes", "end 1 ConnectionError"];
+  const start = "start datanode.api.v2.TradingDataService/ObserveEventBus";
+  await readAll(observe(client, asking(1n)));
+  expect(seen).toEqual([start, ...call]);
+  await readAll(observe(client, asking(1n)));
+  expect(seen.slice(3)).toEqual([start, "the node's rate limit", ...call]);
 });
 
 it("a connection that is cut is lost, and the next call has another", async () => {
