@@ -1,5 +1,6 @@
 import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
 import type { StreamRequest } from "@connectrpc/connect";
+import { brokenAnswer, NO_SOCKET } from "../../errors/broken-answer.js";
 import { RequestError } from "../../errors/index.js";
 import type { HttpBinding } from "../../http-rule/http-rule.js";
 import { fillPath } from "../../http-rule/path-template.js";
@@ -56,8 +57,13 @@ export async function openSocket(
   const arrived = arrivalOf(contextValues);
   const opened = await sockets.open(target, header, signal);
   if (!("frames" in opened)) {
+    const { statusCode = 0 } = opened;
+    if (statusCode < 300) {
+      opened.destroy();
+      throw brokenAnswer(NO_SOCKET, `: HTTP ${statusCode}`);
+    }
     const response = openResponse(opened, arrived);
-    throw await errorFromResponse(opened.statusCode ?? 0, { ...response, body: whatComes(response.body) });
+    throw await errorFromResponse(statusCode, { ...response, body: whatComes(response.body) });
   }
   arrived();
   return { ...opened, header: webHeaders(opened.opening), arrived };

@@ -68,15 +68,15 @@ describe("requests of the REST transport", () => {
     expect(message).toMatchObject({ rawBytes: Uint8Array.of(0, 1) });
   });
 
-  it("are not sent where the method has no HTTP rule, or streams its requests", async () => {
+  it("are not sent where the method has no HTTP rule, or streams its requests alone", async () => {
     const method = shapeMethod();
     const { transport } = connect();
     const unary = await failure(transport.unary(method, undefined, undefined, undefined, {}));
     expect(unary.cause).toBeInstanceOf(RequestError);
     expect(unary.rawMessage).toContain("shapes.Shapes/Call has no HTTP rule, so it cannot be called over REST");
-    const both = { ...exportNetworkHistory, methodKind: "bidi_streaming" } as const;
+    const joining = { ...exportNetworkHistory, methodKind: "client_streaming" } as const;
     const input = createAsyncIterable([{}]);
-    const streaming = await failure(transport.stream(both, undefined, undefined, undefined, input));
+    const streaming = await failure(transport.stream(joining, undefined, undefined, undefined, input));
     expect(streaming.code).toBe(Code.Unimplemented);
     expect(server.requests).toEqual([]);
   });
