@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
-import { checkColumns } from "../archive/check-columns.js";
 import type { ArchiveFile } from "../archive/files.js";
-import { ProtocolError, RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
+import { RequestError } from "../errors/index.js";
+import { checkFile, noFile, secondFile } from "../history/expected-file.js";
 import { followingController } from "../signal/follow.js";
-import { nameText } from "../zip/archive-error.js";
 import type { SyncClient } from "./options.js";
 import type { FetchUnit, UnitCsv } from "./sink.js";
 import type { Measures, Unit } from "./unit.js";
@@ -16,9 +14,6 @@ export interface FetchOptions {
   /** Called as bytes of the CSV file arrive, with how many of them there are so far. What it throws ends the content. */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
-
-/** What is wrong with a node's answer is the node's. */
-const OF_THE_NODE = "Nothing of it was loaded. Try another node, and tell who runs this one.";
 
 /**
  * Make a function that asks a node for a unit: one export, whose archive must hold the unit's CSV file and nothing else.
@@ -53,7 +48,7 @@ export function fetchUnit(client: SyncClient, unit: Unit, { signal, onBytes }: F
     try {
       const file = await files.next();
       if (file.done === true) {
-        throw foreign(`the export of ${unitText(unit)} holds no file`);
+        throw noFile(unit);
       }
       checkFile(file.value, unit);
       return unitCsv(file.value, { files, unit, abort, close, onBytes });
@@ -93,7 +88,7 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Fetc
       }
       const second = await files.next(); // Behind the last file stand the archive's directory and the node's status.
       if (second.done !== true) {
-        throw foreign(`the export of ${unitText(unit)} holds a second file, ${nameText(second.value.name)}`);
+        throw secondFile(unit, second.value);
       }
       const { rows } = part.value;
       measures = { rows: BigInt(rows), bytes: BigInt(part.value.bytes), sha256: hash.digest("hex") };
@@ -133,35 +128,6 @@ function unitCsv(file: ArchiveFile, { files, unit, abort, close, onBytes }: Fetc
   };
 }
 
-/** Check that a file is the unit's, by its name and its header row. */
-function checkFile({ name, chainId, table, schemaVersion, fromBlock, toBlock, columns }: ArchiveFile, unit: Unit) {
-  if (chainId === undefined) {
-    throw foreign(
-      `the export of ${unitText(unit)} holds ${nameText(name)}: such a name does not say of which chain, table and blocks the rows are`,
-    );
-  }
-  const but = (found: string, asked: string) => foreign(`${nameText(name)} is of ${found}, but ${asked} was asked for`);
-  if (chainId !== unit.chainId) {
-    throw but(`the chain ${quoted(chainId)}`, quoted(unit.chainId));
-  }
-  if (table !== unit.table) {
-    throw but(`the table ${table}`, unit.table);
-  }
-  if (fromBlock !== unit.fromBlock || toBlock !== unit.toBlock) {
-    throw but(`the blocks ${fromBlock} to ${toBlock}`, `${unit.fromBlock} to ${unit.toBlock}`);
-  }
-  if (schemaVersion !== undefined && schemaVersion !== unit.schemaVersion) {
-    throw foreign(
-      `${nameText(name)} is of version ${schemaVersion} of the database schema, but the segments ${unit.fromBlock} to ${unit.toBlock} are listed with version ${unit.schemaVersion}`,
-    );
-  }
-  checkColumns({ name, schemaVersion: unit.schemaVersion }, unit.table, columns, OF_THE_NODE);
-}
-
 function unitText({ table, fromBlock, toBlock }: Unit): string {
   return `${table}, blocks ${fromBlock} to ${toBlock},`;
-}
-
-function foreign(summary: string): ProtocolError {
-  return new ProtocolError(summary, { advice: OF_THE_NODE });
 }

@@ -1,9 +1,9 @@
+import { pause } from "../signal/wait.js";
 import type { NodeAway } from "./agree.js";
 import { notHeld } from "./load-unit.js";
 import type { Patience } from "./patiently.js";
 import { createReach } from "./reach.js";
 import type { Unit } from "./unit.js";
-import { pause } from "./wait.js";
 
 /** Waits for units that no node has now, as nodes are away or behind. */
 export interface HolderWait {

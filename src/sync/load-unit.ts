@@ -1,7 +1,8 @@
 import { Code } from "@connectrpc/connect";
+import { failureKind, isOfSink } from "../errors/failure-kind.js";
 import { ConnectionError, TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
-import { failureKind, isOfSink } from "./failure-kind.js";
+import { backoffMs, pause, requireGoing } from "../signal/wait.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { createNodes, type NodeOfSync } from "./nodes.js";
 import type { SyncClient, SyncHooks } from "./options.js";
@@ -9,7 +10,6 @@ import { createReach } from "./reach.js";
 import type { FetchUnit, LoadResult, Sink } from "./sink.js";
 import { type Tell, teller } from "./tell.js";
 import type { Unit } from "./unit.js";
-import { backoffMs, pause, requireGoing } from "./wait.js";
 
 /** What became of a unit. One that failed was given up; others may still be loaded. */
 export type UnitOutcome = LoadResult | { readonly outcome: "failed"; readonly error: TradewireError };

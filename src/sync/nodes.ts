@@ -1,10 +1,10 @@
 import type { TradewireError } from "../errors/index.js";
+import { pause, requireGoing } from "../signal/wait.js";
 import { nodeName } from "./node-history.js";
 import type { SyncClient } from "./options.js";
 import { createReach, type Reach } from "./reach.js";
 import type { Tell } from "./tell.js";
 import type { Unit } from "./unit.js";
-import { pause, requireGoing } from "./wait.js";
 
 /** A node that units are fetched from. */
 export interface NodeOfSync {

@@ -1,8 +1,8 @@
+import { mayPass } from "../errors/failure-kind.js";
 import { TradewireError } from "../errors/index.js";
-import { mayPass } from "./failure-kind.js";
+import { pause, requireGoing } from "../signal/wait.js";
 import { createReach } from "./reach.js";
 import type { Tell } from "./tell.js";
-import { pause, requireGoing } from "./wait.js";
 
 /** How patient a sync is. */
 export interface Patience {

@@ -1,5 +1,6 @@
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
+import { requireGoing } from "../signal/wait.js";
 import { checkSyncOptions, clientsOf } from "./check-options.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions } from "./options.js";
@@ -10,7 +11,6 @@ import { partingAt, standings } from "./standing.js";
 import { teller } from "./tell.js";
 import type { LedgerEntry, Segment } from "./unit.js";
 import { joins } from "./units.js";
-import { requireGoing } from "./wait.js";
 import { withSink } from "./with-sink.js";
 
 /** What a sync would fetch of a table. How many rows that is, only the node knows. */

@@ -1,5 +1,5 @@
 import { BannedError, type TradewireError } from "../errors/index.js";
-import { backoffMs } from "./wait.js";
+import { backoffMs } from "../signal/wait.js";
 
 /** Whether something, a node or a sink, can be reached, and until when it is left alone after a failure. */
 export interface Reach {

@@ -1,5 +1,6 @@
 import { CanceledError } from "../errors/index.js";
 import { followingController } from "../signal/follow.js";
+import { pause } from "../signal/wait.js";
 import type { AgreedHistory } from "./agree.js";
 import { type CheckedOptions, checkSyncOptions, clientsOf } from "./check-options.js";
 import { createHolderWait } from "./holder-wait.js";
@@ -13,7 +14,6 @@ import { createSurveyor, withHeld } from "./surveyor.js";
 import { teller } from "./tell.js";
 import type { NodeHistory, Unit } from "./unit.js";
 import { unitsOf } from "./units.js";
-import { pause } from "./wait.js";
 import { withSink } from "./with-sink.js";
 import { work } from "./work.js";
 

@@ -1,22 +1,7 @@
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
 
-/** A segment of network history as a node lists it, checked. */
-export interface Segment extends BlockRange {
-  /** Identifier of the segment: a hash of its content, so nodes of one network have the same ones. */
-  readonly id: string;
-  /** Identifier of the segment before it; empty for the first of a chain. */
-  readonly previousId: string;
-  /** Version of the database schema. */
-  readonly schemaVersion: bigint;
-}
-
-/** The history that a node holds: segments without a gap, each knowing the one before it. */
-export interface NodeHistory {
-  readonly chainId: string;
-  /** Oldest first; empty where the node has no history yet. */
-  readonly segments: readonly Segment[];
-}
+export type { NodeHistory, Segment } from "../history/segment-chain.js";
 
 /**
  * What is loaded at once, or not at all: one table of one segment, or of several adjacent segments of one schema

@@ -1,9 +1,10 @@
 import { Code } from "@connectrpc/connect";
+import { failureKind } from "../errors/failure-kind.js";
 import { RequestError, SinkError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
+import { backoffMs, pause, requireGoing } from "../signal/wait.js";
 import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
 import { checkSignal, requireFunction, requireOneOf } from "./check-values.js";
-import { failureKind } from "./failure-kind.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions, Verified } from "./options.js";
@@ -12,7 +13,6 @@ import { entriesOf } from "./plan.js";
 import type { Parting, Sink, UnitCsv } from "./sink.js";
 import { partingAt, type Standing, standings } from "./standing.js";
 import type { LedgerEntry } from "./unit.js";
-import { backoffMs, pause, requireGoing } from "./wait.js";
 import { withSink } from "./with-sink.js";
 
 /** How many unsound units are listed. */

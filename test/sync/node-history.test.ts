@@ -2,7 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it, test } from "@jest/globals";
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CanceledError, ProtocolError, RequestError } from "../../src/errors/index.js";
-import { checkHistory, readHistory } from "../../src/sync/node-history.js";
+import { checkHistory } from "../../src/history/segment-chain.js";
+import { readHistory } from "../../src/sync/node-history.js";
 import type { SyncClient } from "../../src/sync/options.js";
 import { listingClient, segments } from "../support/made-history.js";
 

@@ -1,6 +1,6 @@
+import { failureKind, isOfSink } from "../../errors/failure-kind.js";
 import { CanceledError, NodeError, TradewireError } from "../../errors/index.js";
 import { follow, followingController } from "../../signal/follow.js";
-import { failureKind, isOfSink } from "../failure-kind.js";
 import { createLoader } from "../load-unit.js";
 import type { SyncClient, SyncHooks } from "../options.js";
 import type { Sink } from "../sink.js";

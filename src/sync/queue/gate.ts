@@ -1,4 +1,4 @@
-import { pause } from "../wait.js";
+import { pause } from "../../signal/wait.js";
 import type { Database } from "./database.js";
 import { admit } from "./node-state.js";
 import { jittered } from "./pace.js";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { pause } from "../wait.js";
+import { pause } from "../../signal/wait.js";
 import { putBack, reap } from "./claims.js";
 import type { Database } from "./database.js";
 import { jittered, type Pace } from "./pace.js";

@@ -1,13 +1,13 @@
+import { mayPass } from "../../errors/failure-kind.js";
 import { TradewireError } from "../../errors/index.js";
+import { requireGoing } from "../../signal/wait.js";
 import type { AgreedHistory } from "../agree.js";
-import { mayPass } from "../failure-kind.js";
 import { readHistory } from "../node-history.js";
 import type { SyncClient } from "../options.js";
 import { requireSameChain, unitParted } from "../parting.js";
 import { type Patience, patiently } from "../patiently.js";
 import { firstEndingAt } from "../standing.js";
 import type { NodeHistory, Unit } from "../unit.js";
-import { requireGoing } from "../wait.js";
 
 /** Which of a worker's nodes have what. A node is asked only for what it has listed itself. */
 export interface Holders {

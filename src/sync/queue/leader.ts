@@ -1,12 +1,12 @@
 import { hostname } from "node:os";
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
+import { failureKind } from "../../errors/failure-kind.js";
 import { SinkError } from "../../errors/index.js";
 import { followingController } from "../../signal/follow.js";
-import { failureKind } from "../failure-kind.js";
+import { pause, requireGoing } from "../../signal/wait.js";
 import { createReach } from "../reach.js";
 import type { Tell } from "../tell.js";
-import { pause, requireGoing } from "../wait.js";
 import { type Database, endConnection } from "./database.js";
 import { jittered, type Pace } from "./pace.js";
 

@@ -1,5 +1,5 @@
+import { mayPass } from "../../errors/failure-kind.js";
 import { CanceledError, TradewireError } from "../../errors/index.js";
-import { mayPass } from "../failure-kind.js";
 import type { Tell } from "../tell.js";
 import type { Unit } from "../unit.js";
 import { type Job, moveClaim, takeJob } from "./claims.js";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { BannedError, SinkError, type TradewireError } from "../../errors/index.js";
-import { pause } from "../wait.js";
+import { pause } from "../../signal/wait.js";
 import type { Database } from "./database.js";
 import { jittered, type Pace } from "./pace.js";
 

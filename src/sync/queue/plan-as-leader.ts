@@ -1,3 +1,4 @@
+import { pause } from "../../signal/wait.js";
 import type { AgreedHistory } from "../agree.js";
 import { createHolderWait } from "../holder-wait.js";
 import { readHistory } from "../node-history.js";
@@ -10,7 +11,6 @@ import { removeForeign } from "../sync.js";
 import type { Tell } from "../tell.js";
 import type { NodeHistory, Unit } from "../unit.js";
 import { unitsOf } from "../units.js";
-import { pause } from "../wait.js";
 import { type Database, dbOf } from "./database.js";
 import { reapInTurn } from "./heartbeat.js";
 import { jobOf } from "./jobs.js";

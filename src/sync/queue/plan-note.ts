@@ -1,9 +1,9 @@
 import type { Client } from "pg";
 import { isTableName } from "../../schema/tables.js";
+import { pause } from "../../signal/wait.js";
 import type { TableSurvey } from "../sink.js";
 import type { Tell } from "../tell.js";
 import type { NodeHistory } from "../unit.js";
-import { pause } from "../wait.js";
 import type { Database } from "./database.js";
 import { jittered, type Pace } from "./pace.js";
 

@@ -1,10 +1,10 @@
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../errors/index.js";
+import { requireGoing } from "../../signal/wait.js";
 import { clientsOf } from "../check-options.js";
 import type { FailedUnit, SyncClient, SyncSummary } from "../options.js";
 import { requireSameChain } from "../parting.js";
 import { teller } from "../tell.js";
-import { requireGoing } from "../wait.js";
 import { withSink } from "../with-sink.js";
 import { type Database, openDatabase, placeOf } from "./database.js";
 import { install } from "./install.js";

@@ -1,6 +1,6 @@
-import { failureKind } from "../failure-kind.js";
+import { failureKind } from "../../errors/failure-kind.js";
+import { backoffMs, pause } from "../../signal/wait.js";
 import type { Tell } from "../tell.js";
-import { backoffMs, pause } from "../wait.js";
 import { failJob, finishJob, type Job, putBack } from "./claims.js";
 import type { Database } from "./database.js";
 import type { Settlement } from "./deliver.js";

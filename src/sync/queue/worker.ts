@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { followingController } from "../../signal/follow.js";
+import { pause } from "../../signal/wait.js";
 import { clientsOf } from "../check-options.js";
 import type { SyncClient } from "../options.js";
 import { patiently } from "../patiently.js";
 import { type Tell, teller } from "../tell.js";
-import { pause } from "../wait.js";
 import { withSink } from "../with-sink.js";
 import { isAnyDue } from "./claims.js";
 import { type Database, openDatabase, placeOf } from "./database.js";

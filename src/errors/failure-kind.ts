@@ -8,12 +8,12 @@ import {
   RequestError,
   SinkError,
   type TradewireError,
-} from "../errors/index.js";
+} from "./index.js";
 
 /**
- * What a failure means for a sync. `waits`: the node or the sink could not be asked, and all wait until it can be.
- * `again`: the same unit may be tried again. `final`: the unit is given up, others go on. `stops`: no unit can fare
- * better, or it is a mistake of the program's.
+ * What a failure means for who copies history. `waits`: the node or the sink could not be asked, and all wait until it
+ * can be. `again`: the same part may be tried again. `final`: the part is given up, others go on. `stops`: no part can
+ * fare better, or it is a mistake of the program's.
  */
 export type FailureKind = "waits" | "again" | "final" | "stops";
 
@@ -47,7 +47,7 @@ const FINAL_ANSWERS: ReadonlySet<Code> = new Set([
 ]);
 
 /**
- * Tell what a failure means for a sync.
+ * Tell what a failure means for who copies history.
  *
  * @param error what was thrown
  * @returns its kind

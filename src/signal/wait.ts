@@ -1,5 +1,5 @@
 import { CanceledError } from "../errors/index.js";
-import { follow } from "../signal/follow.js";
+import { follow } from "./follow.js";
 
 /** The first and the longest time between two attempts, in milliseconds. */
 const [FIRST_MS, LONGEST_MS] = [500, 30_000];

@@ -1,0 +1,125 @@
+import { Code } from "@connectrpc/connect";
+import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { isChainId } from "../errors/chain-id.js";
+import { ProtocolError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import type { BlockRange } from "./segments.js";
+
+/** A segment of network history as a node lists it, checked. */
+export interface Segment extends BlockRange {
+  /** Identifier of the segment: a hash of its content, so nodes of one network have the same ones. */
+  readonly id: string;
+  /** Identifier of the segment before it; empty for the first of a chain. */
+  readonly previousId: string;
+  /** Version of the database schema. */
+  readonly schemaVersion: bigint;
+}
+
+/** The history that a node holds: segments without a gap, each knowing the one before it. */
+export interface NodeHistory {
+  readonly chainId: string;
+  /** Oldest first; empty where the node has no history yet. */
+  readonly segments: readonly Segment[];
+}
+
+/** The most segments of a history: at 300 blocks a segment and a block a second, a hundred years have as many. */
+export const MAX_SEGMENTS = 10_000_000;
+
+/** The most characters of a segment's identifier. */
+export const MAX_SEGMENT_ID = 128;
+
+/** The largest block, and the largest schema version: what keeps a ledger as JSON holds no larger number exactly. */
+const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER);
+
+const ADVICE = "Nothing was changed. Try another node, and tell who runs this one.";
+
+/**
+ * Check the segments that a node lists: 1 to `MAX_SEGMENTS` of one chain, each directly behind the one before it, whose
+ * identifier it names. Only the first may name one that is not listed: the node no longer has it.
+ *
+ * @param segments in the order of their heights
+ * @param node what the node is called, for errors
+ * @returns the history; its chain is empty where there are no segments
+ * @throws {@link ProtocolError} where a height, an identifier, the chain or a schema version cannot be right, where
+ *   segments overlap or one is missing between two, or where they are not a chain; it names both segments.
+ *   `RESOURCE_EXHAUSTED` where there are too many
+ */
+export function checkHistory(segments: readonly HistorySegment[], node = "the node"): NodeHistory {
+  const wrong = (what: string) => new ProtocolError(`${node} lists ${what}`, { advice: ADVICE });
+  if (segments.length > MAX_SEGMENTS) {
+    throw new ProtocolError(`${node} lists ${segments.length} segments of history, more than ${MAX_SEGMENTS}`, {
+      code: Code.ResourceExhausted,
+      advice: ADVICE,
+    });
+  }
+  const chainId = segments[0]?.chainId ?? "";
+  const ids = new Set<string>();
+  const checked: Segment[] = [];
+  let before: Segment | undefined;
+  for (const listed of segments) {
+    const segment = segmentOf(listed);
+    const problem = problemWith(segment) ?? problemBetween(before, segment);
+    if (problem !== undefined) {
+      throw wrong(problem);
+    }
+    if (listed.chainId !== chainId || !isChainId(chainId)) {
+      const other = before === undefined ? "" : `, but ${nameOf(before)} of ${quoted(chainId)}`;
+      throw wrong(`${nameOf(segment)} as one of the chain ${quoted(listed.chainId)}${other}`);
+    }
+    if (ids.size === ids.add(segment.id).size) {
+      throw wrong(`the identifier of ${nameOf(segment)} a second time`);
+    }
+    checked.push(segment);
+    before = segment;
+  }
+  return { chainId, segments: checked };
+}
+
+function segmentOf(listed: HistorySegment): Segment {
+  return {
+    fromBlock: listed.fromHeight,
+    toBlock: listed.toHeight,
+    id: listed.historySegmentId,
+    previousId: listed.previousHistorySegmentId,
+    schemaVersion: listed.databaseVersion,
+  };
+}
+
+function problemWith(segment: Segment): string | undefined {
+  if (segment.fromBlock < 1n || segment.toBlock < segment.fromBlock || segment.toBlock > MAX_NUMBER) {
+    return `${nameOf(segment)}, which is no range of blocks`;
+  }
+  if (!isSegmentId(segment.id)) {
+    return `${nameOf(segment)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+  }
+  if (segment.previousId !== "" && !isSegmentId(segment.previousId)) {
+    return `${nameOf(segment)} behind ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+  }
+  return segment.schemaVersion < 1n || segment.schemaVersion > MAX_NUMBER
+    ? `${nameOf(segment)} with version ${segment.schemaVersion} of the database schema`
+    : undefined;
+}
+
+function problemBetween(before: Segment | undefined, segment: Segment): string | undefined {
+  if (before === undefined) {
+    return undefined;
+  }
+  if (segment.fromBlock <= before.toBlock) {
+    return `${nameOf(segment)} behind ${nameOf(before)}, where it cannot stand`;
+  }
+  if (segment.fromBlock !== before.toBlock + 1n) {
+    return `a history with a gap: ${nameOf(segment)} follows ${nameOf(before)}`;
+  }
+  return segment.previousId === before.id
+    ? undefined
+    : `${nameOf(segment)} as one that follows ${quoted(segment.previousId)}, but the one before it is ${nameOf(before)}`;
+}
+
+/** Safe in logs, pages and databases. */
+function isSegmentId(text: string): boolean {
+  return text.length <= MAX_SEGMENT_ID && /^[!-~]+$/.test(text);
+}
+
+function nameOf({ fromBlock, toBlock, id }: Segment): string {
+  return `the segment ${fromBlock} to ${toBlock} (${quoted(id)})`;
+}
