@@ -14,7 +14,8 @@ const rooms = {
   archive: ["errors", "json", "schema", "zip", "csv", "file"],
   history: ["errors", "json", "schema", "signal", "zip", "csv", "archive"],
   listing: ["errors", "json", "signal"],
-  live: ["errors", "json", "signal"],
+  // A follow hands out the rows of history, and then those of new segments.
+  live: ["errors", "json", "signal", "schema", "csv", "archive", "history"],
   ledger: ["errors", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "signal"],
   sync: ["errors", "schema", "signal", "zip", "csv", "file", "archive", "history"],

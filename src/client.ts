@@ -15,6 +15,8 @@ import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
 import { createEvents, type Events } from "./live/events.js";
+import type { Following } from "./live/follow.js";
+import { createFollowing } from "./live/follow-table.js";
 import type { LiveCalls } from "./live/observe-call.js";
 import { createTransactionResults, type TransactionResults } from "./live/transaction-results.js";
 import { profileRules } from "./schema/profile.js";
@@ -30,7 +32,7 @@ import { methodName } from "./transport/method-name.js";
 import { createServiceClient } from "./transport/service-client.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends Listings, Paging, Events, TransactionResults, Transactions, AsyncDisposable {
+export interface Client extends Listings, Paging, Events, TransactionResults, Following, Transactions, AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -116,7 +118,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       onRetry?.({ ...retry, id: callId(contextValues), method: methodName(method) }),
   };
 
-  return {
+  const client: Client = {
     transport,
     service: serviceClient,
 
@@ -154,6 +156,10 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
     listSegments: (listOptions = {}) => listSegments(dataService, listOptions),
 
+    ...createFollowing({
+      exportNetworkHistory: (request, exportOptions) => client.exportNetworkHistory(request, exportOptions),
+      listSegments: (listOptions) => client.listSegments(listOptions),
+    }),
     ...paging,
     ...createListings(dataService, listRecords, failing),
     ...createEvents(live),
@@ -167,4 +173,5 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     close: () => transport.close(),
     [Symbol.asyncDispose]: () => transport.close(),
   };
+  return client;
 }

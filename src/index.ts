@@ -70,6 +70,7 @@ export type {
   SaveOptions,
 } from "./history/network-history-export.js";
 export type { ExportRequest } from "./history/request.js";
+export type { Segment } from "./history/segment-chain.js";
 export {
   type BlockRange,
   checkRange,
@@ -103,6 +104,15 @@ export type {
   LiveEventOf,
   UnknownEvent,
 } from "./live/events.js";
+export type {
+  FollowEvent,
+  FollowedRows,
+  FollowedSegment,
+  Following,
+  FollowOptions,
+  FollowRequest,
+  TypedFollowOptions,
+} from "./live/follow.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";

@@ -130,10 +130,18 @@ export function batchRecords<Value>(
   return each(batches, recordsOf<Value>(columns));
 }
 
-function recordsOf<Value>(all?: readonly string[]) {
+/**
+ * Make a function that makes records of rows.
+ *
+ * @param all the columns that every record has; by default those of its file
+ * @returns makes a record of a row and the columns of its file
+ */
+export function recordsOf<Value>(
+  all?: readonly string[],
+): (row: readonly (Value | null)[], columns: readonly string[]) => Record<string, Value | null> {
   let blank: Record<string, Value | null> = {};
   let blankOf: readonly string[] | undefined;
-  return (row: readonly (Value | null)[], columns: readonly string[]): Record<string, Value | null> => {
+  return (row, columns) => {
     if (columns !== blankOf) {
       // Each record is a copy of an object that owns every key, so no assignment reaches a setter of the prototype.
       blank = Object.fromEntries((all ?? columns).map((column) => [column, null]));

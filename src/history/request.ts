@@ -36,6 +36,20 @@ export function readExportRequest({
   toBlock,
   table,
 }: ExportRequest): ExportedRange & { tableNumber: Table } {
+  const name = readTable(table);
+  const range = { fromBlock: readBlock(fromBlock, "fromBlock"), toBlock: readBlock(toBlock, "toBlock") };
+  requireOrder(range);
+  return { ...range, table: name, tableNumber: Table[upper(name)] };
+}
+
+/**
+ * Read which table is meant.
+ *
+ * @param table its enum number, its enum name or the name that archives carry
+ * @returns the name that archives carry
+ * @throws {@link RequestError} where there is no such table
+ */
+export function readTable(table: ExportRequest["table"]): TableName {
   const name =
     typeof table === "number"
       ? tableName(table)
@@ -47,13 +61,21 @@ export function readExportRequest({
       advice: `Choose one of: ${tableNames.join(", ")}.`,
     });
   }
-  const range = { fromBlock: block(fromBlock, "fromBlock"), toBlock: block(toBlock, "toBlock") };
-  if (range.fromBlock > range.toBlock) {
+  return name;
+}
+
+/**
+ * Refuse a range that ends before it begins.
+ *
+ * @param range both ends inclusive
+ * @throws {@link RequestError} where it does
+ */
+export function requireOrder({ fromBlock, toBlock }: BlockRange): void {
+  if (fromBlock > toBlock) {
     throw new RequestError(`fromBlock ${fromBlock} is behind toBlock ${toBlock}`, {
       advice: "Give the first block of the range as fromBlock and its last as toBlock.",
     });
   }
-  return { ...range, table: name, tableNumber: Table[upper(name)] };
 }
 
 /**
@@ -124,7 +146,15 @@ function shown(value: unknown): string {
   return typeof value === "string" ? quoted(value) : String(value);
 }
 
-function block(value: bigint | number, name: string): bigint {
+/**
+ * Read the height of a block.
+ *
+ * @param value the height, from 1
+ * @param name what it is, for the error
+ * @returns the height
+ * @throws {@link RequestError} where it is no positive whole number of 64 bits
+ */
+export function readBlock(value: bigint | number, name: string): bigint {
   const whole = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value) : 0n;
   if (whole < 1n || whole >= 2n ** 63n) {
     throw new RequestError(`${name} is ${shown(value)}, which is no block`, {

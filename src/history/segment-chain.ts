@@ -26,7 +26,7 @@ export interface NodeHistory {
 export const MAX_SEGMENTS = 10_000_000;
 
 /** The most characters of a segment's identifier. */
-export const MAX_SEGMENT_ID = 128;
+const MAX_SEGMENT_ID = 128;
 
 /** The largest block, and the largest schema version: what keeps a ledger as JSON holds no larger number exactly. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER);
@@ -63,11 +63,11 @@ export function checkHistory(segments: readonly HistorySegment[], node = "the no
       throw wrong(problem);
     }
     if (listed.chainId !== chainId || !isChainId(chainId)) {
-      const other = before === undefined ? "" : `, but ${nameOf(before)} of ${quoted(chainId)}`;
-      throw wrong(`${nameOf(segment)} as one of the chain ${quoted(listed.chainId)}${other}`);
+      const other = before === undefined ? "" : `, but ${segmentText(before)} of ${quoted(chainId)}`;
+      throw wrong(`${segmentText(segment)} as one of the chain ${quoted(listed.chainId)}${other}`);
     }
     if (ids.size === ids.add(segment.id).size) {
-      throw wrong(`the identifier of ${nameOf(segment)} a second time`);
+      throw wrong(`the identifier of ${segmentText(segment)} a second time`);
     }
     checked.push(segment);
     before = segment;
@@ -87,16 +87,16 @@ function segmentOf(listed: HistorySegment): Segment {
 
 function problemWith(segment: Segment): string | undefined {
   if (segment.fromBlock < 1n || segment.toBlock < segment.fromBlock || segment.toBlock > MAX_NUMBER) {
-    return `${nameOf(segment)}, which is no range of blocks`;
+    return `${segmentText(segment)}, which is no range of blocks`;
   }
   if (!isSegmentId(segment.id)) {
-    return `${nameOf(segment)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+    return `${segmentText(segment)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
   if (segment.previousId !== "" && !isSegmentId(segment.previousId)) {
-    return `${nameOf(segment)} behind ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
+    return `${segmentText(segment)} behind ${quoted(segment.previousId)}: an identifier has 1 to ${MAX_SEGMENT_ID} visible ASCII characters`;
   }
   return segment.schemaVersion < 1n || segment.schemaVersion > MAX_NUMBER
-    ? `${nameOf(segment)} with version ${segment.schemaVersion} of the database schema`
+    ? `${segmentText(segment)} with version ${segment.schemaVersion} of the database schema`
     : undefined;
 }
 
@@ -105,21 +105,33 @@ function problemBetween(before: Segment | undefined, segment: Segment): string |
     return undefined;
   }
   if (segment.fromBlock <= before.toBlock) {
-    return `${nameOf(segment)} behind ${nameOf(before)}, where it cannot stand`;
+    return `${segmentText(segment)} behind ${segmentText(before)}, where it cannot stand`;
   }
   if (segment.fromBlock !== before.toBlock + 1n) {
-    return `a history with a gap: ${nameOf(segment)} follows ${nameOf(before)}`;
+    return `a history with a gap: ${segmentText(segment)} follows ${segmentText(before)}`;
   }
   return segment.previousId === before.id
     ? undefined
-    : `${nameOf(segment)} as one that follows ${quoted(segment.previousId)}, but the one before it is ${nameOf(before)}`;
+    : `${segmentText(segment)} as one that follows ${quoted(segment.previousId)}, but the one before it is ${segmentText(before)}`;
 }
 
-/** Safe in logs, pages and databases. */
-function isSegmentId(text: string): boolean {
+/**
+ * Tell whether a text can be the identifier of a segment: 1 to 128 visible ASCII characters, which are safe in logs, pages
+ * and databases.
+ *
+ * @param text the text
+ * @returns whether it has that form
+ */
+export function isSegmentId(text: string): boolean {
   return text.length <= MAX_SEGMENT_ID && /^[!-~]+$/.test(text);
 }
 
-function nameOf({ fromBlock, toBlock, id }: Segment): string {
+/**
+ * Name a segment in an error.
+ *
+ * @param segment the segment
+ * @returns its blocks and its identifier
+ */
+export function segmentText({ fromBlock, toBlock, id }: Pick<Segment, "fromBlock" | "toBlock" | "id">): string {
   return `the segment ${fromBlock} to ${toBlock} (${quoted(id)})`;
 }

@@ -1,9 +1,9 @@
+import { checkSignal, requireFunction, requireOneOf, shown, whole, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { nearest } from "../errors/nearest.js";
 import { quoted } from "../errors/quoted.js";
 import type { BlockRange } from "../history/segments.js";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
-import { checkSignal, requireFunction, requireOneOf, shown, whole, wrong } from "./check-values.js";
 import type { SyncClient, SyncHooks, SyncOptions } from "./options.js";
 
 /** The largest block. */

@@ -1,8 +1,8 @@
+import { checkSignal, whole } from "../errors/check-values.js";
 import { MAX_SEGMENTS } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
 import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
-import { checkSignal, whole } from "./check-values.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions } from "./options.js";
 import { requireSameChain } from "./parting.js";

@@ -1,10 +1,10 @@
 import { Code } from "@connectrpc/connect";
+import { checkSignal, requireFunction, requireOneOf } from "../errors/check-values.js";
 import { failureKind } from "../errors/failure-kind.js";
 import { RequestError, SinkError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
 import { backoffMs, pause, requireGoing } from "../signal/wait.js";
 import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
-import { checkSignal, requireFunction, requireOneOf } from "./check-values.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions, Verified } from "./options.js";

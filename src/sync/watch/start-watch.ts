@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
+import { wrong } from "../../errors/check-values.js";
 import { CanceledError, ConnectionError } from "../../errors/index.js";
 import { follow } from "../../signal/follow.js";
 import { refuseUnknownNames } from "../check-options.js";
-import { wrong } from "../check-values.js";
 import { hostCheck, parseListen } from "./address.js";
 import { type Answer, createAnswers } from "./answers.js";
 import { loadMetrics } from "./metrics.js";

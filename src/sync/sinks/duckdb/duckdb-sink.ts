@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { requireOneOf, requireText } from "../../../errors/check-values.js";
 import { refuseUnknownNames } from "../../check-options.js";
-import { requireOneOf, requireText } from "../../check-values.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../columns.js";

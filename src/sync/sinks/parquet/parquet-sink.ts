@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
+import { requireText } from "../../../errors/check-values.js";
 import { CanceledError } from "../../../errors/index.js";
 import type { TableName } from "../../../schema/tables.js";
 import { refuseUnknownNames } from "../../check-options.js";
-import { requireText } from "../../check-values.js";
 import type { Sink, SinkOpening } from "../../sink.js";
 import { notOpen } from "../duckdb/database.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";

@@ -1,8 +1,8 @@
 import type { PoolClient } from "pg";
+import { requireOneOf } from "../../../errors/check-values.js";
 import { RequestError } from "../../../errors/index.js";
 import { type TableName, tableNames } from "../../../schema/tables.js";
 import { refuseUnknownNames } from "../../check-options.js";
-import { requireOneOf } from "../../check-values.js";
 import type { Sink } from "../../sink.js";
 import { FROM_BLOCK } from "../columns.js";
 import { readCatalog, schemaNumber } from "./catalog.js";

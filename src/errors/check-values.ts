@@ -1,5 +1,5 @@
-import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
+import { RequestError } from "./index.js";
+import { quoted } from "./quoted.js";
 
 /**
  * Check a value that may be one of few.

@@ -1,0 +1,47 @@
+import { checkSignal, requireFunction, requireOneOf, whole } from "../errors/check-values.js";
+import { observer } from "../errors/observer.js";
+import { readBlock, readTable, requireOrder } from "../history/request.js";
+import type { FollowEvent, FollowOptions, FollowRequest, TypedFollowOptions } from "./follow.js";
+import { readCursor } from "./follow-position.js";
+
+const POLL_MS = 60_000;
+const ATTEMPTS = 5;
+/** The longest time between two looks, in milliseconds: what timers can wait. */
+const MAX_POLL_MS = 2 ** 31 - 1;
+const MAX_ATTEMPTS = 1000;
+
+/** What is followed and how, checked. */
+export type CheckedFollow = ReturnType<typeof checkFollow>;
+
+/**
+ * Check what is to be followed, as far as that can be done without the node.
+ *
+ * @param request the table and the blocks
+ * @param options how it is followed
+ * @returns request and options, with defaults
+ * @throws {@link RequestError} where one is wrong
+ */
+export function checkFollow(request: FollowRequest, options: FollowOptions | TypedFollowOptions) {
+  const { cursor, pollMs = POLL_MS, attempts = ATTEMPTS, onEvent, signal, extensions, maxRowBytes } = options;
+  const table = readTable(request.table);
+  const fromBlock = request.fromBlock === undefined ? undefined : readBlock(request.fromBlock, "fromBlock");
+  const toBlock = request.toBlock === undefined ? undefined : readBlock(request.toBlock, "toBlock");
+  if (fromBlock !== undefined && toBlock !== undefined) {
+    requireOrder({ fromBlock, toBlock });
+  }
+  requireOneOf("typed", options.typed, [true, false]);
+  requireFunction("onEvent", onEvent);
+  checkSignal(signal);
+  return {
+    table,
+    fromBlock,
+    toBlock,
+    position: cursor === undefined ? undefined : readCursor(cursor, table),
+    pollMs: whole("pollMs", pollMs, MAX_POLL_MS),
+    attempts: whole("attempts", attempts, MAX_ATTEMPTS),
+    tell: observer<FollowEvent>(onEvent, "the follow"),
+    signal,
+    typed: options.typed === true ? options : undefined,
+    reading: { extensions, maxRowBytes },
+  };
+}

@@ -1,0 +1,120 @@
+import { Code } from "@connectrpc/connect";
+import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { ProtocolError, RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import { checkHistory, type Segment, segmentText } from "../history/segment-chain.js";
+import type { FollowPosition } from "./follow-position.js";
+
+/** The most segments that are kept of a listing. Those behind them are listed again when they are due. */
+const MAX_AHEAD = 1000;
+
+/** What of a history is wanted next. */
+export interface Wanted {
+  /** How far it was followed; `undefined` at the beginning. */
+  readonly position: FollowPosition | undefined;
+  /** Where it begins without a position: the segment that holds this block, else the first that the node has. */
+  readonly fromBlock: bigint | undefined;
+  /** No segment that begins behind it is wanted. */
+  readonly toBlock: bigint | undefined;
+}
+
+/** What comes next. */
+export interface NextSegments {
+  readonly chainId: string;
+  /** Oldest first, each behind the one before; none where the node has nothing new. */
+  readonly segments: readonly Segment[];
+  /** Whether the node's history ends before the position, so that it has to catch up first. */
+  readonly isBehind: boolean;
+}
+
+/**
+ * Choose the segments that come next, and check that they go on from where the history was left: each names the one
+ * before it. What lies before is not looked at.
+ *
+ * @param listed what the node lists, in the order of the heights
+ * @param wanted how far the history was followed, and which blocks are wanted
+ * @returns the segments, a part of them where they are many. The first is one that was handed out in part, if any was
+ * @throws {@link RequestError} where the first block lies before the node's history, or the cursor is of another chain
+ * @throws {@link ProtocolError} where blocks that come next are not listed, or the node's history is not the one that was
+ *   followed (`FAILED_PRECONDITION`), or the listing breaks a rule, as {@link checkHistory} says
+ */
+export function nextSegments(
+  listed: readonly HistorySegment[],
+  { position, fromBlock, toBlock }: Wanted,
+): NextSegments {
+  const [oldest] = listed;
+  if (oldest === undefined) {
+    return { chainId: position?.chainId ?? "", segments: [], isBehind: position !== undefined };
+  }
+  if (position !== undefined && position.chainId !== oldest.chainId) {
+    throw otherChain(position.chainId, oldest.chainId);
+  }
+  const start = position?.toBlock ?? fromBlock ?? oldest.fromHeight;
+  if (position === undefined && start < oldest.fromHeight) {
+    throw tooEarly(start, oldest.fromHeight);
+  }
+  const index = listed.findIndex(({ toHeight }) => toHeight >= start);
+  const { chainId, segments } = checkHistory(index < 0 ? [] : listed.slice(index, index + MAX_AHEAD));
+  const [first] = segments;
+  if (first === undefined) {
+    return { chainId: oldest.chainId, segments: [], isBehind: position !== undefined };
+  }
+  if (position === undefined && first.fromBlock > start) {
+    throw notListed(start, first);
+  }
+  const next = position === undefined ? segments : goingOn(position, first, segments);
+  return {
+    chainId,
+    segments: next.filter((segment) => segment.fromBlock <= (toBlock ?? segment.fromBlock)),
+    isBehind: false,
+  };
+}
+
+/** Leaves out what came whole, once it is certain that the segments are of the history that was followed. */
+function goingOn(position: FollowPosition, first: Segment, segments: readonly Segment[]): readonly Segment[] {
+  const { fromBlock, toBlock, segmentId, part } = position;
+  if (first.fromBlock === fromBlock && first.toBlock === toBlock && first.id === segmentId) {
+    return part === undefined ? segments.slice(1) : segments;
+  }
+  const isNext = first.fromBlock === toBlock + 1n;
+  if (first.fromBlock <= toBlock || (isNext && first.previousId !== segmentId)) {
+    throw parted(position, first);
+  }
+  if (isNext && part === undefined) {
+    return segments;
+  }
+  throw notListed(part === undefined ? toBlock + 1n : fromBlock, first);
+}
+
+function otherChain(followed: string, listed: string): RequestError {
+  return new RequestError(`the chain ${quoted(followed)} was followed, and the node's is ${quoted(listed)}`, {
+    advice: "Check the node's URL, or begin anew without the cursor.",
+  });
+}
+
+function tooEarly(fromBlock: bigint, first: bigint): RequestError {
+  return new RequestError(`fromBlock ${fromBlock} lies before the node's history, whose first block is ${first}`, {
+    advice: `Begin at block ${first}, or at the first that the node has by leaving fromBlock out, or try another node.`,
+  });
+}
+
+function notListed(block: bigint, next: Segment): ProtocolError {
+  const last = next.fromBlock - 1n;
+  return new ProtocolError(
+    `the node does not list the blocks ${block} to ${last}, which come next: what it has begins with ${segmentText(next)}`,
+    {
+      code: Code.FailedPrecondition,
+      advice: `Go on from another node that still has them, or begin anew at block ${next.fromBlock}: rows of the blocks between are then missing.`,
+    },
+  );
+}
+
+function parted({ fromBlock, toBlock, segmentId }: FollowPosition, first: Segment): ProtocolError {
+  const was = segmentText({ fromBlock, toBlock, id: segmentId });
+  const behind = first.fromBlock > toBlock ? ` behind ${quoted(first.previousId)}` : "";
+  return new ProtocolError(`the histories part: ${was} was followed, and the node has ${segmentText(first)}${behind}`, {
+    code: Code.FailedPrecondition,
+    advice:
+      "Check that the node is of the same network. What was handed out is not of its history: begin anew without the cursor.",
+  });
+}
