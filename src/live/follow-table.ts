@@ -1,10 +1,9 @@
 import { type CsvRecord, recordsOf } from "../csv/index.js";
-import { failureKind, mayPass } from "../errors/failure-kind.js";
-import { BannedError, CanceledError, NodeError, RequestError, TradewireError } from "../errors/index.js";
+import { CanceledError, RequestError, TradewireError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow, TypedValue } from "../schema/typed-row.js";
 import { followingController } from "../signal/follow.js";
-import { backoffMs, pause, requireGoing } from "../signal/wait.js";
+import { pause, requireGoing } from "../signal/wait.js";
 import { type CheckedFollow, checkFollow } from "./check-follow.js";
 import type {
   FollowClient,
@@ -16,6 +15,7 @@ import type {
   TypedFollowOptions,
 } from "./follow.js";
 import { type FollowPosition, type PartOfSegment, writeCursor } from "./follow-position.js";
+import { createMending } from "./mending.js";
 import { nextSegments } from "./next-segments.js";
 import { segmentRows } from "./segment-rows.js";
 
@@ -63,8 +63,8 @@ async function* followed(
   const { table, fromBlock, toBlock, pollMs, tell, typed, reading } = asked;
   const { signal } = ending;
   const recordOf = recordsOf<TypedValue>();
+  const mending = createMending(asked.attempts);
   let { position } = asked;
-  let failures = 0;
 
   async function* rowsOf(segment: FollowedSegment): AsyncGenerator<FollowedRows<TypedRecord>, void, undefined> {
     const given = position?.segmentId === segment.id ? position.part : undefined;
@@ -72,7 +72,7 @@ async function* followed(
     for await (const some of segmentRows(client, segment, given, { ...reading, typed, signal })) {
       columns = some.columns;
       position = positionIn(segment, some.partAfter(some.rows.length));
-      failures = 0;
+      mending.progressed();
       const rows = some.rows.map((row) => recordOf(row, some.columns));
       yield {
         rows,
@@ -84,7 +84,7 @@ async function* followed(
       };
     }
     position = positionIn(segment, undefined);
-    failures = 0;
+    mending.progressed();
     const cursor = writeCursor(position);
     const cursorAfter = (count: number) => {
       checkCount(count, 0);
@@ -105,17 +105,16 @@ async function* followed(
           yield* rowsOf(segment);
         }
         if (next.segments.length === 0) {
-          failures = 0;
+          mending.progressed();
           tell({ case: next.isBehind ? "behind" : "idle", againMs: pollMs });
           await pause(pollMs, signal);
         }
       } catch (reason) {
         requireGoing(signal);
-        failures += 1;
-        if (!(reason instanceof TradewireError) || !mayFareBetter(reason, failures, asked.attempts)) {
+        if (!(reason instanceof TradewireError)) {
           throw reason;
         }
-        const againMs = restMs(reason, failures);
+        const againMs = mending.restMs(reason);
         tell({ case: "waiting", error: reason, againMs });
         await pause(againMs, signal);
       }
@@ -138,21 +137,6 @@ function isDone(position: FollowPosition | undefined, toBlock: bigint | undefine
     return false;
   }
   return position.part === undefined ? position.toBlock >= toBlock : position.fromBlock > toBlock;
-}
-
-/** Whether a failure may be of the moment. `failures` is how often it has failed in a row, with this one. */
-function mayFareBetter(error: TradewireError, failures: number, attempts: number): boolean {
-  const kind = failureKind(error);
-  if (mayPass(error) || (kind === "again" && failures < attempts)) {
-    return true;
-  }
-  // The node may have dropped the segment since it listed it, which the next listing tells in better words.
-  return kind === "final" && error instanceof NodeError && failures === 1;
-}
-
-function restMs(error: TradewireError, failures: number): number {
-  const asked = error instanceof BannedError ? error.until.getTime() - Date.now() : 0;
-  return Math.max(backoffMs(failures), asked);
 }
 
 function positionIn(segment: FollowedSegment, part: PartOfSegment | undefined): FollowPosition {

@@ -10,7 +10,7 @@ export interface KeptHistory extends FollowClient {
   listed: HistorySegment[];
   /** The heights in the rows of the segments, by number. */
   heights: readonly (readonly number[])[];
-  /** Where the next archives end too early, in bytes; whole ones behind these. */
+  /** Which share of the next archives comes before they are cut, from 0 to 1; those behind them come whole. */
   cuts: number[];
   /** Further columns by the number of the segment. */
   more: Readonly<Record<number, readonly string[]>>;
@@ -56,7 +56,7 @@ export function keptHistory(heights: readonly (readonly number[])[]): KeptHistor
       async function* bytes(): AsyncGenerator<Uint8Array> {
         const rows = (node.heights[number - 1] ?? []).map((height) => ({ height: String(height) }));
         const archive = archiveOf({ [name]: await tableCsv("blocks", 116, rows, { more: node.more[number] ?? [] }) });
-        const end = node.cuts.shift() ?? archive.length;
+        const end = Math.floor((node.cuts.shift() ?? 1) * archive.length);
         for (let at = 0; at < end; at += node.pieceSize) {
           const piece = archive.subarray(at, Math.min(end, at + node.pieceSize));
           taken += piece.length;
