@@ -48,6 +48,8 @@ const rooms = {
     "live",
     "transaction",
     "transport",
+    "signal",
+    "live",
     "sync",
     "devnode",
   ],

@@ -20,6 +20,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
   ["schema", async () => (await import("./commands/schema.js")).addSchema],
   ["ledger", async () => (await import("./commands/ledger.js")).addLedger],
   ["rows", async () => (await import("./commands/rows.js")).addRows],
+  ["follow", async () => (await import("./commands/follow.js")).addFollow],
   ["inspect", async () => (await import("./commands/inspect.js")).addInspect],
   ["assemble", async () => (await import("./commands/assemble.js")).addAssemble],
   ["merge", async () => (await import("./commands/merge.js")).addMerge],

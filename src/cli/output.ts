@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { TradewireError } from "../errors/index.js";
 import { cut } from "../errors/quoted.js";
+import { untilAborted } from "../signal/until-aborted.js";
 
 /** The output streams of a command: results go to `out`, everything else to `err`. */
 export interface Streams {
@@ -58,6 +59,25 @@ export async function writeOut(
   if (!out.write(part)) {
     await once(out, "drain", { signal });
   }
+}
+
+/**
+ * Write a part of the output, and wait until it has left the process.
+ *
+ * @param context standard output, and the signal that ends the wait
+ * @param part text, or bytes
+ * @throws the signal's reason if the signal is aborted before; {@link CanceledError} if it is aborted during the wait; what
+ *   the stream fails with
+ */
+export async function writeThrough(
+  { out, signal }: Pick<CommandContext, "out" | "signal">,
+  part: string | Uint8Array,
+): Promise<void> {
+  signal.throwIfAborted();
+  const written = new Promise<void>((resolve, reject) => {
+    out.write(part, (error) => (error ? reject(error) : resolve()));
+  });
+  await untilAborted(written, signal);
 }
 
 /** Characters that control a terminal, turn the direction of text, end lines, or cannot be seen. */

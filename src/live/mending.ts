@@ -1,5 +1,6 @@
+import { Code } from "@connectrpc/connect";
 import { failureKind, mayPass } from "../errors/failure-kind.js";
-import { BannedError, NodeError, type TradewireError } from "../errors/index.js";
+import { BannedError, ConnectionError, NodeError, type TradewireError } from "../errors/index.js";
 import { backoffMs } from "../signal/wait.js";
 
 /** What remembers failures in a row. */
@@ -33,6 +34,9 @@ export function createMending(attempts: number): Mending {
     restMs(error) {
       const kind = failureKind(error);
       failures += 1;
+      if (error instanceof ConnectionError && error.code === Code.Canceled) {
+        throw error; // The client was closed.
+      }
       if (kind === "final" && error instanceof NodeError) {
         refused += 1;
       } else if (kind === "again" && !mayPass(error)) {

@@ -132,3 +132,16 @@ it("refuses a cursor of another chain, and of another history of the same chain"
     /the histories part: the segment 11 to 20 \("\w+"\) was followed, and the node has the/,
   );
 });
+
+it("ends with the client, also while it waits for the node", async () => {
+  await using node = await startDevnode(settings);
+  const client = clientOf(node);
+  let closed: Promise<void> | undefined;
+  const onEvent = ({ case: what }: FollowEvent) => {
+    closed ??= what === "idle" ? client.close() : undefined;
+  };
+  const { rows, error } = await rowsOf(client, 4, { pollMs: 1, onEvent });
+  await closed;
+  expect(rows.length).toBeGreaterThan(50);
+  expect(String(error)).toContain("the client is closed");
+});

@@ -4,9 +4,9 @@ import type { Verification } from "../../archive/verify.js";
 import type { Client } from "../../client.js";
 import { NodeError, RequestError } from "../../errors/index.js";
 import type { NetworkHistoryExport } from "../../history/network-history-export.js";
-import { type ExportRequest, rangeError } from "../../history/request.js";
+import { rangeError } from "../../history/request.js";
 import { type BlockRange, checkRange } from "../../history/segments.js";
-import { isTableName, tableNames } from "../../schema/tables.js";
+import { tableNames } from "../../schema/tables.js";
 import { tellSaved } from "../archive-output.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
@@ -15,6 +15,7 @@ import { type CommandContext, writeOut } from "../output.js";
 import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
+import { tableName } from "../table-name.js";
 import { blockHeight } from "../whole-number.js";
 
 interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
@@ -85,7 +86,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
   const progress = createProgress(err);
   let arrived = false;
-  const request = { table: tableOption(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
+  const request = { table: tableName(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {
     signal,
     extensions: options.extensions,
@@ -169,13 +170,3 @@ async function explained(reason: unknown, client: Client, range: BlockRange, sig
 
 /** The codes with which nodes refuse a range: older nodes answer `Internal`. */
 const RANGE_REFUSED = new Set([Code.InvalidArgument, Code.Internal]);
-
-function tableOption(text: string): ExportRequest["table"] {
-  const name = text.replace(/^TABLE_/, "").toLowerCase();
-  if (!isTableName(name)) {
-    throw new RequestError(`${JSON.stringify(text)} is not a table that can be exported`, {
-      advice: `Choose one of: ${tableNames.join(", ")}.`,
-    });
-  }
-  return name;
-}

@@ -1,10 +1,8 @@
 import { Option } from "commander";
 import { RequestError } from "../../errors/index.js";
-import { nearest } from "../../errors/nearest.js";
-import { quoted } from "../../errors/quoted.js";
-import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
 import type { SyncOptions } from "../../sync/options.js";
 import { milliseconds } from "../client-options.js";
+import { tableName } from "../table-name.js";
 import { blockHeight, wholeNumber } from "../whole-number.js";
 import { repeated } from "./clients.js";
 
@@ -129,15 +127,4 @@ export function howOf(options: HowOptions): Omit<SyncOptions, "sink"> {
     throw new RequestError("--poll is for --follow", { advice: "Give --follow too, or leave it out." });
   }
   return { ...rangeOf(options), follow, pollMs: poll, parallel, segmentsPerExport, replaceFrom, unknownColumns };
-}
-
-function tableName(text: string): TableName {
-  const name = text.replace(/^TABLE_/, "").toLowerCase();
-  if (isTableName(name)) {
-    return name;
-  }
-  const near = nearest(name, tableNames);
-  throw new RequestError(`--table ${quoted(text)} is not a table that can be exported`, {
-    advice: `${near === undefined ? "" : `Did you mean ${near}? `}There are: ${tableNames.join(", ")}.`,
-  });
 }
