@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
+import { transactionHash } from "../../transaction/transaction-hash.js";
 import type { ExecutedCommand } from "../engine/engine.js";
 import type { Block } from "../world/event.js";
 import type { SpamBlock } from "./blocks.js";
@@ -143,15 +143,4 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       ({ inLastBlock } = state);
     },
   };
-}
-
-/**
- * Compute the hash that identifies a transaction in the event stream (specification, 2.6). Like the consensus layer, it
- * hashes the transaction's bytes.
- *
- * @param bytes the serialized transaction
- * @returns 64 hex digits in upper case
- */
-export function transactionHash(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex").toUpperCase();
 }

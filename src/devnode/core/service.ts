@@ -3,10 +3,11 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { Profile } from "../../schema/profile.js";
+import { transactionHash } from "../../transaction/transaction-hash.js";
 import { eventBus } from "../data/event-bus.js";
 import type { Streams } from "../data/observe.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
-import { type LocalChain, transactionHash } from "./chain.js";
+import type { LocalChain } from "./chain.js";
 import { outcome } from "./outcome.js";
 import { createStatistics, type StatisticsOptions } from "./statistics.js";
 

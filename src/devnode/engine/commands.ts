@@ -1,8 +1,8 @@
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { identifiers } from "../../transaction/identifiers.js";
 import { amendOrder } from "./amend.js";
 import { cancelOrders } from "./cancel.js";
 import type { ExecutedCommand, Outcome } from "./engine.js";
-import { identifiers } from "./identifiers.js";
 import type { Work } from "./state.js";
 import { cancelStopOrders, halvesOf, submitStopOrders } from "./stop-orders.js";
 import { submitOrder } from "./submit.js";

@@ -2,24 +2,6 @@ import { createHash } from "node:crypto";
 import { AccountType } from "../../../gen/vega/vega_pb.js";
 
 /**
- * Make identifiers as the network makes them: the hash of the signature, then the hash of that hash, and so on.
- *
- * @param signature the signature of a transaction
- * @returns 64 hex digits in lower case each, without end
- */
-export function* identifiers(signature: Uint8Array): Generator<string, never> {
-  let hash = sha3(signature);
-  for (;;) {
-    yield hash.toString("hex");
-    hash = sha3(hash);
-  }
-}
-
-function sha3(bytes: Uint8Array): Buffer {
-  return createHash("sha3-256").update(bytes).digest();
-}
-
-/**
  * Make the identifier of a trade. No two trades of an order have the same, for each one fills more of it.
  *
  * @param orderId the order that came in and traded
