@@ -75,12 +75,16 @@ export class TransactionError extends TradewireError {
 
 /** The values that tell a transaction from all others. */
 export interface TransactionIdentity {
+  /** What a node's event stream calls it by: 64 hex digits in upper case. */
+  readonly txHash: string;
   /** `tx.pow.tid`: the network takes each only once. */
   readonly tid: string;
   /** The sender. */
   readonly publicKey: string;
   /** `tx.signature.value`. */
   readonly signature: string;
+  /** The kind of its command, such as `orderSubmission`; absent where it was signed before it was submitted. */
+  readonly command?: string | undefined;
 }
 
 /** A transaction was sent, and no answer says whether the node took it. */
@@ -90,8 +94,7 @@ export class OutcomeUnknownError extends TradewireError {
   constructor(transaction: TransactionIdentity, cause: TradewireError) {
     super(`${cause.summary}; whether transaction ${transaction.tid} was taken is not known`, {
       code: cause.code,
-      advice:
-        "Look for its effects under its public key before you make another. The very same one may be sent again, as a network takes a tid once; if it is then refused as seen before or as too old, this one may have been taken.",
+      advice: `Find out what became of it before you make another: client.outcome(error), or tradewire outcome ${transaction.txHash}. The very same one may be sent again, as a network takes a tid once; if it is then refused as seen before or as too old, this one may have been taken.`,
       details: cause.details,
       cause,
     });

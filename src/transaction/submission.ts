@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CoreService,
@@ -18,6 +18,7 @@ import {
   TransactionError,
   type TransactionIdentity,
 } from "../errors/index.js";
+import { transactionHash } from "./transaction-hash.js";
 import { withSignal } from "./with-signal.js";
 
 /** How far a transaction must come before the node answers (specification, 2.5, `type`). */
@@ -46,6 +47,7 @@ export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionR
  * @param service a client whose methods throw the library's errors
  * @param request the transaction, and how far it must come before the node answers
  * @param options a signal, and whether a refusal is thrown
+ * @param command the kind of its command, where that is known, for errors
  * @returns the submission result
  * @throws {@link OutcomeUnknownError} where it may have arrived; any other error but a {@link TransactionError} says that
  *   it was not taken
@@ -54,6 +56,7 @@ export async function submitOnce(
   service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
   request: SubmitRequest,
   { signal, throwOnRejection = true }: SubmitOptions,
+  command?: string,
 ): Promise<SubmissionResult> {
   if (request.tx === undefined) {
     throw new RequestError("the request has no tx", {
@@ -65,7 +68,7 @@ export async function submitOnce(
   }
   const tx = create(TransactionSchema, request.tx);
   const response = await service.submitTransaction({ ...request, tx }, withSignal(signal)).catch((reason: unknown) => {
-    throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason) : reason;
+    throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason, command) : reason;
   });
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
@@ -97,11 +100,22 @@ function mayHaveArrived(error: TradewireError): boolean {
   return error instanceof CanceledError ? error.mayHaveLeft : error instanceof ProtocolError;
 }
 
-function unknownOutcome({ pow, from, signature }: Transaction, cause: TradewireError): OutcomeUnknownError {
+/**
+ * Make the error that says that nobody knows whether a transaction was taken.
+ *
+ * @param tx the transaction
+ * @param cause what went wrong after it was sent
+ * @param command the kind of its command, where that is known
+ * @returns the error
+ */
+export function unknownOutcome(tx: Transaction, cause: TradewireError, command?: string): OutcomeUnknownError {
+  const { pow, from, signature } = tx;
   const identity: TransactionIdentity = {
+    txHash: transactionHash(toBinary(TransactionSchema, tx)),
     tid: pow?.tid ?? "",
     publicKey: from.case === "pubKey" ? from.value : "",
     signature: signature?.value ?? "",
+    ...(command && { command }),
   };
   return Object.assign(new OutcomeUnknownError(identity, cause), { transport: cause.transport, method: cause.method });
 }

@@ -77,7 +77,13 @@ describe("what is done within a time", () => {
   });
 
   it.each([
-    ["an unknown outcome", new OutcomeUnknownError({ tid: "t", publicKey: "k", signature: "s" }, new CanceledError())],
+    [
+      "an unknown outcome",
+      new OutcomeUnknownError(
+        { txHash: "AB".repeat(32), tid: "t", publicKey: "k", signature: "s" },
+        new CanceledError(),
+      ),
+    ],
     ["a lost connection", new ConnectionError("lost", { code: Code.Unavailable, advice: "Look." })],
     ["any other", new Error("other")],
   ])("keeps %s that comes when the time is up", async (_, error) => {

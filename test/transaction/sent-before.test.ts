@@ -97,6 +97,9 @@ test("at the local node: a transaction that is sent again, and one that has beco
 
 test("where the outcome is unknown, it is told what a second submission's refusal would mean", () => {
   const lost = new ConnectionError("the connection was lost", { code: 14, advice: "Try again." });
-  const { advice } = new OutcomeUnknownError({ tid: "t", publicKey: "k", signature: "s" }, lost);
+  const { advice } = new OutcomeUnknownError(
+    { txHash: "AB".repeat(32), tid: "t", publicKey: "k", signature: "s" },
+    lost,
+  );
   expect(advice).toMatch(/may be sent again.*refused as seen before or as too old.*may have been taken/);
 });
