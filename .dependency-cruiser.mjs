@@ -15,7 +15,7 @@ const rooms = {
   history: ["errors", "json", "schema", "signal", "zip", "csv", "archive"],
   listing: ["errors", "json", "signal"],
   // A follow hands out the rows of history, and then those of new segments.
-  live: ["errors", "json", "signal", "schema", "csv", "archive", "history"],
+  live: ["errors", "json", "signal", "schema", "csv", "archive", "history", "transaction"],
   ledger: ["errors", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "signal"],
   sync: ["errors", "schema", "signal", "zip", "csv", "file", "archive", "history"],

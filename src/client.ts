@@ -14,10 +14,12 @@ import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
+import { createBlockWatch } from "./live/block-watch.js";
 import { createEvents, type Events } from "./live/events.js";
 import type { Following } from "./live/follow.js";
 import { createFollowing } from "./live/follow-table.js";
 import type { LiveCalls } from "./live/observe-call.js";
+import { createOutcomes, type Outcomes } from "./live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "./live/transaction-results.js";
 import { profileRules } from "./schema/profile.js";
 import type { TableName } from "./schema/tables.js";
@@ -32,7 +34,15 @@ import { methodName } from "./transport/method-name.js";
 import { createServiceClient } from "./transport/service-client.js";
 
 /** The interface of a node, the same over every transport. */
-export interface Client extends Listings, Paging, Events, TransactionResults, Following, Transactions, AsyncDisposable {
+export interface Client
+  extends Listings,
+    Paging,
+    Events,
+    TransactionResults,
+    Following,
+    Omit<Transactions, "sendCommand" | "submitTransaction">,
+    Outcomes,
+    AsyncDisposable {
   /**
    * Export one table of network history between two blocks (specification, 4.1).
    *
@@ -107,6 +117,12 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
   const calls = throwingOurErrors(transport, failing);
   const { listRecords, ...paging } = createPaging(calls.unary, failing);
+  const core = serviceClient(CoreService);
+  const { prepare, ...transactions } = createTransactions(core, {
+    chainId: checked.chainId,
+    isLoopback: staysOnLoopback(checked),
+    chainIdPrefix,
+  });
   const { onRetry } = observing(options.hooks ?? {});
   const live: LiveCalls = {
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
@@ -116,6 +132,15 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     chainId: checked.chainId,
     onRetry: ({ method, contextValues, ...retry }) =>
       onRetry?.({ ...retry, id: callId(contextValues), method: methodName(method) }),
+  };
+  const events = createEvents(live);
+  const watch = createBlockWatch(
+    (signal) => events.events({ types: ["transactionResult", "endBlock"] }, { signal }),
+    checked.retry,
+  );
+  const close = () => {
+    watch.close();
+    return transport.close();
   };
 
   const client: Client = {
@@ -162,16 +187,13 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     }),
     ...paging,
     ...createListings(dataService, listRecords, failing),
-    ...createEvents(live),
     ...createTransactionResults(live),
-    ...createTransactions(serviceClient(CoreService), {
-      chainId: checked.chainId,
-      isLoopback: staysOnLoopback(checked),
-      chainIdPrefix,
-    }),
+    ...events,
+    ...transactions,
+    ...createOutcomes({ ...transactions, prepare }, watch, { core, data: dataService }),
 
-    close: () => transport.close(),
-    [Symbol.asyncDispose]: () => transport.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   };
   return client;
 }

@@ -113,6 +113,15 @@ export type {
   FollowRequest,
   TypedFollowOptions,
 } from "./live/follow.js";
+export type {
+  ExecutedOutcome,
+  FailedOutcome,
+  Outcome,
+  OutcomePart,
+  Trace,
+  UnknownOutcome,
+} from "./live/outcome.js";
+export type { ExecuteCommandOptions, ExecutedCommand, ExecuteOptions, OutcomeOptions } from "./live/outcomes.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";

@@ -26,6 +26,8 @@ export interface TakeOptions {
 export interface Share {
   /** The block to tie a transaction to, and the difficulty that its proof of work needs. */
   readonly block: BlockTask;
+  /** How many blocks back the network takes transactions that are tied to one. */
+  readonly pastBlocks: number;
   /** Give the part back, because the transaction was not sent. Further calls have no effect. */
   giveBack(): void;
 }
@@ -114,7 +116,11 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
         const difficulty = difficultyOf(block, served, maxDifficulty);
         if (difficulty !== undefined) {
           const { chainId, height, hash, spamPowHashFunction: hashFunction } = block;
-          return { block: { chainId, height, hash, difficulty, hashFunction }, giveBack: takeOne(served) };
+          return {
+            block: { chainId, height, hash, difficulty, hashFunction },
+            pastBlocks: block.spamPowNumberOfPastBlocks,
+            giveBack: takeOne(served),
+          };
         }
         if (performance.now() > until) {
           throw new RequestError(

@@ -7,6 +7,7 @@ import type {
   SpamStatistics,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
@@ -39,17 +40,26 @@ export interface SendCommandOptions extends SignCommandOptions, SubmitOptions {
   readonly type?: SubmissionType | undefined;
 }
 
-/** The time for all of a transaction: a minute's wait for a block, the proof of work, and the calls. */
-const TIMEOUT_MS = 120_000;
+/** The time for all of a transaction, in milliseconds: a minute's wait for a block, the proof of work, and the calls. */
+export const TIMEOUT_MS = 120_000;
 
 /** The result of a submission, and the transaction that was submitted. */
 export interface SentCommand extends SubmissionResult {
   readonly transaction: Transaction;
 }
 
-/** A signed transaction, and what gives its part of the allowance back where it is not sent. */
-interface Signed extends Pick<Share, "giveBack"> {
+/** A transaction that was made and not sent yet, and its part of the block's allowance. */
+export interface PreparedCommand extends Share {
   readonly transaction: Transaction;
+  readonly command: InputData["command"];
+  /** Send it, once. Where it was not taken, its part of the allowance is given back. */
+  submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<SubmissionResult>;
+}
+
+/** What makes and sends transactions in two steps. */
+export interface CommandPreparation {
+  /** Make a signed transaction of a command, to be submitted later. It throws what `signCommand` throws. */
+  prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<PreparedCommand>;
 }
 
 /**
@@ -149,49 +159,59 @@ export interface Transactions {
  *
  * @param service a client whose methods throw the library's errors
  * @param settings the chain to sign for, whether the node is on loopback, and what is submitted of the chain's identifier
- * @returns the operations
+ * @returns the operations, and `prepare` for those that send in two steps
  */
 export function createTransactions(
   service: ConnectClient<typeof CoreService>,
   settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix">,
-): Transactions {
+): Transactions & CommandPreparation {
   const allowance = createBlockAllowance(service);
 
-  async function sign(command: CommandSource, options: SignCommandOptions, signal: AbortSignal): Promise<Signed> {
+  async function prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal) {
     const { readCommand } = await import("./input-data.js");
-    readCommand(command); // A wrong command must not use up a part of the allowance.
+    const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
     const { signer, maxDifficulty = MAX_DIFFICULTY } = options;
     const form = { ...options, chainIdPrefix: options.chainIdPrefix ?? settings.chainIdPrefix };
     const chainId = namedChain(options.chainId, settings);
-    const { block, giveBack } = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, signal });
-    const transaction = await createTransaction(command, { ...form, block, signal }).catch((reason: unknown) => {
-      giveBack();
-      throw reason;
-    });
-    return { transaction, giveBack };
-  }
-
-  return {
-    submitTransaction: (request, options = {}) => submitOnce(service, request, options),
-
-    sendCommand(command, options) {
-      const { type = "sync", throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
-      return within(timeoutMs, options.signal, async (signal) => {
-        const { transaction, giveBack } = await sign(command, options, signal);
+    const share = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, signal });
+    const transaction = await createTransaction(command, { ...form, block: share.block, signal }).catch(
+      (reason: unknown) => {
+        share.giveBack();
+        throw reason;
+      },
+    );
+    return {
+      ...share,
+      transaction,
+      command: read,
+      submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
-        const result = await submitOnce(service, request, { signal, throwOnRejection }).catch((reason: unknown) => {
+        return submitOnce(service, request, submitOptions, read.case).catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
-            giveBack();
+            share.giveBack();
           }
           throw reason;
         });
-        return { ...result, transaction };
+      },
+    };
+  }
+
+  return {
+    prepare,
+
+    submitTransaction: (request, options = {}) => submitOnce(service, request, options),
+
+    sendCommand(command, options) {
+      const { type, throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
+      return within(timeoutMs, options.signal, async (signal) => {
+        const { transaction, submit } = await prepare(command, options, signal);
+        return { ...(await submit({ type, signal, throwOnRejection })), transaction };
       });
     },
 
     signCommand(command, options) {
       const { timeoutMs = TIMEOUT_MS } = options;
-      return within(timeoutMs, options.signal, async (signal) => (await sign(command, options, signal)).transaction);
+      return within(timeoutMs, options.signal, async (signal) => (await prepare(command, options, signal)).transaction);
     },
 
     checkTransaction: (tx, { signal } = {}) =>

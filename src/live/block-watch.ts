@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Code } from "@connectrpc/connect";
+import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import { ConnectionError, NodeError } from "../errors/index.js";
+import { followingController } from "../signal/follow.js";
+import { untilAborted } from "../signal/until-aborted.js";
+
+/** What the watch takes of the event bus: results of transactions, and the ends of blocks. */
+export type WatchedEvent =
+  | { readonly case: "transactionResult"; readonly block: bigint; readonly value: TransactionResult }
+  | { readonly case: "endBlock"; readonly block: bigint };
+
+/** Who waits for the result of a transaction. */
+export interface ResultObserver {
+  /** The hashes that it waits for, in upper case. */
+  readonly hashes: ReadonlySet<string>;
+  /** The result came, in a block of this height. */
+  seen(result: TransactionResult, block: bigint): void;
+  /** A block ended: its results have all come, unless `missed` was called. */
+  ended(block: bigint): void;
+  /** Results of these blocks may not have come. `from` is `undefined` where no block had ended before. */
+  missed(from: bigint | undefined, to: bigint): void;
+  /** The stream cannot be had any more. */
+  failed(error: unknown): void;
+}
+
+/** Follows the blocks of a node for all who wait for results. */
+export interface BlockWatch {
+  /**
+   * Wait until the stream is known to tell of what comes: a block has ended since it was opened.
+   *
+   * @param signal ends the wait
+   * @throws the error for which the stream could not be opened, or was lost before a block ended
+   */
+  ready(signal: AbortSignal): Promise<void>;
+  /**
+   * Wait for a result.
+   *
+   * @param observer is told
+   * @returns stops it
+   */
+  observe(observer: ResultObserver): () => void;
+  /** Close the stream. Who waits is told. */
+  close(): void;
+}
+
+/** How long the stream is kept open where nobody waits for a result, in milliseconds. */
+const KEPT_OPEN_MS = 30_000;
+/** The longest time without a block's end, in milliseconds: the stream is opened anew then. */
+const LONGEST_SILENCE_MS = 60_000;
+
+/**
+ * Follow the blocks of a node, once for all who wait for the results of their transactions. The stream is opened when the
+ * first one waits, opened again when it is lost, and closed a while after the last one.
+ *
+ * The results of a block are taken as complete when the block's end has come, and the one before it had come by the same
+ * stream. Blocks of which that cannot be said are told to all who wait.
+ *
+ * @param open opens the stream; it fails where the stream is lost
+ * @param retry the waits before it is opened again, in milliseconds: the first, which doubles, and the longest
+ * @returns the watch
+ */
+export function createBlockWatch(
+  open: (signal: AbortSignal) => AsyncIterable<WatchedEvent>,
+  { baseMs, maxMs }: { readonly baseMs: number; readonly maxMs: number },
+): BlockWatch {
+  const observers = new Set<ResultObserver>();
+  const waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
+  let users = 0;
+  let running: AbortController | undefined;
+  let closing: NodeJS.Timeout | undefined;
+  /** The last block whose results have all come; `undefined` before the first one. */
+  let last: bigint | undefined;
+  let isLive = false;
+
+  function use(): () => void {
+    users += 1;
+    clearTimeout(closing);
+    if (running === undefined) {
+      running = new AbortController();
+      void run(running);
+    }
+    let isOver = false;
+    return () => {
+      users -= isOver ? 0 : 1;
+      isOver = true;
+      if (users === 0) {
+        clearTimeout(closing);
+        closing = setTimeout(() => stop(running), KEPT_OPEN_MS).unref();
+      }
+    };
+  }
+
+  function stop(run: AbortController | undefined): void {
+    run?.abort();
+    if (running === run) {
+      running = undefined;
+      isLive = false;
+      last = undefined;
+    }
+  }
+
+  async function run(controller: AbortController): Promise<void> {
+    const { signal } = controller;
+    let pauseMs = baseMs;
+    while (!signal.aborted) {
+      const opened = followingController(signal);
+      let silent: ConnectionError | undefined;
+      const silence = setTimeout(() => {
+        silent = noBlocks();
+        opened.abort();
+      }, LONGEST_SILENCE_MS).unref();
+      try {
+        for await (const event of open(opened.signal)) {
+          if (take(event)) {
+            silence.refresh();
+            pauseMs = baseMs;
+          }
+        }
+      } catch (reason) {
+        if (!signal.aborted) {
+          lost(silent ?? reason, controller);
+        }
+      } finally {
+        clearTimeout(silence);
+        opened.abort();
+        isLive = false;
+      }
+      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      pauseMs = Math.min(pauseMs * 2, maxMs);
+    }
+  }
+
+  /** Take an event; whether it ended a block. */
+  function take(event: WatchedEvent): boolean {
+    if (event.case === "transactionResult") {
+      const hash = event.value.hash.toUpperCase();
+      for (const observer of observers) {
+        if (observer.hashes.has(hash)) {
+          observer.seen(event.value, event.block);
+        }
+      }
+      return false;
+    }
+    const { block } = event;
+    const next = last === undefined || block <= last ? undefined : last + 1n;
+    if (isLive && next === undefined) {
+      return false; // It has ended before.
+    }
+    const isComplete = isLive && block === next;
+    // The first block that ends on a stream may have begun before it was opened.
+    const to = isLive ? block - 1n : block;
+    isLive = true;
+    last = block;
+    for (const observer of observers) {
+      if (!isComplete) {
+        observer.missed(next, to);
+      }
+      observer.ended(block);
+    }
+    for (const { resolve } of waiting.splice(0)) {
+      resolve();
+    }
+    return true;
+  }
+
+  /** The stream was lost. Who waits for it to be ready is told why; all are, where it will not come again. */
+  function lost(reason: unknown, controller: AbortController): void {
+    isLive = false;
+    for (const { reject } of waiting.splice(0)) {
+      reject(reason);
+    }
+    if (!mayCome(reason)) {
+      stop(controller);
+      for (const observer of observers) {
+        observer.failed(reason);
+      }
+    }
+  }
+
+  return {
+    async ready(signal) {
+      const leave = use();
+      try {
+        if (!isLive) {
+          await untilAborted(
+            new Promise<void>((resolve, reject) => {
+              waiting.push({ resolve, reject });
+            }),
+            signal,
+          );
+        }
+      } finally {
+        leave();
+      }
+    },
+
+    observe(observer) {
+      const leave = use();
+      observers.add(observer);
+      return () => {
+        observers.delete(observer);
+        leave();
+      };
+    },
+
+    close() {
+      const error = closed();
+      stop(running);
+      for (const { reject } of waiting.splice(0)) {
+        reject(error);
+      }
+      for (const observer of observers) {
+        observer.failed(error);
+      }
+    },
+  };
+}
+
+function noBlocks(): ConnectionError {
+  return new ConnectionError(`no block ended for ${LONGEST_SILENCE_MS} ms`, {
+    code: Code.DeadlineExceeded,
+    advice: "Check that the network makes blocks, and that the node follows it.",
+    connected: true,
+  });
+}
+
+function closed(): ConnectionError {
+  return new ConnectionError("the client was closed", {
+    code: Code.Canceled,
+    advice: "Close it after the last transaction has come to its end.",
+    connected: false,
+  });
+}
+
+/** What a node answers where asking again changes nothing. */
+const FINAL: readonly Code[] = [
+  Code.InvalidArgument,
+  Code.NotFound,
+  Code.PermissionDenied,
+  Code.Unauthenticated,
+  Code.Unimplemented,
+];
+
+/** Whether a stream that failed so may come if it is opened again. */
+function mayCome(reason: unknown): boolean {
+  return reason instanceof ConnectionError || (reason instanceof NodeError && !FINAL.includes(reason.code));
+}

@@ -1,0 +1,265 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "@jest/globals";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { NodeError, OutcomeUnknownError, RequestError, TransactionError } from "../../src/errors/index.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { createTransaction } from "../../src/transaction/transaction.js";
+import { transports } from "../contract/transports.js";
+import { startCuttingProxy } from "../support/cutting-proxy.js";
+import { lastBlock, market, stopOrder } from "../support/transactions.js";
+
+const noMarket = "ab".repeat(32);
+
+function order(marketId = market, size = 1n) {
+  const { GTC } = Order_TimeInForce;
+  return { marketId, size, side: Side.BUY, timeInForce: GTC, type: Order_Type.LIMIT, price: "1" };
+}
+
+const submission = (marketId = market): CommandInit => ({ case: "orderSubmission", value: order(marketId) });
+
+/** A stop order as `stopOrder` makes it, alone: one that waits for a price above, or below. */
+function half(price: string) {
+  const command = stopOrder(price);
+  return command.case === "stopOrdersSubmission" ? command.value.risesAbove : undefined;
+}
+
+function clientOf(node: Devnode, url = node.grpcUrl): Client {
+  return createClient({ transport: "grpc", grpc: { url }, retry: { baseMs: 10, maxMs: 20 } });
+}
+
+/** Make blocks until something has come to its end. */
+async function whileBlocks<T>(node: Devnode, work: Promise<T>, everyMs = 20): Promise<T> {
+  let isOver = false;
+  const over = work.finally(() => {
+    isOver = true;
+  });
+  over.catch(() => undefined);
+  while (!isOver) {
+    await sleep(everyMs);
+    await node.makeBlock();
+  }
+  return over;
+}
+
+const ways = transports.filter(({ name }) => name !== "rest envelopes");
+
+describe.each(ways)("what becomes of a transaction, over $name", ({ config }) => {
+  test("is told with the block, and for each part", async () => {
+    await using node = await startDevnode({ blockMs: 50 });
+    const endpoints = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl }, nowhere: "127.0.0.1:1" };
+    await using client = createClient(config(endpoints));
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const until = "executed";
+    const before = (await client.lastBlockHeight()).height;
+
+    const single = await client.sendCommand(submission(), { signer, until });
+    expect(single.outcome).toMatchObject({ status: "executed", txHash: single.txHash, parts: [{ path: "" }] });
+    expect(single.txHash).toMatch(/^[0-9A-F]{64}$/);
+    expect(single.outcome.status === "executed" && (single.outcome.block ?? 0n) > before).toBe(true);
+
+    const refused = await client.sendCommand(submission(noMarket), { signer, until });
+    expect(refused.outcome).toMatchObject({ status: "failed", reason: "ORDER_ERROR_INVALID_MARKET_ID" });
+
+    const batch: CommandInit = {
+      case: "batchMarketInstructions",
+      value: {
+        cancellations: [{ marketId: market, orderId: "cd".repeat(32) }],
+        submissions: [order(), order(noMarket), order()],
+        stopOrdersSubmission: [{ risesAbove: half("9000001") }],
+      },
+    };
+    const { outcome } = await client.sendCommand(batch, { signer, until });
+    expect(outcome).toMatchObject({
+      status: "partial",
+      parts: [
+        { path: "cancellations[0]", status: "failed", reason: "ORDER_ERROR_NOT_FOUND", id: undefined },
+        { path: "submissions[0]", status: "executed", reason: undefined },
+        { path: "submissions[1]", status: "failed", reason: "ORDER_ERROR_INVALID_MARKET_ID" },
+        { path: "submissions[2]", status: "executed" },
+        { path: "stopOrdersSubmission[0]", status: "executed" },
+      ],
+    });
+    const stop = outcome.status === "unknown" ? undefined : outcome.parts.at(-1);
+    expect((await client.stopOrder(stop?.id ?? "")).stopOrder.partyId).toBe(signer.publicKey);
+
+    const halves = { risesAbove: half("9000000"), fallsBelow: half("1") };
+    const pair: CommandInit = { case: "stopOrdersSubmission", value: halves };
+    const linked = await client.sendCommand(pair, { signer, until });
+    expect(linked.outcome).toMatchObject({
+      status: "executed",
+      parts: [
+        { path: "risesAbove", status: "executed" },
+        { path: "fallsBelow", status: "executed" },
+      ],
+    });
+  });
+});
+
+test("a transaction that was signed before is waited for, too", async () => {
+  await using node = await startDevnode({ blockMs: 50 });
+  await using client = clientOf(node);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const tx = await client.signCommand(submission(), { signer });
+  const { outcome } = await client.submitTransaction({ tx, type: 2 }, { until: "executed" });
+  expect(outcome).toMatchObject({ status: "executed", parts: [{ path: "" }] });
+});
+
+test("a refusal is thrown, and so is what is no way to wait", async () => {
+  await using node = await startDevnode({ blockMs: 50 });
+  await using client = clientOf(node);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const tx = await client.signCommand(submission(), { signer });
+  await client.submitTransaction({ tx, type: 2 });
+  const again = client.submitTransaction({ tx, type: 2 }, { until: "executed" });
+  await expect(again).rejects.toThrow(TransactionError);
+  const wrong = JSON.parse('{"until":"mined"}');
+  expect(() => client.sendCommand(submission(), { signer, ...wrong })).toThrow(RequestError);
+});
+
+test("nothing is sent where the events cannot be followed", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  await using client = clientOf(node);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  node.failNext({ method: "datanode.api.v2.TradingDataService/ObserveEventBus", with: "UNIMPLEMENTED", times: 9 });
+  await expect(client.sendCommand(submission(), { signer, until: "executed" })).rejects.toThrow(NodeError);
+  await node.makeBlock();
+  const { blockStates = [] } = (await client.spamStatistics(signer.publicKey))?.pow ?? {};
+  expect(blockStates.filter(({ transactionsSeen }) => transactionsSeen > 0n)).toEqual([]);
+});
+
+test("an order that came while the events were lost proves that it was carried out", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  await using proxy = await startCuttingProxy(node.grpcUrl);
+  await using client = clientOf(node, proxy.url);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  await expect(lostMeanwhile(node, proxy, client, submission(), signer)).resolves.toMatchObject({
+    status: "executed",
+    block: undefined,
+  });
+});
+
+test("a batch that was carried out while the events were lost is unknown, and what was looked at is told", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  await using proxy = await startCuttingProxy(node.grpcUrl);
+  await using client = clientOf(node, proxy.url);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const batch: CommandInit = {
+    case: "batchMarketInstructions",
+    value: { submissions: [order(), order(noMarket)] },
+  };
+  const outcome = await lostMeanwhile(node, proxy, client, batch, signer);
+  expect(outcome).toMatchObject({
+    status: "unknown",
+    reason: expect.stringMatching(/^results of blocks \d+ to \d+ may not have come/),
+    lookedAt: [
+      { place: "events" },
+      { place: "order", found: expect.stringMatching(/^order [0-9a-f]{64} is STATUS_ACTIVE$/) },
+      { place: "stop order", found: "none" },
+      { place: "spam statistics", found: expect.stringContaining("has served 1 transactions") },
+      { place: "last block" },
+    ],
+  });
+});
+
+/** Wait until a transaction waits for a block. */
+async function backlog(node: Devnode): Promise<void> {
+  await using client = clientOf(node);
+  const core = client.service(CoreService);
+  while ((await core.statistics({})).statistics?.backlogLength === 0n) {
+    await sleep(5);
+  }
+}
+
+/** Send a command, and cut the connection before the block that carries it out. */
+async function lostMeanwhile(
+  node: Devnode,
+  proxy: { isDown: boolean; cut(): void },
+  client: Client,
+  command: Parameters<Client["sendCommand"]>[0],
+  signer: Awaited<ReturnType<typeof signerFromMnemonic>>,
+) {
+  // The stream is open from the first one on.
+  await whileBlocks(node, client.sendCommand(submission(), { signer, until: "executed" }));
+  const sending = client.sendCommand(command, { signer, until: "executed" });
+  await backlog(node);
+  proxy.isDown = true;
+  proxy.cut();
+  await node.makeBlock();
+  proxy.isDown = false;
+  return (await whileBlocks(node, sending, 100)).outcome;
+}
+
+test("closing the client ends the waits: before it was sent by an error, afterwards with an unknown outcome", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const early = clientOf(node);
+  const unsent = early.sendCommand(submission(), { signer, until: "executed" });
+  await sleep(100);
+  await early.close();
+  await expect(unsent).rejects.toThrow("the client was closed");
+
+  const late = clientOf(node);
+  await whileBlocks(node, late.sendCommand(submission(), { signer, until: "executed" }));
+  const waiting = late.sendCommand(submission(), { signer, until: "executed" });
+  await backlog(node);
+  await late.close();
+  const reason = "the events cannot be followed: the client was closed";
+  await expect(waiting).resolves.toMatchObject({ outcome: { status: "unknown", reason } });
+});
+
+test("a transaction that no block takes until it is too old has failed", async () => {
+  await using node = await startDevnode({ blockMs: 0, profile: "deployed" });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, profile: "deployed" });
+  using signer = await signerFromMnemonic(node.mnemonic);
+  // Too many for one block's hash are taken into the mempool, and dropped when the block is made.
+  const form = { signer, block: await lastBlock(client), chainIdPrefix: "signature-only" } as const;
+  const signed = await Promise.all(Array.from({ length: 12 }, () => createTransaction(submission(), form)));
+  const sending = signed.map((tx) => client.submitTransaction({ tx, type: 2 }, { until: "executed" }));
+  const outcomes = await whileBlocks(node, Promise.all(sending), 1);
+  const dropped = outcomes.flatMap(({ outcome }) => (outcome.status === "executed" ? [] : [outcome]));
+  expect(dropped.length).toBeGreaterThan(0);
+  expect(dropped.length).toBeLessThan(11);
+  for (const outcome of dropped) {
+    const reason = expect.stringMatching(/^no block up to \d+ has taken it, and it is too old for those that follow$/);
+    expect(outcome).toMatchObject({ status: "failed", block: undefined, reason, parts: [{ status: "failed" }] });
+  }
+});
+
+test("what became of an earlier one is found by its order, where its signature is known", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  await using client = clientOf(node);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const abort = new AbortController();
+  // The node answers once the block is made: the wait is given up before.
+  const sending = client.sendCommand(submission(), { signer, type: "commit", signal: abort.signal });
+  await backlog(node);
+  abort.abort();
+  const error: unknown = await sending.catch((reason: unknown) => reason);
+  if (!(error instanceof OutcomeUnknownError)) {
+    throw error;
+  }
+  expect(error.transaction).toMatchObject({ command: "orderSubmission", publicKey: signer.publicKey });
+  await node.makeBlock();
+  const outcome = await client.outcome(error, { timeoutMs: 5_000 });
+  expect(outcome).toMatchObject({ status: "executed", txHash: error.transaction.txHash, block: undefined });
+});
+
+test("what became of an earlier one is unknown where nothing tells of it", async () => {
+  await using node = await startDevnode({ blockMs: 50 });
+  await using client = clientOf(node);
+  const outcome = await client.outcome("AB".repeat(32), { timeoutMs: 300 });
+  expect(outcome).toEqual({
+    status: "unknown",
+    txHash: "AB".repeat(32),
+    reason: expect.any(String),
+    lookedAt: [
+      { place: "events", found: expect.any(String) },
+      { place: "last block", found: expect.stringMatching(/^the last block is \d+$/) },
+    ],
+  });
+  await expect(client.outcome("no hash")).rejects.toThrow(RequestError);
+});

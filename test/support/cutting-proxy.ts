@@ -1,0 +1,45 @@
+import { connect, type Socket } from "node:net";
+import { serveTcp } from "./node.js";
+
+/** A proxy of TCP connections that can cut them, and let none through. */
+export interface CuttingProxy extends AsyncDisposable {
+  readonly url: string;
+  /** Cut all connections. New ones go through, unless `isDown` is set. */
+  cut(): void;
+  /** Whether new connections are cut at once. */
+  isDown: boolean;
+}
+
+/**
+ * Start a proxy.
+ *
+ * @param target the URL of the server behind it
+ * @returns the proxy
+ */
+export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  const front = await serveTcp((socket) => {
+    if (proxy.isDown) {
+      socket.destroy();
+      return;
+    }
+    const back = connect(Number(port), hostname);
+    sockets.add(socket);
+    back.on("error", () => socket.destroy());
+    socket.on("error", () => back.destroy());
+    socket.on("close", () => sockets.delete(socket));
+    socket.pipe(back).pipe(socket);
+  });
+  const proxy: CuttingProxy = {
+    url: front.url,
+    isDown: false,
+    cut() {
+      for (const socket of sockets) {
+        socket.destroy();
+      }
+    },
+    [Symbol.asyncDispose]: () => front[Symbol.asyncDispose](),
+  };
+  return proxy;
+}
