@@ -3,12 +3,10 @@ import { createRequire } from "node:module";
 import { Command, CommanderError } from "commander";
 import { fileError } from "../errors/file-error.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { type CommandContext, errorJson, errorText, Interruption, Reported } from "./output.js";
+import { type CommandContext, EXIT, errorJson, errorText, Interruption, Reported } from "./output.js";
 
 /** What needs no command. */
 const VERSION: ReadonlySet<string> = new Set(["-V", "--version"]);
-
-const EXIT = { ok: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
 /** Adds a command. */
 type AddCommand = (program: Command, context: CommandContext) => void;
@@ -34,6 +32,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
   ["keys", async () => (await import("./commands/keys.js")).addKeys],
   ["submit", async () => (await import("./commands/submit.js")).addSubmit],
   ["sign", async () => (await import("./commands/submit.js")).addSign],
+  ["outcome", async () => (await import("./commands/outcome.js")).addOutcome],
   ["verify", async () => (await import("./commands/verify.js")).addVerify],
   ["sync", async () => (await import("./commands/sync.js")).addSync],
   ["config", async () => (await import("./commands/config.js")).addConfig],
@@ -68,12 +67,15 @@ async function main(args: readonly string[], context: CommandContext): Promise<n
       return EXIT.interrupted;
     }
     if (reason instanceof Reported) {
-      return EXIT.failure;
+      return reason.exitCode;
     }
     if (args.includes("--json")) {
       context.out.write(errorJson(reason));
     } else {
       context.err.write(errorText(reason));
+    }
+    if (reason instanceof OutcomeUnknownError) {
+      return EXIT.unknown;
     }
     return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
   }

@@ -40,8 +40,19 @@ export function isTerminated({ reason }: { readonly reason?: unknown }): boolean
   return reason instanceof Interruption && reason.by === "SIGTERM";
 }
 
+/** The exit codes. The outcome of a transaction that was sent may be unknown. */
+export const EXIT = { ok: 0, failure: 1, usage: 2, unknown: 3, interrupted: 130 } as const;
+
 /** Thrown when a command has failed and its output already reports the failure. */
-export class Reported extends Error {}
+export class Reported extends Error {
+  /** The exit code of the command. */
+  readonly exitCode: number;
+
+  constructor(exitCode: number = EXIT.failure) {
+    super();
+    this.exitCode = exitCode;
+  }
+}
 
 /**
  * Write a part of the output, and wait until there is room for more, so that the reader sets the pace.

@@ -9,9 +9,10 @@ import { RequestError, TransactionError } from "../../errors/index.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { type ClientOptions, chainIdOption, clientConfig, clientOptions } from "../client-options.js";
+import { type ClientOptions, chainIdOption, clientConfig, clientOptions, milliseconds } from "../client-options.js";
 import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
 import { type CommandContext, json, printable } from "../output.js";
+import { printOutcome } from "../print-outcome.js";
 import { commandSigner, keyFileOption } from "../signer.js";
 
 interface SignOptions extends ClientOptions {
@@ -24,6 +25,8 @@ interface SignOptions extends ClientOptions {
 interface SubmitOptions extends SignOptions {
   readonly dryRun?: boolean;
   readonly check?: boolean;
+  /** Milliseconds; true for the default. */
+  readonly wait?: number | true;
   readonly json?: boolean;
 }
 
@@ -43,6 +46,14 @@ export function addSubmit(program: Command, context: CommandContext): void {
     )
     .option("--dry-run", "do all but submit it: print the request's body")
     .option("--check", "have the node check it, without submitting it")
+    .addOption(
+      new Option(
+        "--wait [duration]",
+        "wait for what becomes of it, 2m by default: exit code 0 if executed, 1 if not, 3 if unknown",
+      )
+        .argParser((text) => milliseconds("--wait", text))
+        .conflicts(["dryRun", "check"]),
+    )
     .option("--json", "print the result as a JSON object");
   for (const option of signOptions()) {
     command.addOption(option);
@@ -129,6 +140,12 @@ async function runSubmit(
       throw new TransactionError({ success, txHash: "", code, data, log, height: 0n });
     }
     out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
+    return;
+  }
+  if (options.wait !== undefined) {
+    const timeoutMs = options.wait === true ? undefined : options.wait;
+    const { outcome } = await client.submitTransaction(request, { until: "executed", timeoutMs, signal });
+    printOutcome(outcome, context, { json: options.json, more: { tid } });
     return;
   }
   const result = await client.submitTransaction(request, { signal });

@@ -1,0 +1,101 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { run } from "../support/command.js";
+import { market, seed } from "../support/transactions.js";
+
+let node: Devnode;
+let folder: string;
+let signing: string[];
+let over: string[];
+beforeAll(async () => {
+  node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 100 });
+  over = ["--transport", "rest", "--rest-url", node.restUrl];
+  folder = await mkdtemp(join(tmpdir(), "tradewire-outcomes-"));
+  signing = ["--key-file", await write("key", `${seed}\n`), ...over];
+});
+afterAll(async () => {
+  await node.close();
+  await rm(folder, { recursive: true });
+});
+
+async function write(name: string, content: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, content, { mode: 0o600 });
+  return path;
+}
+
+const order = (marketId: string) => ({
+  marketId,
+  size: "1",
+  side: "SIDE_BUY",
+  timeInForce: "TIME_IN_FORCE_GTC",
+  type: "TYPE_LIMIT",
+  price: "1",
+});
+
+describe("submit --wait", () => {
+  test("prints what became of a command, and exits with 0 only where all of it was carried out", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    const executed = await run(["submit", good, "--wait", ...signing]);
+    expect(executed).toMatchObject({ code: 0, err: "" });
+    expect(executed.out).toMatch(/^[0-9A-F]{64}\nexecuted in block \d+\n {2}order [0-9a-f]{64}: executed\n$/);
+
+    const bad = await write("bad.json", JSON.stringify({ orderSubmission: order("ab".repeat(32)) }));
+    const failed = await run(["submit", bad, "--wait=30s", ...signing]);
+    expect(failed).toMatchObject({ code: 1, err: "" });
+    expect(failed.out).toMatch(/\nfailed in block \d+: ORDER_ERROR_INVALID_MARKET_ID\n/);
+
+    const submissions = [order(market), order("ab".repeat(32))];
+    const mixed = await write("mixed.json", JSON.stringify({ batchMarketInstructions: { submissions } }));
+    const partial = await run(["submit", mixed, "--wait", "--json", ...signing]);
+    expect(partial).toMatchObject({ code: 1, err: "" });
+    expect(JSON.parse(partial.out)).toMatchObject({
+      tid: expect.stringMatching(/^[0-9a-f]{64}$/),
+      status: "partial",
+      block: expect.stringMatching(/^\d+$/),
+      parts: [
+        { path: "submissions[0]", status: "executed" },
+        { path: "submissions[1]", status: "failed", reason: "ORDER_ERROR_INVALID_MARKET_ID" },
+      ],
+    });
+  });
+
+  test("exits with 3 where what became of it is not known", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    // The node does not take it, and its answer does not say so.
+    node.failNext({ method: "SubmitTransaction", with: "UNAVAILABLE" });
+    const unknown = await run(["submit", good, "--wait=2s", ...signing]);
+    expect(unknown).toMatchObject({ code: 3, err: "" });
+    expect(unknown.out).toMatch(/\nunknown: its result did not come in the time that was given\n/);
+    expect(unknown.out).toMatch(
+      /\n {2}order: none\n {2}stop order: none\n {2}spam statistics: block \d+ has served 0 /,
+    );
+  });
+
+  test("does not go with what does not send", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    const refused = await run(["submit", good, "--wait", "--dry-run", ...signing]);
+    expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining("--wait") });
+    const wrong = await run(["submit", good, "--wait=soon", ...signing]);
+    expect(wrong).toMatchObject({ code: 2, out: "", err: expect.stringContaining('"soon" is no duration') });
+  });
+});
+
+describe("outcome", () => {
+  test("says what was looked at where nothing tells of the transaction, with exit code 3", async () => {
+    const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=300ms", ...over]);
+    expect({ code, err }).toEqual({ code: 3, err: "" });
+    expect(out).toMatch(
+      /^(AB){32}\nunknown: its result did not come .*\n {2}events: .*\n {2}last block: the last block is \d+\n$/,
+    );
+  });
+
+  test("refuses what is no hash", async () => {
+    const refused = await run(["outcome", "abc", "--json", ...over]);
+    expect(refused.code).toBe(2);
+    expect(JSON.parse(refused.out)).toMatchObject({ error: { message: expect.stringContaining("is no hash of a transaction") } });
+  });
+});
