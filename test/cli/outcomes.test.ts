@@ -96,6 +96,8 @@ describe("outcome", () => {
   test("refuses what is no hash", async () => {
     const refused = await run(["outcome", "abc", "--json", ...over]);
     expect(refused.code).toBe(2);
-    expect(JSON.parse(refused.out)).toMatchObject({ error: { message: expect.stringContaining("is no hash of a transaction") } });
+    expect(JSON.parse(refused.out)).toMatchObject({
+      error: { message: expect.stringContaining("is no hash of a transaction") },
+    });
   });
 });

@@ -11,13 +11,13 @@ import { TransactionSchema, TxVersion } from "../../../gen/vega/commands/v1/tran
 import { Market_State } from "../../../gen/vega/markets_pb.js";
 import { AccountType, ChainStatus } from "../../../gen/vega/vega_pb.js";
 import { createBlocks } from "../../../src/devnode/core/blocks.js";
-import { transactionHash } from "../../../src/transaction/transaction-hash.js";
 import { outcome } from "../../../src/devnode/core/outcome.js";
 import { type CoreOptions, coreMethods } from "../../../src/devnode/core/service.js";
 import { stateMethods } from "../../../src/devnode/core/state-service.js";
 import { createStreams } from "../../../src/devnode/data/observe.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
 import type { Profile } from "../../../src/schema/profile.js";
+import { transactionHash } from "../../../src/transaction/transaction-hash.js";
 import {
   account,
   asset,
