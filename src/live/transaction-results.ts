@@ -10,7 +10,7 @@ import { readAhead } from "./read-ahead.js";
 export interface ResultsRequest {
   /** Only of these senders: public keys, 64 hex digits each. */
   readonly partyIds?: readonly string[] | undefined;
-  /** Only of these transactions: hashes as the network writes them, 64 hex digits each; nodes compare letter by letter. */
+  /** Only of these transactions: hashes, 64 hex digits each, of either case. */
   readonly hashes?: readonly string[] | undefined;
   /** Only of those that were carried out (`true`), or that failed (`false`). */
   readonly status?: boolean | undefined;
@@ -105,7 +105,11 @@ function readRequest({ partyIds = [], hashes = [], status }: ResultsRequest) {
   }
   return {
     partyIds: partyIds.map((partyId, at) => requireIdentifier(partyId, `partyIds[${at}]`)),
-    hashes: hashes.map((hash, at) => requireIdentifier(hash, `hashes[${at}]`)),
+    // Nodes compare letter by letter, and not all write them in the same case.
+    hashes: hashes.flatMap((hash, at) => {
+      const checked = requireIdentifier(hash, `hashes[${at}]`);
+      return [...new Set([checked.toUpperCase(), checked.toLowerCase()])];
+    }),
     ...(status !== undefined && { status }),
   };
 }

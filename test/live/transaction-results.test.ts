@@ -32,7 +32,8 @@ describe.each(["grpc", "rest"] as const)("the results of transactions, over %s",
     });
     const results = await take(2, node.client.transactionResults({ partyIds: [party], hashes: [hash], status: false }));
     expect(results).toMatchObject([{ hash: "01" }, { extra: { case: "failure", value: { error: "no margin" } } }]);
-    expect(asked).toMatchObject([{ partyIds: [party], hashes: [hash], status: false }]);
+    // Nodes differ in how they write hashes, and compare them letter by letter.
+    expect(asked).toMatchObject([{ partyIds: [party], hashes: [hash, hash.toLowerCase()], status: false }]);
     await until(() => node.server.resultSignals[0]?.aborted === true);
   });
 

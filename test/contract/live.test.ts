@@ -1,0 +1,253 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "@jest/globals";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, type DevnodeOptions, startDevnode } from "../../src/devnode/index.js";
+import { ConnectionError, SlowConsumerError } from "../../src/errors/index.js";
+import type { Gap, LiveEvent } from "../../src/live/events.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { startCuttingProxy } from "../support/cutting-proxy.js";
+import { eventOf } from "../support/event-server.js";
+import { startTalkingNode } from "../support/talking-node.js";
+import { stopOrder } from "../support/transactions.js";
+import { transports } from "./transports.js";
+
+const retry = { baseMs: 10, maxMs: 50 };
+
+/** Read until something is found, and leave the stream. */
+async function readUntil<T>(stream: AsyncIterable<T>, isFound: (item: T) => boolean): Promise<T[]> {
+  const read: T[] = [];
+  for await (const item of stream) {
+    read.push(item);
+    if (isFound(item)) {
+      break;
+    }
+  }
+  return read;
+}
+
+const isGap = (item: LiveEvent | Gap): item is Gap => "gap" in item;
+const isEvent = (item: LiveEvent | Gap): item is LiveEvent => !isGap(item);
+
+describe.each(transports)("what a node tells live, over $name", ({ config }) => {
+  /** A node behind proxies that can cut its connections, and a client that reaches it through them. */
+  async function start(options: DevnodeOptions = {}) {
+    const node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 40, ...options });
+    const proxies = [await startCuttingProxy(node.grpcUrl), await startCuttingProxy(node.restUrl)];
+    const [grpc, rest] = proxies.map(({ url }) => ({ url }));
+    const client = createClient({
+      ...config({ grpc: grpc ?? { url: "" }, rest: rest ?? { url: "" }, nowhere: "127.0.0.1:1" }),
+      retry,
+    });
+    return {
+      node,
+      client,
+      /** Cut all connections, and let none through for a time in milliseconds. */
+      async cut(downMs = 0) {
+        for (const proxy of proxies) {
+          proxy.isDown = downMs > 0;
+          proxy.cut();
+        }
+        await sleep(downMs);
+        for (const proxy of proxies) {
+          proxy.isDown = false;
+        }
+      },
+      async [Symbol.asyncDispose]() {
+        await client.close();
+        await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+        await node.close();
+      },
+    };
+  }
+
+  test("is what happened, with its block and transaction", async () => {
+    await using live = await start();
+    using signer = await signerFromMnemonic(live.node.mnemonic);
+    const reading = readUntil(
+      live.client.events({ types: ["stopOrder", "beginBlock", "endBlock"], batchSize: 0 }),
+      ({ case: type }) => type === "stopOrder",
+    );
+    const results = readUntil(live.client.transactionResults({ partyIds: [signer.publicKey] }), () => true);
+    await sleep(200);
+    const { txHash } = await live.client.sendCommand(stopOrder("9000000"), { signer });
+    const events = await reading;
+    const last = events.at(-1);
+    expect(last?.txHash.toUpperCase()).toBe(txHash);
+    expect(last?.case === "stopOrder" && last.value.stopOrder?.partyId).toBe(signer.publicKey);
+    expect(events.map(({ block }) => block)).toEqual(
+      events.map(({ block }) => block).toSorted((a, b) => Number(a - b)),
+    );
+    expect((await results).map(({ hash, status }) => [hash.toUpperCase(), status])).toEqual([[txHash, true]]);
+  });
+
+  test("ends with an error where the connection is lost, which says from where on events may be missing", async () => {
+    await using live = await start();
+    const reading = readUntil(live.client.events({ types: ["endBlock"] }), () => false);
+    reading.catch(() => undefined);
+    await sleep(300);
+    await live.cut();
+    const error: unknown = await reading.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(String(error)).toMatch(/events after block \d+ may be missing/);
+  });
+
+  test("goes on after a lost connection, with a gap that holds all blocks that are missing", async () => {
+    await using live = await start();
+    const blocks: bigint[] = [];
+    const gaps: Gap["gap"][] = [];
+    const reading = (async () => {
+      for await (const item of live.client.events({ types: ["endBlock"] }, { reconnect: true })) {
+        if (isGap(item)) {
+          gaps.push(item.gap);
+        } else {
+          blocks.push(item.block);
+          if (gaps.length === 2 && blocks.length > 20) {
+            return;
+          }
+        }
+      }
+    })();
+    while (blocks.length < 3) {
+      await sleep(10);
+    }
+    await live.cut(200);
+    while (gaps.length < 1) {
+      await sleep(10);
+    }
+    await live.cut();
+    await reading;
+    expect(new Set(blocks).size).toBe(blocks.length);
+    for (let block = blocks[0] ?? 0n; block < (blocks.at(-1) ?? 0n); block += 1n) {
+      const isMissing = gaps.some(({ afterBlock = 0n, beforeBlock }) => afterBlock < block && block < beforeBlock);
+      expect(blocks.includes(block) || isMissing).toBe(true);
+    }
+  });
+
+  test("goes on where the node is started again", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "tradewire-live-"));
+    const settings = { segments: 1, blocksPerSegment: 10, blockMs: 40, dataDir: folder };
+    let node: Devnode = await startDevnode(settings);
+    const [grpcPort, restPort] = [node.grpcUrl, node.restUrl].map((url) => Number(new URL(url).port));
+    const endpoints = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl }, nowhere: "127.0.0.1:1" };
+    const client: Client = createClient({ ...config(endpoints), retry });
+    const items: (LiveEvent | Gap)[] = [];
+    const results: unknown[] = [];
+    const reading = (async () => {
+      for await (const item of client.events({ types: ["endBlock"] }, { reconnect: true })) {
+        items.push(item);
+        if (items.some(isGap) && isEvent(item)) {
+          return;
+        }
+      }
+    })();
+    const listening = readUntil(client.transactionResults({}, { reconnect: true }), (item) => {
+      results.push(item);
+      return results.length === 3;
+    });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const until = "executed";
+    await client.sendCommand(stopOrder("9000000"), { signer, until });
+    await node.close();
+    node = await startDevnode({ ...settings, ...(grpcPort && { grpcPort }), ...(restPort && { restPort }) });
+    await reading;
+    for (let isOver = false; !isOver; ) {
+      const again = await client.sendCommand(stopOrder("9000001"), { signer, until }).catch(() => undefined);
+      isOver = again?.outcome.status === "executed" && results.length === 3;
+    }
+    await listening;
+    const [before, gap, after] = [items.filter(isEvent).at(-2), items.find(isGap)?.gap, items.filter(isEvent).at(-1)];
+    expect(gap?.afterBlock).toBe(before?.block);
+    expect(gap?.beforeBlock).toBe((after?.block ?? 0n) + 1n);
+    expect(results[1]).toEqual({ gap: { afterBlock: undefined, beforeBlock: undefined } });
+    await client.close();
+    await node.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("is held back by a slow consumer, who gets all that waits, and then an error of its own", async () => {
+    let sent = 0;
+    const over = sleep(1500);
+    await using node = await startTalkingNode(async function* () {
+      const isOver = over.then(() => true);
+      for (let block = 1; !(await Promise.race([isOver, sleep(0)])) && block < 50_000; block += 1) {
+        yield { events: [eventOf(`${block}-1`, { txHash: "f".repeat(10_000) })] };
+        sent = block;
+      }
+    });
+    const endpoints = {
+      grpc: { url: node.grpcUrl, windowBytes: 65_535 },
+      rest: { url: node.restUrl },
+      nowhere: "127.0.0.1:1",
+    };
+    await using client = createClient({ ...config(endpoints), retry });
+    const read: bigint[] = [];
+    const reading = (async () => {
+      for await (const event of client.events({}, { maxWaiting: 10, reconnect: true })) {
+        read.push("gap" in event ? 0n : event.block);
+        if (read.length === 1) {
+          await sleep(2000);
+        }
+      }
+    })();
+    await expect(reading).rejects.toThrow(SlowConsumerError);
+    expect(read).toEqual(Array.from({ length: sent }, (_, at) => BigInt(at + 1)));
+  });
+
+  test("tells what became of a transaction, also where the connection was lost meanwhile", async () => {
+    await using live = await start({ blockMs: 0 });
+    using signer = await signerFromMnemonic(live.node.mnemonic);
+    const until = "executed";
+    const blocks = setInterval(() => void live.node.makeBlock(), 30);
+    try {
+      const first = await live.client.sendCommand(stopOrder("9000000"), { signer, until });
+      expect(first.outcome).toMatchObject({ status: "executed", parts: [{ path: "risesAbove", status: "executed" }] });
+      const second = live.client.sendCommand(stopOrder("9000001"), { signer, until });
+      await sleep(20);
+      await live.cut(300);
+      const sent = await second.catch((reason: unknown) => reason);
+      // The cut may come before it is sent, while it is, or afterwards.
+      if (!(sent instanceof ConnectionError)) {
+        const status = expect.stringMatching(/executed|unknown/);
+        expect(sent).toMatchObject({ outcome: { status } });
+      }
+      const third = await live.client.sendCommand(stopOrder("9000002"), { signer, until });
+      expect(third.outcome).toMatchObject({ status: "executed" });
+    } finally {
+      clearInterval(blocks);
+    }
+  });
+
+  test("goes on from history: each row once, and new segments as they come", async () => {
+    await using live = await start({ blockMs: 10, activity: 2 });
+    const given: unknown[] = [];
+    let segments = 0;
+    let cuts = 0;
+    for await (const { rows, complete } of live.client.follow({ table: "trades", fromBlock: 1n }, { pollMs: 50 })) {
+      given.push(...rows);
+      segments += complete ? 1 : 0;
+      if (segments === 2 && cuts === 0) {
+        cuts += 1;
+        await live.cut(100);
+      }
+      if (segments === 4) {
+        break;
+      }
+    }
+    const all: unknown[] = [];
+    for await (const { row } of rowsOf(live.client, segments * 10)) {
+      all.push(row);
+    }
+    expect(given).toEqual(all);
+    expect(given.length).toBeGreaterThan(0);
+  });
+});
+
+async function* rowsOf(client: Client, toBlock: number) {
+  const exported = client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock });
+  for await (const row of exported.rows()) {
+    yield { row };
+  }
+}
