@@ -1,5 +1,46 @@
 import { RequestError } from "./index.js";
+import { nearest } from "./nearest.js";
 import { quoted } from "./quoted.js";
+import { typeName } from "./type-name.js";
+
+/**
+ * Check what a method was given, where plain JavaScript may give anything.
+ *
+ * @param name what it is
+ * @param given the object
+ * @param known the names that there are
+ * @throws {@link RequestError} where it is no object, or holds a name that there is not
+ */
+export function requireKnown<T extends object>(
+  name: "request" | "options",
+  given: T,
+  known: { readonly [Key in keyof Required<T>]: true },
+): void {
+  requireObject(name, given);
+  const names = Object.keys(known);
+  const unknown = Object.entries(given).find(([key, value]) => value !== undefined && !names.includes(key))?.[0];
+  if (unknown !== undefined) {
+    const near = nearest(unknown, names);
+    const which = name === "options" ? "have %, which they do not know" : "has %, which it does not know";
+    throw new RequestError(`the ${name} ${which.replace("%", () => quoted(unknown))}`, {
+      advice: `${near === undefined ? "" : `Did you mean ${near}? `}There are ${names.join(", ")}.`,
+    });
+  }
+}
+
+/**
+ * Check that a method was given an object.
+ *
+ * @param name what it is
+ * @param given the object
+ * @throws {@link RequestError} where it is something else
+ */
+export function requireObject(name: "request" | "options" | "command", given: unknown): void {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    const found = given === undefined ? "undefined" : typeName(given);
+    throw new RequestError(`the ${name} ${name === "options" ? "are" : "is"} ${found}`, { advice: "Give an object." });
+  }
+}
 
 /**
  * Check a value that may be one of few.

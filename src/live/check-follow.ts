@@ -1,4 +1,4 @@
-import { checkSignal, requireFunction, requireOneOf, whole } from "../errors/check-values.js";
+import { checkSignal, requireFunction, requireKnown, requireOneOf, whole } from "../errors/check-values.js";
 import { observer } from "../errors/observer.js";
 import { readBlock, readTable, requireOrder } from "../history/request.js";
 import type { FollowEvent, FollowOptions, FollowRequest, TypedFollowOptions } from "./follow.js";
@@ -9,6 +9,19 @@ const ATTEMPTS = 5;
 /** The longest time between two looks, in milliseconds: what timers can wait. */
 const MAX_POLL_MS = 2 ** 31 - 1;
 const MAX_ATTEMPTS = 1000;
+
+/** The options that there are. */
+const OPTIONS = {
+  cursor: true,
+  signal: true,
+  pollMs: true,
+  attempts: true,
+  onEvent: true,
+  extensions: true,
+  maxRowBytes: true,
+  typed: true,
+  onUnknown: true,
+} as const;
 
 /** What is followed and how, checked. */
 export type CheckedFollow = ReturnType<typeof checkFollow>;
@@ -22,6 +35,8 @@ export type CheckedFollow = ReturnType<typeof checkFollow>;
  * @throws {@link RequestError} where one is wrong
  */
 export function checkFollow(request: FollowRequest, options: FollowOptions | TypedFollowOptions) {
+  requireKnown("request", request, { table: true, fromBlock: true, toBlock: true });
+  requireKnown("options", options, OPTIONS);
   const { cursor, pollMs = POLL_MS, attempts = ATTEMPTS, onEvent, signal, extensions, maxRowBytes } = options;
   const table = readTable(request.table);
   const fromBlock = request.fromBlock === undefined ? undefined : readBlock(request.fromBlock, "fromBlock");
@@ -30,6 +45,7 @@ export function checkFollow(request: FollowRequest, options: FollowOptions | Typ
     requireOrder({ fromBlock, toBlock });
   }
   requireOneOf("typed", options.typed, [true, false]);
+  requireOneOf("extensions", extensions, ["required", "optional"]);
   requireFunction("onEvent", onEvent);
   checkSignal(signal);
   return {

@@ -1,4 +1,5 @@
 import type { CallOptions } from "@connectrpc/connect";
+import { checkSignal, requireKnown, requireOneOf } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { type EventType, readEventType } from "./event-types.js";
@@ -49,10 +50,12 @@ const MAX_BATCH = 1_000_000;
  *
  * @param request the types and the filters
  * @returns the request, with empty texts for filters that are not given
- * @throws {@link RequestError} where a type is unknown, an identifier has another form, or the batch size is no whole
- *   number
+ * @throws {@link RequestError} where a type or an option is unknown, an identifier has another form, or the batch size is
+ *   no whole number
  */
-export function readEventsRequest({ types, partyId, marketId, batchSize = 0 }: EventsRequest): CheckedEventsRequest {
+export function readEventsRequest(request: EventsRequest): CheckedEventsRequest {
+  requireKnown("request", request, { types: true, partyId: true, marketId: true, batchSize: true });
+  const { types, partyId, marketId, batchSize = 0 } = request;
   if (types !== undefined && (!Array.isArray(types) || types.length === 0)) {
     throw new RequestError("types is no list of types of events, or an empty one", {
       advice: 'Give at least one, such as ["order"], or leave it out for events of all types.',
@@ -67,14 +70,18 @@ export function readEventsRequest({ types, partyId, marketId, batchSize = 0 }: E
 }
 
 /**
- * Check how many may wait for a slow consumer.
+ * Check how a stream is to be observed.
  *
- * @param maxWaiting the number; the default where it is left out
- * @returns the number
- * @throws {@link RequestError} where it is no whole number from 1
+ * @param options how
+ * @returns the options, with defaults
+ * @throws {@link RequestError} where one is unknown or wrong
  */
-export function readMaxWaiting(maxWaiting: number = MAX_WAITING): number {
-  return wholeNumber(maxWaiting, "maxWaiting", 1, Number.MAX_SAFE_INTEGER);
+export function readObserveOptions(options: ObserveOptions) {
+  requireKnown("options", options, { signal: true, reconnect: true, maxWaiting: true, headers: true });
+  const { signal, reconnect = false, maxWaiting = MAX_WAITING, headers } = options;
+  checkSignal(signal);
+  requireOneOf("reconnect", reconnect, [true, false]);
+  return { signal, reconnect, headers, maxWaiting: wholeNumber(maxWaiting, "maxWaiting", 1, Number.MAX_SAFE_INTEGER) };
 }
 
 function wholeNumber(number: number, name: string, smallest: number, largest: number): number {

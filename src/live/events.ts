@@ -8,7 +8,7 @@ import {
   type EventsRequest,
   type ObserveOptions,
   readEventsRequest,
-  readMaxWaiting,
+  readObserveOptions,
 } from "./events-request.js";
 import { createPlaces, type Gap } from "./gaps.js";
 import { type LiveEvent, type LiveEventOf, readEvent } from "./live-event.js";
@@ -88,8 +88,8 @@ export function createEvents(calls: LiveCalls): Events {
   ): AsyncIterable<LiveEvent | GapIf<R>>;
   function events(request: EventsRequest = {}, options: ObserveOptions = {}): AsyncIterable<LiveEvent | Gap> {
     const asked = readEventsRequest(request);
-    const maxWaiting = readMaxWaiting(options.maxWaiting);
-    return readAhead(eventSource(calls, asked, options), { maxWaiting, signal: options.signal });
+    const observing = readObserveOptions(options);
+    return readAhead(eventSource(calls, asked, observing), observing);
   }
   return { events };
 }

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { checkSignal, requireKnown, requireObject } from "../errors/check-values.js";
 import { CanceledError, OutcomeUnknownError, RequestError, type SubmissionResult } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { within } from "../transaction/deadline.js";
@@ -12,6 +13,7 @@ import {
 } from "../transaction/submission.js";
 import {
   type CommandPreparation,
+  requireSendable,
   type SendCommandOptions,
   type SentCommand,
   type SignCommandOptions,
@@ -150,10 +152,11 @@ export function createOutcomes(
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
-  function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
+  async function sendCommand(command: CommandSource, options: ExecuteCommandOptions | SendCommandOptions) {
     if (!isExecute(options)) {
       return transactions.sendCommand(command, options);
     }
+    await requireSendable(command, options); // What is wrong is said before the node is asked.
     const { type, timeoutMs = TIMEOUT_MS, signal: callers } = options;
     return within(timeoutMs, callers, async (signal) => {
       await watch.ready(signal); // Nothing is sent before the stream tells of what comes.
@@ -167,7 +170,8 @@ export function createOutcomes(
 
   function submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   function submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<SubmissionResult>;
-  function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
+  async function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
+    requireObject("request", request);
     if (!isExecute(options) || request.tx === undefined) {
       return transactions.submitTransaction(request, isExecute(options) ? {} : options);
     }
@@ -188,8 +192,11 @@ export function createOutcomes(
     sendCommand,
     submitTransaction,
 
-    async outcome(given, { timeoutMs = OUTCOME_TIMEOUT_MS, signal: callers } = {}) {
+    async outcome(given, options = {}) {
       const sent = readSent(given);
+      requireKnown("options", options, { timeoutMs: true, signal: true });
+      const { timeoutMs = OUTCOME_TIMEOUT_MS, signal: callers } = options;
+      checkSignal(callers);
       return await within(timeoutMs, callers, async (signal) => {
         const wait = awaitResult(watch, sent.txHash, { signal, endsAfterLoss: false });
         try {
@@ -216,6 +223,7 @@ interface ToSend {
 }
 
 function isExecute(options: object): options is ExecuteOptions {
+  requireObject("options", options);
   const until = "until" in options ? options.until : undefined;
   if (until !== undefined && until !== "executed") {
     throw new RequestError(`until is ${quoted(String(until))}`, {

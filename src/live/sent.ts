@@ -1,8 +1,8 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { shown } from "../errors/check-values.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
 import { decodeHex } from "../transaction/hex.js";
 import { identifiers } from "../transaction/identifiers.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
@@ -57,7 +57,7 @@ export function readSent(given: string | OutcomeUnknownError): Sent {
     return { txHash, publicKey, signature, command, parts: [{ path: "", id: nextIdOf({ signature })() }] };
   }
   if (typeof given !== "string" || !/^[0-9a-f]{64}$/i.test(given)) {
-    throw new RequestError(`${quoted(given)} is no hash of a transaction`, {
+    throw new RequestError(`${shown(given)} is no hash of a transaction`, {
       advice: "Give 64 hex digits, as txHash of the submission's result has them.",
     });
   }

@@ -1,8 +1,9 @@
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { ObserveTransactionResultsResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import { requireKnown, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
-import { type ObserveOptions, readMaxWaiting, requireIdentifier } from "./events-request.js";
+import { type ObserveOptions, readObserveOptions, requireIdentifier } from "./events-request.js";
 import { type LiveCalls, observeCall } from "./observe-call.js";
 import { readAhead } from "./read-ahead.js";
 
@@ -60,9 +61,10 @@ export function createTransactionResults(calls: LiveCalls): TransactionResults {
   ): AsyncIterable<TransactionResult | (true extends R ? ResultsGap : never)>;
   function transactionResults(
     request: ResultsRequest = {},
-    { headers, reconnect = false, signal, maxWaiting }: ObserveOptions = {},
+    options: ObserveOptions = {},
   ): AsyncIterable<TransactionResult | ResultsGap> {
     const message = readRequest(request);
+    const { headers, reconnect, signal, maxWaiting } = readObserveOptions(options);
     const source = async function* (ending: AbortSignal, isLate: () => boolean) {
       const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
       const call = {
@@ -75,7 +77,7 @@ export function createTransactionResults(calls: LiveCalls): TransactionResults {
       };
       yield* observeCall(calls, call, ending, isLate);
     };
-    return readAhead(source, { maxWaiting: readMaxWaiting(maxWaiting), signal });
+    return readAhead(source, { maxWaiting, signal });
   }
   return { transactionResults };
 }
@@ -97,19 +99,25 @@ function takingResults() {
   };
 }
 
-function readRequest({ partyIds = [], hashes = [], status }: ResultsRequest) {
+function readRequest(request: ResultsRequest) {
+  requireKnown("request", request, { partyIds: true, hashes: true, status: true });
+  const { partyIds = [], hashes = [], status } = request;
   if (status !== undefined && typeof status !== "boolean") {
     throw new RequestError(`status is ${String(status)}, which is neither true nor false`, {
       advice: "Give true for transactions that were carried out, false for those that failed, or leave it out.",
     });
   }
   return {
-    partyIds: partyIds.map((partyId, at) => requireIdentifier(partyId, `partyIds[${at}]`)),
+    partyIds: identifiers(partyIds, "partyIds"),
     // Nodes compare letter by letter, and not all write them in the same case.
-    hashes: hashes.flatMap((hash, at) => {
-      const checked = requireIdentifier(hash, `hashes[${at}]`);
-      return [...new Set([checked.toUpperCase(), checked.toLowerCase()])];
-    }),
+    hashes: identifiers(hashes, "hashes").flatMap((hash) => [...new Set([hash.toUpperCase(), hash.toLowerCase()])]),
     ...(status !== undefined && { status }),
   };
+}
+
+function identifiers(given: readonly string[], name: string): string[] {
+  if (!Array.isArray(given)) {
+    throw wrong(name, given, "Give a list of texts of 64 hex digits each, or leave it out.");
+  }
+  return given.map((text, at) => requireIdentifier(text, `${name}[${at}]`));
 }

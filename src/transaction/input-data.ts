@@ -1,5 +1,6 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { requireObject, wrong } from "../errors/check-values.js";
 import { CommandError, RequestError } from "../errors/index.js";
 import { commandProblems } from "./check/index.js";
 
@@ -74,6 +75,10 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
  * @throws {@link RequestError} where raw input data cannot be read, or holds no command
  */
 export function readCommand(source: CommandSource): InputData {
+  requireObject("command", source);
+  if ("case" in source && source.value === undefined) {
+    throw wrong(source.case, source.value, "Give the command's fields as value; an empty object has none.");
+  }
   const inputData = "inputData" in source ? decode(source.inputData) : create(InputDataSchema, { command: source });
   if (inputData.command.case !== undefined) {
     const problems = commandProblems(inputData.command);

@@ -8,6 +8,7 @@ import type {
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { checkSignal, requireObject, requireOneOf, wrong } from "../errors/check-values.js";
 import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
@@ -155,6 +156,25 @@ export interface Transactions {
 }
 
 /**
+ * Check a command, and who is to sign it, without the node.
+ *
+ * @param command the command by its name and fields, or serialized input data
+ * @param options the signer, the signal, and how to submit it
+ * @throws {@link CommandError} where a field of the command is wrong, {@link RequestError} where something else is
+ */
+export async function requireSendable(command: CommandSource, options: Partial<SendCommandOptions>): Promise<void> {
+  requireObject("options", options);
+  const { signer, signal, type } = options;
+  if (typeof signer?.publicKey !== "string" || typeof signer.sign !== "function") {
+    throw wrong("signer", signer, "Give what signerFromKeyFile() makes, or { publicKey, sign(message) }.");
+  }
+  checkSignal(signal);
+  requireOneOf("type", type, ["sync", "async", "commit"]);
+  const { readCommand } = await import("./input-data.js");
+  readCommand(command);
+}
+
+/**
  * Make the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
@@ -201,7 +221,8 @@ export function createTransactions(
 
     submitTransaction: (request, options = {}) => submitOnce(service, request, options),
 
-    sendCommand(command, options) {
+    async sendCommand(command, options) {
+      await requireSendable(command, options);
       const { type, throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
       return within(timeoutMs, options.signal, async (signal) => {
         const { transaction, submit } = await prepare(command, options, signal);
@@ -209,7 +230,8 @@ export function createTransactions(
       });
     },
 
-    signCommand(command, options) {
+    async signCommand(command, options) {
+      await requireSendable(command, options);
       const { timeoutMs = TIMEOUT_MS } = options;
       return within(timeoutMs, options.signal, async (signal) => (await prepare(command, options, signal)).transaction);
     },

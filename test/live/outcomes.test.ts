@@ -117,7 +117,7 @@ test("a refusal is thrown, and so is what is no way to wait", async () => {
   const again = client.submitTransaction({ tx, type: 2 }, { until: "executed" });
   await expect(again).rejects.toThrow(TransactionError);
   const wrong = JSON.parse('{"until":"mined"}');
-  expect(() => client.sendCommand(submission(), { signer, ...wrong })).toThrow(RequestError);
+  await expect(client.sendCommand(submission(), { signer, ...wrong })).rejects.toThrow(RequestError);
 });
 
 test("nothing is sent where the events cannot be followed", async () => {
