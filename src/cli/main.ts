@@ -91,7 +91,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     process.stderr.write(`tradewire: ${fileError(error, "standard output").summary}\n`);
     process.exit(EXIT.failure);
   }
-  process.exit(interrupt.signal.aborted ? EXIT.interrupted : EXIT.ok);
+  process.exit(interrupt.signal.aborted ? EXIT.interrupted : (process.exitCode ?? EXIT.ok));
 });
 process.exitCode = await main(process.argv.slice(2), {
   // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { run } from "../support/command.js";
+import { run, shell } from "../support/command.js";
 import { market, seed } from "../support/transactions.js";
 
 let node: Devnode;
@@ -75,12 +75,21 @@ describe("submit --wait", () => {
     );
   });
 
+  test("exits with 1 for one that failed, also where nobody reads that", async () => {
+    const bad = await write("bad.json", JSON.stringify({ orderSubmission: order("ab".repeat(32)) }));
+    const script = '(tradewire "$@"; echo "code $?" >&2) | true';
+    const { err } = await shell(script, ["submit", bad, "--wait=30s", ...signing], folder);
+    expect(err).toBe("code 1\n");
+  });
+
   test("does not go with what does not send", async () => {
     const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
     const refused = await run(["submit", good, "--wait", "--dry-run", ...signing]);
     expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining("--wait") });
     const wrong = await run(["submit", good, "--wait=soon", ...signing]);
     expect(wrong).toMatchObject({ code: 2, out: "", err: expect.stringContaining('"soon" is no duration') });
+    const swapped = await run(["submit", "--wait", good, ...signing]);
+    expect(swapped).toMatchObject({ code: 2, out: "", err: expect.stringContaining("--wait alone, behind the file") });
   });
 });
 

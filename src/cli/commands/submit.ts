@@ -51,7 +51,7 @@ export function addSubmit(program: Command, context: CommandContext): void {
         "--wait [duration]",
         "wait for what becomes of it, 2m by default: exit code 0 if executed, 1 if not, 3 if unknown",
       )
-        .argParser((text) => milliseconds("--wait", text))
+        .argParser(readWait)
         .conflicts(["dryRun", "check"]),
     )
     .option("--json", "print the result as a JSON object");
@@ -59,6 +59,20 @@ export function addSubmit(program: Command, context: CommandContext): void {
     command.addOption(option);
   }
   command.action((file: string, options: SubmitOptions) => runSubmit(file, options, context, givenOptions(command)));
+}
+
+/** Read how long to wait. An option whose value may be left out takes the next argument, which may be meant as the file. */
+function readWait(text: string): number {
+  try {
+    return milliseconds("--wait", text);
+  } catch (reason) {
+    throw reason instanceof RequestError
+      ? new RequestError(reason.summary, {
+          advice: "Give one such as --wait=30s; or --wait alone, behind the file.",
+          cause: reason,
+        })
+      : reason;
+  }
 }
 
 /**
