@@ -128,14 +128,14 @@ describe("tradewire follow", () => {
     for (const [more, exit, message] of [
       [["--table", "trade"], 2, "Did you mean trades?"],
       [["--cursor", "x"], 2, '"x" is no cursor of a follow'],
-      [["--cursor-file", wrong], 2, '"no cursor!" is no cursor of a follow'],
+      [["--cursor-file", wrong], 2, `"${wrong}": "no cursor!" is no cursor of a follow`],
       [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file both say"],
       [["--cursor-file", folder], 1, "it is a folder"],
       [["--from-block", "20", "--to-block", "10"], 2, "fromBlock 20 is behind toBlock 10"],
       [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "it does not exist"],
     ] as const) {
-      const { code, err } = await run(args(...more));
-      expect([code, err]).toEqual([exit, expect.stringContaining(message)]);
+      const { code, out, err } = await run(args(...more));
+      expect([code, out, err]).toEqual([exit, "", expect.stringContaining(message)]);
     }
   });
 

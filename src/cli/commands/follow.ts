@@ -65,7 +65,7 @@ async function runFollow(options: FollowCommandOptions, context: CommandContext)
     throw new RequestError("--cursor and --cursor-file both say where to go on", { advice: "Give one of them." });
   }
   const table = tableName(options.table);
-  const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile);
+  const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);
   await using client = commandClient(options, context);
   const reporter = createFollowReporter(context);
   const { fromBlock, toBlock, poll, extensions, maxRowBytes, limit } = options;

@@ -1,7 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { basename, resolve } from "node:path";
-import { fileError, readingAdvice } from "../../errors/file-error.js";
+import { access, constants, readFile } from "node:fs/promises";
+import { basename, dirname, resolve } from "node:path";
+import { fileError, quotedPath, readingAdvice } from "../../errors/file-error.js";
+import { RequestError } from "../../errors/index.js";
 import { saveWhole } from "../../file/save-whole.js";
+import { readCursor } from "../../live/follow-position.js";
+import type { TableName } from "../../schema/tables.js";
 
 /** How long a cursor waits to be saved, in milliseconds: many come in that time while a history is caught up with. */
 const SAVE_MS = 1000;
@@ -29,10 +32,18 @@ export interface CursorFile {
  * Open a file that keeps a cursor. Whenever the process is killed, the file has one of the cursors, whole.
  *
  * @param path path of the file, which need not be there
+ * @param table the table that its cursor has to be of
  * @returns the file
- * @throws {@link FileError} where it cannot be read
+ * @throws {@link FileError} where it cannot be read, or its folder cannot be written to
+ * @throws {@link RequestError} where it holds no cursor, or that of another table
  */
-export async function openCursorFile(path: string): Promise<CursorFile> {
+export async function openCursorFile(path: string, table: TableName): Promise<CursorFile> {
+  const cursor = await contentOf(path);
+  if (cursor === undefined) {
+    await requireFolder(dirname(resolve(path)));
+  } else {
+    requireCursor(path, cursor, table);
+  }
   let unsaved: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let saving: Promise<void> = Promise.resolve();
@@ -47,7 +58,7 @@ export async function openCursorFile(path: string): Promise<CursorFile> {
   }
 
   return {
-    cursor: await contentOf(path),
+    cursor,
     async keep(cursor) {
       await saving;
       unsaved = cursor;
@@ -74,6 +85,26 @@ async function contentOf(path: string): Promise<string | undefined> {
       return undefined;
     }
     throw error;
+  }
+}
+
+/** Find out before the first row is printed whether its cursor could be saved. */
+async function requireFolder(folder: string): Promise<void> {
+  await access(folder, constants.W_OK).catch((reason: unknown) => {
+    throw fileError(reason, folder, { ENOENT: "Make the folder first, or choose another path." });
+  });
+}
+
+function requireCursor(path: string, cursor: string, table: TableName): void {
+  try {
+    readCursor(cursor, table);
+  } catch (reason) {
+    throw reason instanceof RequestError
+      ? new RequestError(`${quotedPath(path)}: ${reason.summary}`, {
+          advice: "Give another --cursor-file, or remove this one to begin anew.",
+          cause: reason,
+        })
+      : reason;
   }
 }
 
