@@ -8,14 +8,11 @@ import type { LiveEvent } from "./live-event.js";
 export interface Gap {
   readonly gap: {
     /**
-     * The last block that is known to have come whole: the one before that of the last event, or that block itself
-     * where its `endBlock` event has come. `undefined` where nothing had come.
+     * The block before that of the last event: of that block, more may have been to come. `undefined` where nothing had
+     * come.
      */
     readonly afterBlock: bigint | undefined;
-    /**
-     * The first block that is known to come whole: the one behind that of the first event after the gap, or that block
-     * itself where its `beginBlock` event came first.
-     */
+    /** The block behind that of the first event after the gap: of that block, some may have been sent before. */
     readonly beforeBlock: bigint;
   };
 }
@@ -37,70 +34,96 @@ export interface Places {
  * Make what follows the places of events. It keeps the same little memory however many events there are.
  *
  * Nodes may send the events of a block in another order than that of their identifiers, as they handle each type by
- * itself. So an event is known as repeated only where it is not behind all that came over earlier connections.
+ * itself. So neither the first nor the last block of a connection is known to be whole, whatever its `beginBlock` and
+ * `endBlock` events seem to say; and an event is known as repeated only where it is not behind all that came over earlier
+ * connections, and events of its block were among them.
  *
  * @returns the places, before the first event
  */
 export function createPlaces(): Places {
-  const hashes = new Map<bigint, string>();
+  const blocks = new Map<bigint, { readonly hash: string; readonly connection: number }>();
+  let connection = 0;
+  /** The highest block whose hash is forgotten. */
+  let forgotten = -1n;
+  /** From this block on up to that of `seenBefore`, all events came. */
+  let wholeFrom = 0n;
+  /** The last event of the connection, by its place, or that of the one before, where nothing came yet. */
   let last: LiveEvent | undefined;
-  let lastEnded: bigint | undefined;
   let seenBefore: LiveEvent | undefined;
   let isLost = false;
 
-  function wholeBlock(): bigint | undefined {
-    return last === undefined || last.block === lastEnded ? lastEnded : last.block - 1n;
+  function gapBefore({ block }: LiveEvent): Gap {
+    const before = last !== undefined && last.block > block ? last.block : block;
+    return { gap: { afterBlock: wholeBlock(), beforeBlock: before + 1n } };
   }
 
-  function gapBefore({ case: type, block }: LiveEvent): Gap | undefined {
-    const afterBlock = wholeBlock();
-    const beforeBlock = type === "beginBlock" ? block : block + 1n;
-    const isNone = afterBlock !== undefined && beforeBlock <= afterBlock + 1n;
-    return isNone ? undefined : { gap: { afterBlock, beforeBlock } };
+  function wholeBlock(): bigint | undefined {
+    return last === undefined ? undefined : last.block - 1n;
+  }
+
+  /** Whether an event came before. One that belongs to another history is refused, as where the chain has begun anew. */
+  function isRepeated(event: LiveEvent): boolean {
+    const { id, block, blockHash } = event;
+    if (seenBefore === undefined || isBehind(event, seenBefore)) {
+      return false;
+    }
+    const known = blocks.get(block);
+    if (known !== undefined && known.hash !== blockHash) {
+      throw otherHistory(`event ${id} is of another block ${block} than the one that came before`);
+    }
+    if (known === undefined && block <= forgotten) {
+      throw otherHistory(`event ${id} is too far behind event ${seenBefore.id} to tell whether it came before`);
+    }
+    if (known === undefined && block >= wholeFrom) {
+      throw otherHistory(`event ${id} was not among those that came of the blocks up to event ${seenBefore.id}`);
+    }
+    return known !== undefined && known.connection !== connection;
   }
 
   return {
     place(event) {
+      const { block, blockHash } = event;
       const gap = isLost ? gapBefore(event) : undefined;
+      const isFirst = isLost || last === undefined;
+      const placed = { gap, isRepeated: isRepeated(event) };
       isLost = false;
-      const isRepeated = seenBefore !== undefined && !isBehind(event, seenBefore);
-      if (isRepeated) {
-        requireSameHistory(event, hashes.get(event.block));
+      if (isFirst && (seenBefore === undefined || block >= seenBefore.block)) {
+        wholeFrom = block + 1n; // Where it goes back, what came before is as whole as it was.
       }
-      if (last === undefined || isBehind(event, last)) {
+      if (isFirst || last === undefined || isBehind(event, last)) {
         last = event;
-        hashes.set(event.block, event.blockHash);
-        dropOldest(hashes);
       }
-      if (event.case === "endBlock" && event.block >= (lastEnded ?? event.block)) {
-        lastEnded = event.block;
+      if (!blocks.has(block)) {
+        blocks.set(block, { hash: blockHash, connection });
+        forgetOldest();
       }
-      return { gap, isRepeated };
+      return placed;
     },
     lost() {
       isLost = true;
-      seenBefore = last;
+      connection += 1;
+      if (last !== undefined && (seenBefore === undefined || isBehind(last, seenBefore))) {
+        seenBefore = last;
+      }
     },
     wholeBlock,
   };
+
+  function forgetOldest(): void {
+    const [oldest] = blocks.keys();
+    if (blocks.size > REMEMBERED_BLOCKS && oldest !== undefined) {
+      blocks.delete(oldest);
+      forgotten = oldest > forgotten ? oldest : forgotten;
+    }
+  }
 }
 
 function isBehind(event: LiveEvent, other: LiveEvent): boolean {
   return event.block > other.block || (event.block === other.block && event.sequence > other.sequence);
 }
 
-function dropOldest(hashes: Map<bigint, string>): void {
-  const [oldest] = hashes.keys();
-  if (hashes.size > REMEMBERED_BLOCKS && oldest !== undefined) {
-    hashes.delete(oldest);
-  }
-}
-
-/** Refuse an event that looks repeated but is of another history, as where the chain has begun anew. */
-function requireSameHistory({ id, block, blockHash }: LiveEvent, known: string | undefined): void {
-  if (known !== undefined && known !== blockHash) {
-    throw new ProtocolError(`event ${id} is of another block ${block} than the one that came before`, {
-      advice: "The node's chain has begun anew, or the address leads to nodes of different chains. Begin anew, too.",
-    });
-  }
+function otherHistory(summary: string): ProtocolError {
+  return new ProtocolError(summary, {
+    advice: "The node's chain has begun anew, or the address leads to nodes of different chains. Begin anew, too.",
+  });
 }

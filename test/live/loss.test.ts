@@ -65,7 +65,7 @@ describe("a loss, without reconnect", () => {
     expect(node.server.calls).toHaveLength(1);
   });
 
-  test("by a cut names the block as whole where its end has come", async () => {
+  test("by a cut does not take the block as whole, though its end has come", async () => {
     await using node = await startObserving(inTurn(["7-1", "7-end"]));
     const events = node.client.events()[Symbol.asyncIterator]();
     await events.next();
@@ -75,7 +75,7 @@ describe("a loss, without reconnect", () => {
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
       connected: true,
-      summary: expect.stringMatching(/; events after block 7 may be missing$/),
+      summary: expect.stringMatching(/; events after block 6 may be missing$/),
     });
     expect(await events.next()).toEqual({ done: true, value: undefined });
   });
@@ -93,9 +93,9 @@ const quietly: BusAnswer = ({ signal }) => quiet(signal);
 describe("a loss, with reconnect", () => {
   test.each<[string, string[][], unknown[]]>([
     ["one block between", [["7-1", "8-1"], ["9-1"]], ["7-1", "8-1", { afterBlock: 7n, beforeBlock: 10n }, "9-1"]],
-    ["the block's end", [["7-1", "7-end"], ["9-1"]], ["7-1", "7-9", { afterBlock: 7n, beforeBlock: 10n }, "9-1"]],
-    ["the next begin", [["7-1"], ["9-begin"]], ["7-1", { afterBlock: 6n, beforeBlock: 9n }, "9-1"]],
-    ["nothing", [["7-end"], ["8-begin"]], ["7-9", "8-1"]],
+    ["the block's end", [["7-1", "7-end"], ["9-1"]], ["7-1", "7-9", { afterBlock: 6n, beforeBlock: 10n }, "9-1"]],
+    ["the next begin", [["7-1"], ["9-begin"]], ["7-1", { afterBlock: 6n, beforeBlock: 10n }, "9-1"]],
+    ["the edges alone", [["7-end"], ["8-begin"]], ["7-9", { afterBlock: 6n, beforeBlock: 9n }, "8-1"]],
     ["nothing known before", [[], ["9-1"]], [{ afterBlock: undefined, beforeBlock: 10n }, "9-1"]],
     ["several losses", [["7-1"], [], [], ["9-1"]], ["7-1", { afterBlock: 6n, beforeBlock: 10n }, "9-1"]],
     [
@@ -112,12 +112,22 @@ describe("a loss, with reconnect", () => {
         ["7-1", "8-1"],
         ["6-1", "7-1", "8-1", "8-2"],
       ],
-      ["7-1", "8-1", "8-2"],
+      ["7-1", "8-1", { afterBlock: 7n, beforeBlock: 9n }, "6-1", "8-2"],
+    ],
+    [
+      "a node that is behind all that came",
+      [["9-1"], ["7-1", "8-1", "8-2", "9-1", "9-2"]],
+      ["9-1", { afterBlock: 8n, beforeBlock: 10n }, "7-1", "8-1", "8-2", "9-2"],
+    ],
+    [
+      "a node that is behind, and lost again",
+      [["9-1"], ["7-1"], ["9-1", "9-2"]],
+      ["9-1", { afterBlock: 8n, beforeBlock: 10n }, "7-1", { afterBlock: 6n, beforeBlock: 10n }, "9-2"],
     ],
     [
       "repeated events of each connection",
       [["7-1"], ["7-1", "9-1"], ["7-1", "9-1", "9-2"]],
-      ["7-1", { afterBlock: 6n, beforeBlock: 8n }, "9-1", "9-2"],
+      ["7-1", { afterBlock: 6n, beforeBlock: 8n }, "9-1", { afterBlock: 8n, beforeBlock: 10n }, "9-2"],
     ],
   ])("hands out the gap: %s", async (_, connections, expected) => {
     await using node = await startObserving(inTurn(...connections));
@@ -176,6 +186,25 @@ describe("a loss, with reconnect", () => {
     });
   });
 
+  test.each([
+    ["event 8-1 was not among those that came of the blocks up to event 9-1", ["7-1", "9-1"], "8-1"],
+    [
+      "event 3-1 is too far behind event 1010-1 to tell whether it came before",
+      Array.from({ length: 1005 }, (_, index) => `${index + 6}-1`),
+      "3-1",
+    ],
+  ])(
+    "of a node whose chain has begun anew is told, also by blocks of which nothing came: %s",
+    async (words, ids, next) => {
+      await using node = await startObserving(async function* (_, before) {
+        yield before === 0 ? ids.map((id) => eventOf(id)) : [eventOf(next)];
+      });
+      const { taken, error } = await untilFailure(node.client.events({}, { reconnect: true }));
+      expect(inShort(taken)).toEqual(ids);
+      expect(error).toMatchObject({ name: "ProtocolError", summary: expect.stringContaining(words) });
+    },
+  );
+
   test("comes back when the node does", async () => {
     await using first = await startObserving(inTurn(["7-1", "7-end"]));
     const { port } = new URL(first.server.grpcUrl);
@@ -190,7 +219,7 @@ describe("a loss, with reconnect", () => {
     expect(inShort(came.flatMap((item) => item ?? []))).toEqual([
       "7-1",
       "7-9",
-      { afterBlock: 7n, beforeBlock: 9n },
+      { afterBlock: 6n, beforeBlock: 10n },
       "9-1",
     ]);
     expect(calls).toHaveLength(1);
