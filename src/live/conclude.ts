@@ -34,9 +34,15 @@ export async function withoutResult(services: TraceServices, sent: Sent, reason:
  * @param services are asked for traces of it
  * @param sent the transaction
  * @param ending how the wait for its result ended
+ * @param isFirst whether no block had it before it was sent
  * @returns the outcome
  */
-export function conclude(services: TraceServices, sent: Sent, ending: Ending): Outcome | Promise<Outcome> {
+export function conclude(
+  services: TraceServices,
+  sent: Sent,
+  ending: Ending,
+  isFirst: boolean,
+): Outcome | Promise<Outcome> {
   const { txHash } = sent;
   switch (ending.kind) {
     case "seen": {
@@ -56,6 +62,9 @@ export function conclude(services: TraceServices, sent: Sent, ending: Ending): O
     }
     case "too old": {
       const reason = `no block up to ${ending.block} has taken it, and it is too old for those that follow`;
+      if (!isFirst) {
+        return withoutResult(services, sent, `${reason}; one before may have`);
+      }
       const parts = sent.parts.map((part) => ({ ...part, status: "failed" as const, reason }));
       return { status: "failed", txHash, block: undefined, reason, parts };
     }

@@ -9,6 +9,7 @@ import {
   type SubmissionType,
   type SubmitOptions,
   type SubmitRequest,
+  submissionTypes,
   unknownOutcome,
 } from "../transaction/submission.js";
 import {
@@ -124,7 +125,7 @@ export function createOutcomes(
 ): Outcomes {
   /** Send a transaction, and wait for what becomes of it. */
   async function execute(
-    { sent, transaction, pastBlocks }: ToSend,
+    { sent, transaction, pastBlocks, isNew, isChecked }: ToSend,
     submit: (signal: AbortSignal) => Promise<SubmissionResult>,
     signal: AbortSignal,
     callers: AbortSignal | undefined,
@@ -132,9 +133,13 @@ export function createOutcomes(
     const { txHash, blockHeight } = sent;
     const lastBlock = pastBlocks === 0 || !blockHeight ? undefined : blockHeight + BigInt(pastBlocks) + BLOCKS_OF_GRACE;
     const wait = awaitResult(watch, txHash, { signal, lastBlock, endsAfterLoss: true });
+    let isFirst = isNew;
     try {
       await submit(signal)
-        .then((result) => wait.alsoFor(result.txHash))
+        .then((result) => {
+          wait.alsoFor(result.txHash);
+          isFirst ||= isChecked; // The node has not seen it before.
+        })
         .catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError) || callers?.aborted === true) {
             throw reason;
@@ -144,7 +149,7 @@ export function createOutcomes(
       if (ending.kind !== "seen" && callers?.aborted === true) {
         throw unknownOutcome(transaction, new CanceledError({ cause: callers.reason }), sent.command);
       }
-      return { txHash, transaction, outcome: await conclude(services, sent, ending) };
+      return { txHash, transaction, outcome: await conclude(services, sent, ending, isFirst) };
     } finally {
       wait.close();
     }
@@ -164,7 +169,7 @@ export function createOutcomes(
       const { transaction, pastBlocks, block } = prepared;
       const sent = sentTransaction(transaction, { command: prepared.command, blockHeight: block.height });
       const submit = (ending: AbortSignal) => prepared.submit({ type, signal: ending });
-      return execute({ sent, transaction, pastBlocks }, submit, signal, callers);
+      return execute({ sent, transaction, pastBlocks, isNew: true, isChecked: true }, submit, signal, callers);
     });
   }
 
@@ -184,7 +189,8 @@ export function createOutcomes(
       const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal });
       const sent = sentTransaction(transaction, inputData);
       const submit = (ending: AbortSignal) => transactions.submitTransaction(request, { signal: ending });
-      return execute({ sent, transaction, pastBlocks }, submit, signal, callers);
+      const isChecked = request.type === submissionTypes.sync || request.type === submissionTypes.commit;
+      return execute({ sent, transaction, pastBlocks, isNew: false, isChecked }, submit, signal, callers);
     });
   }
 
@@ -202,7 +208,7 @@ export function createOutcomes(
         try {
           // Its order says at once what a result would say; a result that waits for a block may still come.
           const now = await withoutResult(services, sent, "its result has not come yet");
-          const outcome = now.status === "unknown" ? await conclude(services, sent, await wait.ended) : now;
+          const outcome = now.status === "unknown" ? await conclude(services, sent, await wait.ended, false) : now;
           if (callers?.aborted === true && outcome.status === "unknown") {
             throw new CanceledError({ cause: callers.reason });
           }
@@ -220,6 +226,10 @@ interface ToSend {
   readonly sent: Sent;
   readonly transaction: Transaction;
   readonly pastBlocks: number;
+  /** Whether it was made just now, so that no block has it yet. */
+  readonly isNew: boolean;
+  /** Whether the node checks it before it answers: it refuses one that it has seen before. */
+  readonly isChecked: boolean;
 }
 
 function isExecute(options: object): options is ExecuteOptions {

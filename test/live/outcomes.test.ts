@@ -229,6 +229,21 @@ test("a transaction that no block takes until it is too old has failed", async (
   }
 });
 
+test("a transaction that was carried out before it is sent again has not failed as no block takes it", async () => {
+  await using node = await startDevnode({ blockMs: 0 });
+  await using client = clientOf(node);
+  using signer = await signerFromMnemonic(node.mnemonic);
+  const tx = await client.signCommand({ case: "cancelTransfer", value: { transferId: noMarket } }, { signer });
+  await client.submitTransaction({ tx, type: 2 });
+  await node.makeBlock();
+  const again = client.submitTransaction({ tx, type: 1 }, { until: "executed" }); // The node answers before it checks.
+  const { outcome } = await whileBlocks(node, again, 1);
+  expect(outcome).toMatchObject({
+    status: "unknown",
+    reason: expect.stringMatching(/^no block up to \d+ has taken it, .*; one before may have$/),
+  });
+});
+
 test("what became of an earlier one is found by its order, where its signature is known", async () => {
   await using node = await startDevnode({ blockMs: 0 });
   await using client = clientOf(node);
@@ -246,6 +261,30 @@ test("what became of an earlier one is found by its order, where its signature i
   await node.makeBlock();
   const outcome = await client.outcome(error, { timeoutMs: 5_000 });
   expect(outcome).toMatchObject({ status: "executed", txHash: error.transaction.txHash, block: undefined });
+});
+
+test("looking for an earlier one ends with the signal, however long the node takes, and at once with a closed client", async () => {
+  const asked = Promise.withResolvers<void>();
+  await using node = await serveNode({}, {
+    lastBlockHeight(_, { signal }) {
+      asked.resolve();
+      return new Promise((_resolve, reject) => signal.addEventListener("abort", reject));
+    },
+  });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const abort = new AbortController();
+  let isOver = false;
+  const looking = client.outcome("AB".repeat(32), { signal: abort.signal }).finally(() => {
+    isOver = true;
+  });
+  await asked.promise;
+  abort.abort();
+  await sleep(50);
+  expect(isOver).toBe(true);
+  await expect(looking).rejects.toThrow(CanceledError);
+  await client.close();
+  const reason = "the events cannot be followed: the client was closed";
+  await expect(client.outcome("AB".repeat(32))).resolves.toMatchObject({ status: "unknown", reason });
 });
 
 test("what became of an earlier one is unknown where nothing tells of it", async () => {
