@@ -242,7 +242,10 @@ const FINAL: readonly Code[] = [
   Code.Unimplemented,
 ];
 
-/** Whether a stream that failed so may come if it is opened again. */
+/** Whether a stream that failed so may come if it is opened again; not where the client was closed. */
 function mayCome(reason: unknown): boolean {
-  return reason instanceof ConnectionError || (reason instanceof NodeError && !FINAL.includes(reason.code));
+  const isClosed = reason instanceof ConnectionError && reason.code === Code.Canceled && !reason.connected;
+  return (
+    (reason instanceof ConnectionError && !isClosed) || (reason instanceof NodeError && !FINAL.includes(reason.code))
+  );
 }

@@ -3,6 +3,7 @@ import { type Transaction, TransactionSchema } from "../../gen/client/vega/comma
 import { checkSignal, requireKnown, requireObject } from "../errors/check-values.js";
 import { CanceledError, OutcomeUnknownError, RequestError, type SubmissionResult } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import { untilAborted } from "../signal/until-aborted.js";
 import { within } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import {
@@ -203,7 +204,7 @@ export function createOutcomes(
       requireKnown("options", options, { timeoutMs: true, signal: true });
       const { timeoutMs = OUTCOME_TIMEOUT_MS, signal: callers } = options;
       checkSignal(callers);
-      return await within(timeoutMs, callers, async (signal) => {
+      const looking = within(timeoutMs, callers, async (signal) => {
         const wait = awaitResult(watch, sent.txHash, { signal, endsAfterLoss: false });
         try {
           // Its order says at once what a result would say; a result that waits for a block may still come.
@@ -217,6 +218,7 @@ export function createOutcomes(
           wait.close();
         }
       });
+      return await untilAborted(looking, callers); // A look may take longer.
     },
   };
 }

@@ -159,7 +159,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     }
     await listening;
     const [before, gap, after] = [items.filter(isEvent).at(-2), items.find(isGap)?.gap, items.filter(isEvent).at(-1)];
-    expect(gap?.afterBlock).toBe(before?.block);
+    expect(gap?.afterBlock).toBe((before?.block ?? 0n) - 1n);
     expect(gap?.beforeBlock).toBe((after?.block ?? 0n) + 1n);
     expect(results[1]).toEqual({ gap: { afterBlock: undefined, beforeBlock: undefined } });
     await client.close();
