@@ -9,7 +9,10 @@ interface KnownOutcome {
   readonly txHash: string;
   /** The height of the block that carried it out; `undefined` where it is known by its order alone, or no block took it. */
   readonly block: bigint | undefined;
-  /** What became of each part of a batch, or of each stop order of a pair. A command of one part has one. */
+  /**
+   * What became of each part of a batch, or of each stop order of a pair. A command of one part has one. There are none
+   * where the node does not say which of them failed.
+   */
   readonly parts: readonly OutcomePart[];
 }
 
@@ -125,6 +128,9 @@ export function outcomeOfResult(
   const ofPart = new Map(errors.map(({ key, errors: texts }) => [key, texts.join(", ")]));
   const said = [...ofPart].map(([key, text]) => (key === "" ? text : `${key}: ${text}`)).join("; ");
   const reason = error || said || "the node gives no reason";
+  if (status === "partial" && parts.length > 1 && !parts.some((_, index) => ofPart.has(String(index)))) {
+    return { ...known, status, reason, parts: [] };
+  }
   return {
     ...known,
     status,
