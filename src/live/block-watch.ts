@@ -4,6 +4,7 @@ import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import { ConnectionError, NodeError } from "../errors/index.js";
 import { followingController } from "../signal/follow.js";
 import { untilAborted } from "../signal/until-aborted.js";
+import { type RetryWaits, retryMs } from "../signal/wait.js";
 
 /** What the watch takes of the event bus: results of transactions, and the ends of blocks. */
 export type WatchedEvent =
@@ -57,12 +58,12 @@ const LONGEST_SILENCE_MS = 60_000;
  * stream. Blocks of which that cannot be said are told to all who wait.
  *
  * @param open opens the stream; it fails where the stream is lost
- * @param retry the waits before it is opened again, in milliseconds: the first, which doubles, and the longest
+ * @param retry the waits before it is opened again
  * @returns the watch
  */
 export function createBlockWatch(
   open: (signal: AbortSignal) => AsyncIterable<WatchedEvent>,
-  { baseMs, maxMs }: { readonly baseMs: number; readonly maxMs: number },
+  retry: RetryWaits,
 ): BlockWatch {
   const observers = new Set<ResultObserver>();
   const waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
@@ -102,8 +103,7 @@ export function createBlockWatch(
 
   async function run(controller: AbortController): Promise<void> {
     const { signal } = controller;
-    let pauseMs = baseMs;
-    while (!signal.aborted) {
+    for (let attempt = 1; !signal.aborted; attempt += 1) {
       const opened = followingController(signal);
       let silent: ConnectionError | undefined;
       const silence = setTimeout(() => {
@@ -114,7 +114,7 @@ export function createBlockWatch(
         for await (const event of open(opened.signal)) {
           if (take(event)) {
             silence.refresh();
-            pauseMs = baseMs;
+            attempt = 0;
           }
         }
       } catch (reason) {
@@ -126,8 +126,7 @@ export function createBlockWatch(
         opened.abort();
         isLive = false;
       }
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-      pauseMs = Math.min(pauseMs * 2, maxMs);
+      await sleep(retryMs(Math.max(attempt, 1), retry), undefined, { signal }).catch(() => undefined);
     }
   }
 

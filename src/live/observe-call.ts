@@ -2,6 +2,7 @@ import type { DescMessage, DescMethodStreaming, MessageInitShape, MessageShape }
 import { type CallOptions, type ContextValues, createContextValues, type StreamResponse } from "@connectrpc/connect";
 import { type FailingCall, failingWith } from "../errors/failing.js";
 import type { TradewireError } from "../errors/index.js";
+import type { RetryWaits } from "../signal/wait.js";
 import { type Observed, observe } from "./observe.js";
 
 /** How nodes are called, and what the client's configuration says of it. */
@@ -17,8 +18,8 @@ export interface LiveCalls {
   ) => Promise<StreamResponse<I, O>>;
   /** Adds to an error about an answer which call it came from. */
   readonly failing: FailingCall;
-  /** The longest wait before the first try and before any, in milliseconds. */
-  readonly retry: { readonly baseMs: number; readonly maxMs: number };
+  /** The waits before a stream is opened again. */
+  readonly retry: RetryWaits;
   /** The chain that events must be of, where the user has named one. */
   readonly chainId: string | undefined;
   /** Tells of a wait before a stream is opened again. */

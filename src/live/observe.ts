@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError, ProtocolError, SlowConsumerError, TradewireError } from "../errors/index.js";
 import { followingController } from "../signal/follow.js";
+import { type RetryWaits, retryMs } from "../signal/wait.js";
 
 /** A stream that cannot be resumed. What happens while there is no connection is missing. */
 export interface Observed<M, T> {
@@ -21,8 +22,7 @@ export interface Observed<M, T> {
 export interface Reconnecting {
   /** Whether another connection is opened. */
   readonly reconnect: boolean;
-  /** The longest wait before the first try and before any, in milliseconds; it doubles with each. */
-  readonly retry: { readonly baseMs: number; readonly maxMs: number };
+  readonly retry: RetryWaits;
   /** Called before each wait: the number of tries since something came last, the wait in milliseconds, and the loss. */
   onLoss(attempt: number, delayMs: number, error: TradewireError): void;
 }
@@ -75,7 +75,7 @@ export async function* observe<M, T>(
     }
     observed.lost();
     attempt = performance.now() - openedAt > retry.maxMs ? 1 : attempt; // It was there for a while, and quiet.
-    const delayMs = Math.random() * Math.min(retry.baseMs * 2 ** (attempt - 1), retry.maxMs);
+    const delayMs = retryMs(attempt, retry);
     onLoss(attempt, delayMs, loss);
     await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     throwIfAborted(signal);

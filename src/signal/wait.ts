@@ -18,6 +18,23 @@ export function backoffMs(failures: number): number {
   return Math.round(Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS) * (0.5 + Math.random() / 2));
 }
 
+/** The waits before calls are made again, in milliseconds: the first one, which doubles, and the longest. */
+export interface RetryWaits {
+  readonly baseMs: number;
+  readonly maxMs: number;
+}
+
+/**
+ * Choose how long to wait before a call is made again: a random part of a time that doubles with each try.
+ *
+ * @param attempt the number of tries so far, from 1 on
+ * @param waits the first time and the longest
+ * @returns milliseconds
+ */
+export function retryMs(attempt: number, { baseMs, maxMs }: RetryWaits): number {
+  return Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
+}
+
 /**
  * Wait, no longer than until a signal is aborted.
  *

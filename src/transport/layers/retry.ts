@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { RetryConfig } from "../../config/schema.js";
 import { ConnectionError, NodeError, type TradewireError } from "../../errors/index.js";
+import { retryMs } from "../../signal/wait.js";
 import { callId } from "../call-id.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
@@ -24,7 +25,7 @@ const MAX_ASKED_MS = 600_000;
  * @param hooks `onRetry` is called before each wait
  * @returns the interceptor; the last failure of a call passes unchanged
  */
-export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetry }: Hooks = {}): Interceptor {
+export function retryInterceptor({ tries, ...waits }: RetryConfig, { onRetry }: Hooks = {}): Interceptor {
   async function trying<T>(req: UnaryRequest | StreamRequest, call: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -39,7 +40,7 @@ export function retryInterceptor({ tries, baseMs, maxMs }: RetryConfig, { onRetr
         if ((asked ?? 0) >= leftMs || (asked ?? 0) > MAX_ASKED_MS) {
           throw reason; // The call's time would be up before: the node's own answer says more.
         }
-        const delayMs = asked ?? Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
+        const delayMs = asked ?? retryMs(attempt, waits);
         onRetry?.({ id: callId(req.contextValues), method: methodName(req.method), attempt, delayMs, error });
         // The check below handles an abort during the wait.
         await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
