@@ -31,7 +31,7 @@ export interface BlockWatch {
    * Wait until the stream is known to tell of what comes: a block has ended since it was opened.
    *
    * @param signal ends the wait
-   * @throws the error for which the stream could not be opened, or was lost before a block ended
+   * @throws the error for which the stream could not be opened, or was lost before a block ended, each time that it was tried
    */
   ready(signal: AbortSignal): Promise<void>;
   /**
@@ -58,12 +58,12 @@ const LONGEST_SILENCE_MS = 60_000;
  * stream. Blocks of which that cannot be said are told to all who wait.
  *
  * @param open opens the stream; it fails where the stream is lost
- * @param retry the waits before it is opened again
+ * @param retry the waits before it is opened again, and how often it is tried for one who waits until it is ready
  * @returns the watch
  */
 export function createBlockWatch(
   open: (signal: AbortSignal) => AsyncIterable<WatchedEvent>,
-  retry: RetryWaits,
+  retry: RetryWaits & { readonly tries: number },
 ): BlockWatch {
   const observers = new Set<ResultObserver>();
   const waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
@@ -181,13 +181,15 @@ export function createBlockWatch(
     async ready(signal) {
       const leave = use();
       try {
-        if (!isLive) {
-          await untilAborted(
-            new Promise<void>((resolve, reject) => {
-              waiting.push({ resolve, reject });
-            }),
-            signal,
-          );
+        for (let tries = 1; !isLive; tries += 1) {
+          const begun = new Promise<void>((resolve, reject) => {
+            waiting.push({ resolve, reject });
+          });
+          await untilAborted(begun, signal).catch((reason: unknown) => {
+            if (tries >= retry.tries || !mayCome(reason)) {
+              throw reason;
+            }
+          });
         }
       } finally {
         leave();

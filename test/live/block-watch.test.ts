@@ -13,7 +13,7 @@ const result = (block: bigint, hash: string): WatchedEvent => ({
   block,
   value: create(TransactionResultSchema, { hash }),
 });
-const retry = { baseMs: 1, maxMs: 1 };
+const retry = { tries: 1, baseMs: 1, maxMs: 1 };
 const lost = () => new ConnectionError("lost", { code: Code.Unavailable, advice: "", connected: true });
 
 /** What an observer was told. */
@@ -72,6 +72,15 @@ describe("a watch of blocks", () => {
     await expect(watch.ready(new AbortController().signal)).rejects.toThrow("lost");
     await watch.ready(new AbortController().signal);
     watch.close();
+  });
+
+  test("is tried as often as calls that read", async () => {
+    const watch = createBlockWatch(streams([], [], [end(1n)]), { ...retry, tries: 3 });
+    await watch.ready(new AbortController().signal);
+    watch.close();
+    const again = createBlockWatch(streams([], [], [end(1n)]), { ...retry, tries: 2 });
+    await expect(again.ready(new AbortController().signal)).rejects.toThrow("lost");
+    again.close();
   });
 
   test("fails for all who wait where the node does not offer the events", async () => {
