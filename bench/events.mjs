@@ -205,14 +205,16 @@ async function watchMemory(seconds) {
   for (const [index, name] of ["gRPC", "WebSocket"].entries()) {
     counts[name] = 0;
     void (async () => {
-      for await (const event of clients[index].events({ types })) {
-        counts[name] += event.block > 0n ? 1 : 0;
+      for await (const event of clients[index].events({ types }, { reconnect: true })) {
+        if ("gap" in event) {
+          console.log(
+            `over ${name}: events after ${event.gap.afterBlock} and before ${event.gap.beforeBlock} are missing`,
+          );
+        } else {
+          counts[name] += 1;
+        }
       }
-    })().catch((reason) => {
-      if (reason.name !== "ConnectionError") {
-        throw reason;
-      }
-    });
+    })().catch((reason) => console.log(`over ${name}: ${reason.summary}`));
   }
   console.log("| seconds | events over gRPC | over WebSocket | heap, MiB | resident, MiB |\n|---|---|---|---|---|");
   for (let at = 0; at <= seconds; at += seconds / 10) {
