@@ -114,7 +114,7 @@ export function createBlockWatch(
         for await (const event of open(opened.signal)) {
           if (take(event)) {
             silence.refresh();
-            attempt = 0;
+            attempt = 1;
           }
         }
       } catch (reason) {
@@ -126,7 +126,7 @@ export function createBlockWatch(
         opened.abort();
         isLive = false;
       }
-      await sleep(retryMs(Math.max(attempt, 1), retry), undefined, { signal }).catch(() => undefined);
+      await sleep(retryMs(attempt, retry), undefined, { signal }).catch(() => undefined);
     }
   }
 
@@ -165,7 +165,6 @@ export function createBlockWatch(
 
   /** The stream was lost. Who waits for it to be ready is told why; all are, where it will not come again. */
   function lost(reason: unknown, controller: AbortController): void {
-    isLive = false;
     for (const { reject } of waiting.splice(0)) {
       reject(reason);
     }
