@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { run, shell } from "../support/command.js";
+import { writePrivately } from "../support/private-file.js";
 import { market, seed } from "../support/transactions.js";
 
 let node: Devnode;
@@ -21,11 +22,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function write(name: string, content: string): Promise<string> {
-  const path = join(folder, name);
-  await writeFile(path, content, { mode: 0o600 });
-  return path;
-}
+const write = (name: string, content: string) => writePrivately(folder, name, content);
 
 const order = (marketId: string) => ({
   marketId,
@@ -95,10 +92,10 @@ describe("submit --wait", () => {
 
 describe("outcome", () => {
   test("says what was looked at where nothing tells of the transaction, with exit code 3", async () => {
-    const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=300ms", ...over]);
+    const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=5s", ...over]);
     expect({ code, err }).toEqual({ code: 3, err: "" });
     expect(out).toMatch(
-      /^(AB){32}\nunknown: its result did not come .*\n {2}events: .*\n {2}last block: the last block is \d+\n$/,
+      /^(AB){32}\nunknown: results of blocks up to \d+ may not have come, and those that came do not have it\n {2}events: .*\n {2}last block: the last block is \d+\n$/,
     );
   });
 

@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { main, run, shell, start } from "../support/command.js";
+import { writePrivately } from "../support/private-file.js";
 import { seed } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to. */
@@ -29,11 +30,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function write(name: string, content: string): Promise<string> {
-  const path = join(folder, name);
-  await writeFile(path, content, { mode: 0o600 });
-  return path;
-}
+const write = (name: string, content: string) => writePrivately(folder, name, content);
 
 describe("the chain that the user names", () => {
   const other = 'the node is on chain "tradewire-devnet", and the chain named is "vega-mainnet-0011"';
