@@ -65,7 +65,8 @@ export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: 
     add(wanted) {
       const height = last.height + 1n;
       const earliest = last.time + 1_000_000n;
-      last = begin({ height, hash: blockHash(height), time: wanted < earliest ? earliest : wanted });
+      const time = wanted < earliest ? earliest : wanted;
+      last = begin({ height, hash: blockHash(`${last.hash}:${height}:${time}`), time });
       recent.push(last);
       if (recent.length > pastBlocks + 1) {
         recent.shift();
@@ -88,11 +89,11 @@ function copyOf(block: SpamBlock): SpamBlock {
 /**
  * Compute the hash of a block.
  *
- * @param height the block's height
+ * @param content what the block is told from others by
  * @returns 64 hex digits in lower case
  */
-export function blockHash(height: bigint): string {
-  return createHash("sha256").update(`block:${height}`).digest("hex");
+export function blockHash(content: string): string {
+  return createHash("sha256").update(`block:${content}`).digest("hex");
 }
 
 /**

@@ -31,7 +31,7 @@ export const settlementAsset = (market: number): number => (market % COUNT.marke
  * @returns the block
  */
 export function madeUpBlock(height: bigint): Block {
-  return { height, hash: blockHash(height), time: blockTime(height) };
+  return { height, hash: blockHash(`${height}`), time: blockTime(height) };
 }
 
 /**
