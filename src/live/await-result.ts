@@ -14,8 +14,6 @@ export type Ending =
 /** A wait for the result of a transaction. */
 export interface ResultWait {
   readonly ended: Promise<Ending>;
-  /** Wait for another hash, too: that which the node gave it. */
-  alsoFor(txHash: string): void;
   close(): void;
 }
 
@@ -72,7 +70,6 @@ export function awaitResult(watch: BlockWatch, txHash: string, limits: WaitLimit
   });
   return {
     ended,
-    alsoFor: (other) => hashes.add(other.toUpperCase()),
     close() {
       signal.removeEventListener("abort", timeUp);
       stop();

@@ -34,14 +34,14 @@ export async function withoutResult(services: TraceServices, sent: Sent, reason:
  * @param services are asked for traces of it
  * @param sent the transaction
  * @param ending how the wait for its result ended
- * @param isFirst whether no block had it before it was sent
+ * @param doubt why a block may have it although no result with its hash came; `undefined` where none may
  * @returns the outcome
  */
 export function conclude(
   services: TraceServices,
   sent: Sent,
   ending: Ending,
-  isFirst: boolean,
+  doubt: string | undefined,
 ): Outcome | Promise<Outcome> {
   const { txHash } = sent;
   switch (ending.kind) {
@@ -62,8 +62,8 @@ export function conclude(
     }
     case "too old": {
       const reason = `no block up to ${ending.block} has taken it, and it is too old for those that follow`;
-      if (!isFirst) {
-        return withoutResult(services, sent, `${reason}; one before may have`);
+      if (doubt !== undefined) {
+        return withoutResult(services, sent, `${reason}; ${doubt}`);
       }
       const parts = sent.parts.map((part) => ({ ...part, status: "failed" as const, reason }));
       return { status: "failed", txHash, block: undefined, reason, parts };

@@ -108,6 +108,9 @@ export interface Outcomes extends Pick<Transactions, "sendCommand" | "submitTran
 /** Blocks beyond those that the network counts: the node may be behind, and send a block's end before its results. */
 const BLOCKS_OF_GRACE = 3n;
 
+/** What may be where a transaction was not made just now. */
+const EARLIER = "one before may have";
+
 /** How long the result of a transaction that was sent earlier is waited for, in milliseconds. */
 const OUTCOME_TIMEOUT_MS = 30_000;
 
@@ -134,12 +137,17 @@ export function createOutcomes(
     const { txHash, blockHeight } = sent;
     const lastBlock = pastBlocks === 0 || !blockHeight ? undefined : blockHeight + BigInt(pastBlocks) + BLOCKS_OF_GRACE;
     const wait = awaitResult(watch, txHash, { signal, lastBlock, endsAfterLoss: true });
-    let isFirst = isNew;
+    let doubt = isNew ? undefined : EARLIER;
     try {
       await submit(signal)
         .then((result) => {
-          wait.alsoFor(result.txHash);
-          isFirst ||= isChecked; // The node has not seen it before.
+          if (isChecked) {
+            doubt = undefined; // The node has not seen it before.
+          }
+          if (result.txHash.toUpperCase() !== txHash) {
+            // What happens under that hash may be another transaction's.
+            doubt = `the node gave it another hash, ${quoted(result.txHash)}`;
+          }
         })
         .catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError) || callers?.aborted === true) {
@@ -150,7 +158,7 @@ export function createOutcomes(
       if (ending.kind !== "seen" && callers?.aborted === true) {
         throw unknownOutcome(transaction, new CanceledError({ cause: callers.reason }), sent.command);
       }
-      return { txHash, transaction, outcome: await conclude(services, sent, ending, isFirst) };
+      return { txHash, transaction, outcome: await conclude(services, sent, ending, doubt) };
     } finally {
       wait.close();
     }
@@ -209,7 +217,7 @@ export function createOutcomes(
         try {
           // Its order says at once what a result would say; a result that waits for a block may still come.
           const now = await withoutResult(services, sent, "its result has not come yet");
-          const outcome = now.status === "unknown" ? await conclude(services, sent, await wait.ended, false) : now;
+          const outcome = now.status === "unknown" ? await conclude(services, sent, await wait.ended, EARLIER) : now;
           if (callers?.aborted === true && outcome.status === "unknown") {
             throw new CanceledError({ cause: callers.reason });
           }
