@@ -42,7 +42,15 @@ export function enumName(desc: DescEnum, value: number): string {
  * @throws {@link ProtocolError} where a text cannot be the name of an enum value, or there are too many unknown ones
  */
 export function numberUnknownName(value: JsonValue, field: DescField, type: DescEnum): JsonValue {
-  return typeof value === "string" && !type.values.some(({ name }) => name === value) ? standIn(value, field) : value;
+  return typeof value === "string" && !namesOf(type).has(value) ? standIn(value, field) : value;
+}
+
+const knownNames = new WeakMap<DescEnum, ReadonlySet<string>>();
+
+function namesOf(type: DescEnum): ReadonlySet<string> {
+  const names = knownNames.get(type) ?? new Set(type.values.map(({ name }) => name));
+  knownNames.set(type, names);
+  return names;
 }
 
 /**

@@ -68,30 +68,25 @@ export function replaceValues(
     if (hasCustomJsonRepresentation(type)) {
       return value;
     }
-    for (const each of type.fields) {
-      inField(each, each.jsonName, value);
-      if (each.name !== each.jsonName) {
-        inField(each, each.name, value);
+    const fields = replaceable(type);
+    for (const name of Object.keys(value)) {
+      const each = fields.get(name);
+      const content = value[name];
+      if (each !== undefined && content !== undefined) {
+        value[name] = inField(each, content);
       }
     }
     return value;
   }
 
-  function inField(field: DescField, name: string, json: { [name: string]: JsonValue }): void {
-    if (field.enum === undefined && field.message === undefined && kindOf(field.scalar) === undefined) {
-      return;
-    }
-    const value = Object.hasOwn(json, name) ? json[name] : undefined;
-    if (value === undefined) {
-      return;
-    }
+  function inField(field: DescField, value: JsonValue): JsonValue {
     if (field.fieldKind === "list" && Array.isArray(value)) {
-      json[name] = value.map((item) => one(field, item));
-    } else if (field.fieldKind === "map" && isJsonObject(value)) {
-      json[name] = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(field, item)]));
-    } else {
-      json[name] = one(field, value);
+      return value.map((item) => one(field, item));
     }
+    if (field.fieldKind === "map" && isJsonObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, one(field, item)]));
+    }
+    return one(field, value);
   }
 
   function one(field: DescField, value: JsonValue): JsonValue {
@@ -108,6 +103,22 @@ export function replaceValues(
   }
 
   return inMessage(desc, json, undefined);
+}
+
+const fieldsOf = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
+
+/** The fields of a message type in which something may be replaced, by the names that they may have in JSON. */
+function replaceable(type: DescMessage): ReadonlyMap<string, DescField> {
+  const known = fieldsOf.get(type);
+  if (known !== undefined) {
+    return known;
+  }
+  const fields = type.fields.filter(
+    (field) => field.enum !== undefined || field.message !== undefined || kindOf(field.scalar) !== undefined,
+  );
+  const byName = new Map(fields.flatMap((field) => [[field.jsonName, field] as const, [field.name, field] as const]));
+  fieldsOf.set(type, byName);
+  return byName;
 }
 
 function kindOf(type: ScalarType | undefined): "longs" | "floats" | "doubles" | undefined {
