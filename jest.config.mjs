@@ -10,6 +10,7 @@ export default {
     "^tradewire/sync$": "<rootDir>/src/sync/index.ts",
   },
   setupFiles: ["<rootDir>/test/support/errors-of-node.ts"],
+  testSequencer: "<rootDir>/test/support/longest-first.mjs",
   // Tests wait more than they work: for timers, blocks and processes.
   maxWorkers: 3,
   testTimeout: 120_000,
