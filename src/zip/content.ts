@@ -1,7 +1,7 @@
 import { crc32, createInflateRaw, type InflateRaw } from "node:zlib";
 import { corrupt, crcText, nameText, tooLarge, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
-import { readDescriptor, scanStored } from "./descriptor.js";
+import { readDescriptor, type Sum, scanStored } from "./descriptor.js";
 import type { LocalHeader, Measures } from "./records.js";
 
 /** Files up to this many bytes are harmless at any ratio. */
@@ -40,17 +40,16 @@ export async function* readContent(
 ): AsyncGenerator<Buffer, Measures, undefined> {
   const known = (measures ?? listed)?.compressedSize;
   const inflating = method === "deflate" ? inflation(reader, name, known) : undefined;
-  const content = inflating?.bytes ?? (known === undefined ? scanStored(reader, name) : takeStored(reader, known));
-  let size = 0;
-  let crc = 0;
+  const sum: Sum = { size: 0, crc32: 0 };
+  const content = inflating?.bytes ?? (known === undefined ? scanStored(reader, name, sum) : takeStored(reader, known));
   for await (const bytes of content) {
-    size += bytes.length;
+    sum.size += bytes.length;
     growth.size += bytes.length;
-    crc = crc32(bytes, crc);
-    checkGrowth(name, size, inflating?.used ?? size, limits, growth);
+    sum.crc32 = crc32(bytes, sum.crc32);
+    checkGrowth(name, sum.size, inflating?.used ?? sum.size, limits, growth);
     yield bytes;
   }
-  const measured = { compressedSize: inflating?.used ?? size, size, crc32: crc };
+  const measured = { ...sum, compressedSize: inflating?.used ?? sum.size };
   if (measures === undefined) {
     await readDescriptor(reader, name, measured);
   }

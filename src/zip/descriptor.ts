@@ -15,7 +15,12 @@ const forms = [
   { signed: false, wide: true, size: 20 },
 ];
 const LONGEST = 24 + 4;
-const SCAN_SIZE = 64 * 1024;
+
+/** Bytes that have passed. */
+export interface Sum {
+  size: number;
+  crc32: number;
+}
 
 /**
  * Read the data descriptor of an entry whose content has been read.
@@ -52,42 +57,68 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
  * Read the content of a stored entry whose size is not known. The content ends before the first descriptor that gives
  * its size and CRC-32. Where the source fails before that, the content that came is given and then the source's error.
  *
+ * Only a few bytes are held back, and none but those are copied.
+ *
  * @param reader stands at the content, and at the descriptor afterwards
  * @param name of the entry, for errors
+ * @param given size in bytes and CRC-32 of what has been given, kept by the caller
  * @returns the content
  * @throws {@link ProtocolError} where no such descriptor comes
  */
-export async function* scanStored(reader: ByteReader, name: string): AsyncGenerator<Buffer, void, undefined> {
-  let size = 0;
-  let crc = 0;
+export async function* scanStored(
+  reader: ByteReader,
+  name: string,
+  given: Readonly<Sum>,
+): AsyncGenerator<Buffer, void, undefined> {
+  let held: Buffer = Buffer.alloc(0); // Shorter than a descriptor and what follows it: it may be the beginning of one.
   for (;;) {
     let failure: { readonly reason: unknown } | undefined;
-    const view = await reader.peek(SCAN_SIZE).catch((reason: unknown) => {
+    const piece = await reader.next().catch((reason: unknown) => {
       failure = { reason };
-      return reader.peek(0);
+      return undefined;
     });
-    const end = findEnd(view, size, crc);
-    if (end === undefined && failure !== undefined) {
-      yield reader.take(certainSize(view, size, crc));
+    if (failure !== undefined) {
+      yield held.subarray(0, certainSize(held, given));
       throw failure.reason;
     }
-    if (end === undefined && view.length < SCAN_SIZE) {
+    if (piece === undefined) {
       throw corrupt(`nothing behind ${nameText(name)} says the size and the CRC-32 that its content has`);
     }
-    const content = reader.take(end ?? view.length - LONGEST + 1);
-    size += content.length;
-    crc = crc32(content, crc);
-    yield content;
-    if (end !== undefined) {
+    // A descriptor begins in what was held, or in the piece.
+    const seam = Buffer.concat([held, piece.subarray(0, LONGEST)]);
+    const endInSeam = findEnd(seam, given);
+    if (endInSeam !== undefined) {
+      yield seam.subarray(0, endInSeam);
+      reader.putBack(Buffer.concat([held, piece]).subarray(endInSeam));
       return;
     }
+    const isShort = piece.length < LONGEST;
+    if (!isShort && held.length > 0) {
+      yield held;
+    }
+    const view = isShort ? seam : piece;
+    const end = isShort ? undefined : findEnd(view, given);
+    if (end !== undefined) {
+      yield view.subarray(0, end);
+      reader.putBack(piece.subarray(end));
+      return;
+    }
+    const certain = Math.max(view.length - LONGEST + 1, 0);
+    held = Buffer.from(view.subarray(certain)); // A copy, so that the piece is not kept for it.
+    yield view.subarray(0, certain);
   }
 }
 
-/** Where in `view` the content ends, after `size` earlier bytes with the CRC-32 `crc`. */
-function findEnd(view: Buffer, size: number, crc: number): number | undefined {
+/** Where in `view`, in front of which that much was given, the content ends. */
+function findEnd(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number | undefined {
   for (const signature of NEXT) {
-    for (let at = view.indexOf(signature); at !== -1; at = view.indexOf(signature, at + 1)) {
+    // The last two of its bytes are those that text does not have.
+    const rare = signature.subarray(2);
+    for (let found = view.indexOf(rare, 2); found !== -1; found = view.indexOf(rare, found + 1)) {
+      const at = found - 2;
+      if (!isNext(view, at)) {
+        continue;
+      }
       for (const form of forms) {
         const start = at - form.size;
         const measured = { size: size + start, compressedSize: size + start };
@@ -105,10 +136,10 @@ function findEnd(view: Buffer, size: number, crc: number): number | undefined {
 }
 
 /**
- * How many bytes of `view`, after `size` earlier ones with the CRC-32 `crc`, are content for certain where the archive
- * breaks off behind them: they end before any record, and before what may be the beginning of the entry's descriptor.
+ * How many bytes of `view`, in front of which that much was given, are content for certain where the archive breaks off
+ * behind them: they end before any record, and before what may be the beginning of the entry's descriptor.
  */
-function certainSize(view: Buffer, size: number, crc: number): number {
+function certainSize(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number {
   const records = RECORDS.map((signature) => view.indexOf(signature)).filter((at) => at !== -1);
   const most = Math.min(view.length, ...records);
   for (let at = Math.max(most - LONGEST, 0); at < most; at += 1) {

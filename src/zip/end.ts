@@ -59,6 +59,8 @@ export function createArchiveEnd(): ArchiveEnd {
   /** The last bytes before `position`, at the end of the window's filled part. */
   const window = Buffer.alloc(WINDOW_SIZE);
   let filled = 0;
+  /** A large piece at whose end they stand instead. They are copied only where they may be needed. */
+  let large: Buffer | undefined;
   /** Where the archive ends, once that is known. */
   let end: number | undefined;
   /** The last end record not at its own position: that of an archive inside, or of one to which bytes were added. */
@@ -68,6 +70,10 @@ export function createArchiveEnd(): ArchiveEnd {
 
   /** Put bytes, up to {@link LOOK_BACK} of them, behind those in the window. */
   function append(bytes: Buffer): void {
+    if (large !== undefined) {
+      filled = large.subarray(-LOOK_BACK).copy(window);
+      large = undefined;
+    }
     if (filled + bytes.length > window.length) {
       window.copyWithin(0, filled - LOOK_BACK, filled);
       filled = LOOK_BACK;
@@ -91,6 +97,12 @@ export function createArchiveEnd(): ArchiveEnd {
     }
   }
 
+  /** Whether an end record begins in the last bytes, where it was not whole yet, or in those that follow them. */
+  function mayBegin(bytes: Buffer): boolean {
+    const last = (large ?? window.subarray(0, filled)).subarray(1 - END_RECORD_SIZE);
+    return bytes.includes(SIGNATURE) || Buffer.concat([last, bytes.subarray(0, 3)]).includes(SIGNATURE);
+  }
+
   return {
     push(bytes) {
       const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -99,12 +111,14 @@ export function createArchiveEnd(): ArchiveEnd {
       if (end === undefined) {
         // A record may begin before this chunk, or depend on bytes before it, so both are searched joined.
         const first = chunk.subarray(0, LOOK_BACK);
-        append(first);
-        search(window.subarray(0, filled), start + first.length - filled, filled - first.length - END_RECORD_SIZE);
-        if (end === undefined && chunk.length > LOOK_BACK) {
+        const isLarge = chunk.length > LOOK_BACK;
+        if (!isLarge || mayBegin(first)) {
+          append(first);
+          search(window.subarray(0, filled), start + first.length - filled, filled - first.length - END_RECORD_SIZE);
+        }
+        if (end === undefined && isLarge) {
           search(chunk, start, LOOK_BACK - END_RECORD_SIZE);
-          filled = 0;
-          append(chunk.subarray(-LOOK_BACK));
+          large = chunk;
         }
       }
       if (end === undefined) {
@@ -152,8 +166,9 @@ type LastBefore = (limit: number) => number;
 /** Search from the front, for limits that rise: searching back from each would take a time that grows with its square. */
 function lastBefore(view: Buffer, signature: Buffer): LastBefore {
   let last = -1;
-  let next = view.indexOf(signature);
+  let next: number | undefined;
   return (limit) => {
+    next ??= view.indexOf(signature);
     while (next !== -1 && next <= limit) {
       last = next;
       next = view.indexOf(signature, next + 1);

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
 import { createByteReader } from "../../src/zip/byte-reader.js";
 import { readDescriptor, scanStored } from "../../src/zip/descriptor.js";
 import { cutEvery, noise } from "../support/archives.js";
@@ -97,7 +98,15 @@ describe("readDescriptor", () => {
 describe("scanStored", () => {
   const scan = (pieces: Iterable<Buffer>, end?: () => unknown) => {
     const reader = createByteReader(given(pieces, end));
-    return { reader, content: scanStored(reader, "a.csv") };
+    const sum = { size: 0, crc32: 0 };
+    async function* content() {
+      for await (const bytes of scanStored(reader, "a.csv", sum)) {
+        sum.size += bytes.length;
+        sum.crc32 = crc32(bytes, sum.crc32);
+        yield bytes;
+      }
+    }
+    return { reader, content: content() };
   };
 
   it.each(forms)("ends before a descriptor of the form %j", async (form) => {
@@ -119,6 +128,33 @@ describe("scanStored", () => {
       const { values, error } = await taken(content);
       expect([size, error, Buffer.concat(values).equals(data), reader.position]).toEqual([size, undefined, true, size]);
     }
+  });
+
+  it.each(forms)("ends right however the stream is cut, in the form %j", async (form) => {
+    const cuts = fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 30 });
+    const content = fc.array(fc.oneof(fc.uint8Array({ maxLength: 90 }), fc.constantFrom(local, central)), {
+      maxLength: 5,
+    });
+    const property = fc.asyncProperty(content, cuts, async (parts, sizes) => {
+      const data = Buffer.concat(parts);
+      const rest = Buffer.concat([descriptor(saidOf(data), form), central]);
+      let left = Buffer.concat([data, rest]);
+      const pieces: Buffer[] = [];
+      for (let index = 0; left.length > 0; index += 1) {
+        const size = sizes[index % sizes.length] ?? 1;
+        pieces.push(left.subarray(0, size));
+        left = left.subarray(size);
+      }
+      const { reader, content: scanned } = scan(pieces);
+      const { values, error } = await taken(scanned);
+      expect([error, Buffer.concat(values).equals(data), reader.position]).toEqual([undefined, true, data.length]);
+      const behind: Buffer[] = [];
+      for (let bytes = await reader.next(); bytes !== undefined; bytes = await reader.next()) {
+        behind.push(bytes);
+      }
+      expect(Buffer.concat(behind).equals(rest)).toBe(true);
+    });
+    await fc.assert(property);
   });
 
   it("does not hold more of a long stream than it needs", async () => {

@@ -197,6 +197,21 @@ describe("the end of an archive with ZIP64's records", () => {
     }
   });
 
+  it("is found behind large pieces, wherever they are cut in its records", () => {
+    const start = 40 * KIB;
+    const content = noise(start);
+    const comment = Buffer.alloc(20 * KIB, "c");
+    for (const records of [Buffer.alloc(0), wideRecords({ size: 0, start })]) {
+      const size = records.length === 0 ? { start } : { size: 1, start: 2 };
+      const archive = Buffer.concat([content, records, endRecord({ ...size, comment: comment.length }), comment]);
+      for (let cut = start - 1; cut <= archive.length - comment.length; cut += 1) {
+        const { own, end } = watch(cutAt(archive, [cut]));
+        expect([cut, own.length, end.trailingSize]).toEqual([cut, archive.length, 0]);
+        expect([cut, said(cutAt(archive, [cut]))]).toEqual([cut, undefined]);
+      }
+    }
+  });
+
   it("is found where the archive is nothing but records", () => {
     expect(said([wideRecords({}), endRecord({ size: 1, start: 1 })])).toBeUndefined();
   });
