@@ -75,7 +75,7 @@ export function createErrorTail(): ErrorTail {
   function* free(bytes: Buffer): Generator<Uint8Array> {
     let rest = bytes;
     if (end - start < BEGINNING.length) {
-      rest = Buffer.concat([release(end - start), bytes]);
+      rest = end === start ? bytes : Buffer.concat([release(end - start), bytes]);
     } else {
       const fitting = jsonSize(rest);
       hold(rest.subarray(0, fitting));
