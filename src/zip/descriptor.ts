@@ -15,6 +15,8 @@ const forms = [
   { signed: false, wide: true, size: 20 },
 ];
 const LONGEST = 24 + 4;
+/** The most bytes that are held back. */
+const MOST_HELD = 64 * 1024;
 
 /** Bytes that have passed. */
 export interface Sum {
@@ -57,8 +59,6 @@ export async function readDescriptor(reader: ByteReader, name: string, measured:
  * Read the content of a stored entry whose size is not known. The content ends before the first descriptor that gives
  * its size and CRC-32. Where the source fails before that, the content that came is given and then the source's error.
  *
- * Only a few bytes are held back, and none but those are copied.
- *
  * @param reader stands at the content, and at the descriptor afterwards
  * @param name of the entry, for errors
  * @param given size in bytes and CRC-32 of what has been given, kept by the caller
@@ -70,7 +70,7 @@ export async function* scanStored(
   name: string,
   given: Readonly<Sum>,
 ): AsyncGenerator<Buffer, void, undefined> {
-  let held: Buffer = Buffer.alloc(0); // Shorter than a descriptor and what follows it: it may be the beginning of one.
+  let held: Buffer = Buffer.alloc(0);
   for (;;) {
     let failure: { readonly reason: unknown } | undefined;
     const piece = await reader.next().catch((reason: unknown) => {
@@ -84,41 +84,56 @@ export async function* scanStored(
     if (piece === undefined) {
       throw corrupt(`nothing behind ${nameText(name)} says the size and the CRC-32 that its content has`);
     }
-    // A descriptor begins in what was held, or in the piece.
-    const seam = Buffer.concat([held, piece.subarray(0, LONGEST)]);
-    const endInSeam = findEnd(seam, given);
-    if (endInSeam !== undefined) {
-      yield seam.subarray(0, endInSeam);
-      reader.putBack(Buffer.concat([held, piece]).subarray(endInSeam));
+    // A descriptor begins in what is held, or in the piece.
+    const isJoined = piece.length < LONGEST || (held.length >= LONGEST && held.length + piece.length < MOST_HELD);
+    const before = Buffer.concat([held, isJoined ? piece : piece.subarray(0, LONGEST)]);
+    const endBefore = findEnd(before, given);
+    if (endBefore !== undefined) {
+      yield before.subarray(0, endBefore);
+      reader.putBack(Buffer.concat([held, piece]).subarray(endBefore));
       return;
     }
-    const isShort = piece.length < LONGEST;
-    if (!isShort && held.length > 0) {
+    if (!isJoined && held.length > 0) {
       yield held;
     }
-    const view = isShort ? seam : piece;
-    const end = isShort ? undefined : findEnd(view, given);
+    const view = isJoined ? before : piece;
+    const end = isJoined ? undefined : findEnd(view, given);
     if (end !== undefined) {
       yield view.subarray(0, end);
       reader.putBack(piece.subarray(end));
       return;
     }
-    const certain = Math.max(view.length - LONGEST + 1, 0);
+    const certain = beforeRecords(view);
     held = Buffer.from(view.subarray(certain)); // A copy, so that the piece is not kept for it.
     yield view.subarray(0, certain);
   }
 }
 
+/**
+ * How many bytes of `view` can be given. The last ones may be the beginning of a descriptor; and what stands behind a
+ * record is held back up to a limit, since it is none of the content where the archive breaks off there.
+ */
+function beforeRecords(view: Buffer): number {
+  const from = Math.max(view.length - MOST_HELD, 0);
+  const records = RECORDS.map((signature) => findSignature(view, signature, from)).filter((at) => at !== -1);
+  return Math.max(Math.min(view.length - LONGEST + 1, ...records), 0);
+}
+
+/** Where a signature stands in `view`, at `from` or behind it; -1 where it does not. */
+function findSignature(view: Buffer, signature: Buffer, from: number): number {
+  // The last two of its bytes are those that text does not have.
+  const rare = signature.subarray(2);
+  let at = view.indexOf(rare, from + 2);
+  while (at !== -1 && !view.subarray(at - 2, at + 2).equals(signature)) {
+    at = view.indexOf(rare, at + 1);
+  }
+  return at === -1 ? at : at - 2;
+}
+
 /** Where in `view`, in front of which that much was given, the content ends. */
 function findEnd(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number | undefined {
   for (const signature of NEXT) {
-    // The last two of its bytes are those that text does not have.
-    const rare = signature.subarray(2);
-    for (let found = view.indexOf(rare, 2); found !== -1; found = view.indexOf(rare, found + 1)) {
-      const at = found - 2;
-      if (!isNext(view, at)) {
-        continue;
-      }
+    for (let at = findSignature(view, signature, 0); at !== -1; at = findSignature(view, signature, at + 1)) {
       for (const form of forms) {
         const start = at - form.size;
         const measured = { size: size + start, compressedSize: size + start };
@@ -140,7 +155,7 @@ function findEnd(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number | un
  * behind them: they end before any record, and before what may be the beginning of the entry's descriptor.
  */
 function certainSize(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number {
-  const records = RECORDS.map((signature) => view.indexOf(signature)).filter((at) => at !== -1);
+  const records = RECORDS.map((signature) => findSignature(view, signature, 0)).filter((at) => at !== -1);
   const most = Math.min(view.length, ...records);
   for (let at = Math.max(most - LONGEST, 0); at < most; at += 1) {
     const before = crc32(view.subarray(0, at), crc);
