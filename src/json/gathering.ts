@@ -17,7 +17,7 @@ export interface Gathering {
 }
 
 /** Pieces are joined up to this size, in bytes. Every piece costs some hundred bytes beside its own. */
-const JOINED_BYTES = 64 * 1024;
+const JOINED_BYTES = 16 * 1024;
 
 /**
  * Make an empty gathering. Bytes that come one by one take no more memory than those that come at once: small pieces are
@@ -57,7 +57,11 @@ export function createGathering(): Gathering {
       }
     },
     take() {
-      const bytes = Buffer.concat(pieces, size);
+      const [only] = pieces;
+      const bytes =
+        pieces.length === 1 && only !== undefined
+          ? Buffer.from(only.buffer, only.byteOffset, only.length)
+          : Buffer.concat(pieces, size);
       pieces = [];
       size = 0;
       return bytes;

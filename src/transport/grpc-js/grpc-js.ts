@@ -3,7 +3,6 @@ import {
   type DescMethod,
   type DescMethodStreaming,
   type DescMethodUnary,
-  fromBinary,
   type MessageInitShape,
   type MessageShape,
   toBinary,
@@ -16,6 +15,7 @@ import { notConnectedInTime } from "../../errors/network-failure.js";
 import { unwritable } from "../../errors/unwritable.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
+import { decodeMessage } from "../decode-message.js";
 import { type GrpcJsCall, startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
 import { toMetadata } from "./metadata.js";
@@ -89,7 +89,7 @@ export function createGrpcJsTransport(
               service: method.parent,
               method,
               header: responseHeader,
-              message: parse(method.output, answer),
+              message: decodeMessage(method.output, answer),
               trailer: call.trailer,
             };
           }),
@@ -180,15 +180,7 @@ async function onlyMessage(call: GrpcJsCall): Promise<Uint8Array> {
 
 async function* parsed<O extends DescMessage>(desc: O, call: GrpcJsCall): AsyncGenerator<MessageShape<O>> {
   for (let bytes = await call.read(); bytes !== undefined; bytes = await call.read()) {
-    yield parse(desc, bytes);
-  }
-}
-
-function parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
-  try {
-    return fromBinary(desc, bytes);
-  } catch (reason) {
-    throw ConnectError.from(reason, Code.Internal);
+    yield decodeMessage(desc, bytes);
   }
 }
 

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { createGathering } from "../../json/gathering.js";
 
 /** The size of a frame's head: a byte of flags, and the length of the message. */
 const HEAD_SIZE = 5;
@@ -57,6 +58,76 @@ export async function* wholeFrames(
     }
   }
   if (head > 0 || missing > 0) {
+    throw new ConnectError("premature end of the response, inside a message", Code.DataLoss);
+  }
+}
+
+/** The frame of an empty message. */
+const EMPTY_FRAME = new Uint8Array(HEAD_SIZE);
+
+/** Where the messages of a stream go. */
+export interface MessageTaking {
+  /** The largest message in bytes. */
+  readonly maxMessageBytes: number;
+  /** Called with each chunk. */
+  arrived(): void;
+  /** Called with each message, before the frame that stands for it is given. */
+  take(message: Uint8Array): void;
+}
+
+/**
+ * Take the messages out of the bytes of gRPC frames, and leave the frame of an empty one in the place of each. Connect
+ * passes every chunk through a chain of generators, and copies what they make together into zeroed memory.
+ *
+ * @param chunks the bytes, split anywhere
+ * @param taking where the messages go
+ * @returns frames of empty messages; from one on that is compressed or too large, the bytes as they are, for Connect to
+ *   refuse
+ * @throws ConnectError with `DATA_LOSS` where the bytes end inside a frame
+ */
+export async function* withoutMessages(
+  chunks: AsyncIterable<Uint8Array>,
+  { maxMessageBytes, arrived, take }: MessageTaking,
+): AsyncGenerator<Uint8Array> {
+  const head = new Uint8Array(HEAD_SIZE);
+  const headView = new DataView(head.buffer);
+  let headSize = 0;
+  let missing = 0;
+  let isRefused = false;
+  const message = createGathering();
+  for await (const chunk of chunks) {
+    arrived();
+    let at = 0;
+    while (at < chunk.length && !isRefused) {
+      if (missing === 0) {
+        const part = chunk.subarray(at, at + HEAD_SIZE - headSize);
+        head.set(part, headSize);
+        headSize += part.length;
+        at += part.length;
+        if (headSize < HEAD_SIZE) {
+          break;
+        }
+        headSize = 0;
+        missing = headView.getUint32(1);
+        isRefused = head[0] !== 0 || missing > maxMessageBytes;
+      } else {
+        const part = chunk.subarray(at, at + missing);
+        message.push(part);
+        missing -= part.length;
+        at += part.length;
+      }
+      if (isRefused) {
+        yield head;
+      } else if (headSize === 0 && missing === 0) {
+        take(message.take());
+        yield EMPTY_FRAME;
+      }
+    }
+    if (isRefused) {
+      yield chunk.subarray(at);
+    }
+  }
+  if (headSize > 0 || missing > 0) {
     throw new ConnectError("premature end of the response, inside a message", Code.DataLoss);
   }
 }

@@ -1,4 +1,5 @@
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createContextValues, decodeBinaryHeader } from "@connectrpc/connect";
 import { createGrpcTransport as createConnectGrpcTransport } from "@connectrpc/connect-node";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
@@ -8,12 +9,22 @@ import { follow } from "../../signal/follow.js";
 import { arrivalOf } from "../arrival.js";
 import type { HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
-import { wholeFrames } from "./frames.js";
+import { decodeMessage } from "../decode-message.js";
+import { wholeFrames, withoutMessages } from "./frames.js";
 import { readingJson } from "./json-codec.js";
 import { createSessions } from "./sessions.js";
 
 /** Tells a call from the others, between Connect's transport and the sessions; it is not sent. */
 const CALL = "x-tradewire-call";
+
+/** What the sessions need to know of a call. */
+interface CallUnderWay {
+  readonly signal: AbortSignal | undefined;
+  /** Told of each chunk. */
+  readonly arrived?: () => void;
+  /** Takes the messages, of which Connect gets empty ones. */
+  readonly take?: (message: Uint8Array) => void;
+}
 
 /**
  * Make a Connect transport over gRPC, on HTTP/2.
@@ -32,7 +43,7 @@ export function createGrpcTransport(
 ): ClosableTransport {
   const { registry = knownTypes } = options;
   const sessions = createSessions(config, options);
-  const underWay = new Map<string, { readonly signal: AbortSignal | undefined; readonly arrived?: () => void }>();
+  const underWay = new Map<string, CallUnderWay>();
   let calls = 0;
   const transport = createConnectGrpcTransport({
     baseUrl: config.url,
@@ -44,7 +55,7 @@ export function createGrpcTransport(
       ...sessions,
       async request(method, path, headers) {
         const { [CALL]: call, ...sent } = headers;
-        const { signal, arrived: told } = underWay.get(String(call)) ?? {};
+        const { signal, arrived: told, take } = underWay.get(String(call)) ?? {};
         const stream = await sessions.request(method, path, sent);
         stream.once(
           "close",
@@ -54,36 +65,57 @@ export function createGrpcTransport(
           sessions.notifyResponseByteRead(stream);
           told?.();
         };
-        const bytes = stream[Symbol.asyncIterator].bind(stream);
-        stream[Symbol.asyncIterator] = () => wholeFrames({ [Symbol.asyncIterator]: bytes }, arrived);
+        const bytes = { [Symbol.asyncIterator]: stream[Symbol.asyncIterator].bind(stream) };
+        const { maxMessageBytes } = options;
+        stream[Symbol.asyncIterator] = () =>
+          take === undefined ? wholeFrames(bytes, arrived) : withoutMessages(bytes, { maxMessageBytes, arrived, take });
         return stream.on("response", arrived).on("response", mendStatus).on("trailers", mendStatus);
       },
     },
   });
   const { unary, stream } = config.codec === "json" ? readingJson(transport, registry) : transport;
 
-  function begin(header: HeaderInit, signal: AbortSignal | undefined, arrived?: () => void) {
+  function begin(header: HeaderInit, own: CallUnderWay) {
     calls += 1;
     const call = String(calls);
     const marked = new Headers(header);
     marked.set(CALL, call);
-    underWay.set(call, { signal, ...(arrived && { arrived }) });
+    underWay.set(call, own);
     return { marked, begun: () => underWay.delete(call) };
   }
 
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues) {
-      const { marked, begun } = begin(header, signal);
+      const { marked, begun } = begin(header, { signal });
       return unary(method, signal, timeoutMs, marked, message, contextValues).finally(begun);
     },
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
-      const { marked, begun } = begin(header, signal, arrivalOf(contextValues));
-      return stream(method, signal, timeoutMs, marked, input, contextValues).finally(begun);
+      const arrived = arrivalOf(contextValues);
+      if (config.codec === "json") {
+        const { marked, begun } = begin(header, { signal, arrived });
+        return stream(method, signal, timeoutMs, marked, input, contextValues).finally(begun);
+      }
+      const taken: Uint8Array[] = [];
+      const { marked, begun } = begin(header, { signal, arrived, take: (message) => taken.push(message) });
+      const response = await stream(method, signal, timeoutMs, marked, input, contextValues).finally(begun);
+      return { ...response, message: decoded(method.output, response.message, taken) };
     },
     async close() {
       sessions.close();
     },
   };
+}
+
+/** Decode the messages that were taken, one in the place of each empty one. */
+async function* decoded<O extends DescMessage>(
+  desc: O,
+  empty: AsyncIterable<MessageShape<O>>,
+  taken: Uint8Array[],
+): AsyncGenerator<MessageShape<O>> {
+  for await (const message of empty) {
+    const bytes = taken.shift();
+    yield bytes === undefined ? message : decodeMessage(desc, bytes);
+  }
 }
 
 /**

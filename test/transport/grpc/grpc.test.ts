@@ -246,7 +246,7 @@ describe("failures over gRPC", () => {
       "a message that is no Protobuf",
       { pieces: [frame(Uint8Array.of(0x12, 0x7f))], ending: OK },
       Code.Internal,
-      "parse binary: premature EOF",
+      "a message is no google.api.HttpBody: premature EOF",
     ],
     [
       "a compressed message that was not asked for",
