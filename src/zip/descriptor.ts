@@ -6,7 +6,6 @@ import { CENTRAL_HEADER, DESCRIPTOR, LOCAL_HEADER, signatureBytes } from "./sign
 
 /** A descriptor is followed by one of these records. */
 const NEXT = [signatureBytes(LOCAL_HEADER), signatureBytes(CENTRAL_HEADER)];
-const RECORDS = [signatureBytes(DESCRIPTOR), ...NEXT];
 /** The forms of a descriptor: its signature is optional, and its sizes have 8 bytes in ZIP64. */
 const forms = [
   { signed: true, wide: false, size: 16 },
@@ -87,67 +86,71 @@ export async function* scanStored(
     // A descriptor begins in what is held, or in the piece.
     const isJoined = piece.length < LONGEST || (held.length >= LONGEST && held.length + piece.length < MOST_HELD);
     const before = Buffer.concat([held, isJoined ? piece : piece.subarray(0, LONGEST)]);
-    const endBefore = findEnd(before, given);
-    if (endBefore !== undefined) {
-      yield before.subarray(0, endBefore);
-      reader.putBack(Buffer.concat([held, piece]).subarray(endBefore));
+    let found = findEnd(before, given);
+    if (found.end !== undefined) {
+      yield before.subarray(0, found.end);
+      reader.putBack(Buffer.concat([held, piece]).subarray(found.end));
       return;
     }
-    if (!isJoined && held.length > 0) {
-      yield held;
+    let view: Buffer = before;
+    if (!isJoined) {
+      if (held.length > 0) {
+        yield held;
+      }
+      view = piece;
+      found = findEnd(view, given);
     }
-    const view = isJoined ? before : piece;
-    const end = isJoined ? undefined : findEnd(view, given);
-    if (end !== undefined) {
-      yield view.subarray(0, end);
-      reader.putBack(piece.subarray(end));
+    if (found.end !== undefined) {
+      yield view.subarray(0, found.end);
+      reader.putBack(piece.subarray(found.end));
       return;
     }
-    const certain = beforeRecords(view);
+    // What stands behind a record is none of the content where the archive breaks off there.
+    const certain = Math.max(Math.min(view.length - LONGEST + 1, found.record), 0);
     held = Buffer.from(view.subarray(certain)); // A copy, so that the piece is not kept for it.
     yield view.subarray(0, certain);
   }
 }
 
-/**
- * How many bytes of `view` can be given. The last ones may be the beginning of a descriptor; and what stands behind a
- * record is held back up to a limit, since it is none of the content where the archive breaks off there.
- */
-function beforeRecords(view: Buffer): number {
-  const from = Math.max(view.length - MOST_HELD, 0);
-  const records = RECORDS.map((signature) => findSignature(view, signature, from)).filter((at) => at !== -1);
-  return Math.max(Math.min(view.length - LONGEST + 1, ...records), 0);
-}
+/** What the first two bytes of every record's signature are. */
+const PK = Buffer.from("PK");
 
-/** Where a signature stands in `view`, at `from` or behind it; -1 where it does not. */
-function findSignature(view: Buffer, signature: Buffer, from: number): number {
-  // The last two of its bytes are those that text does not have.
-  const rare = signature.subarray(2);
-  let at = view.indexOf(rare, from + 2);
-  while (at !== -1 && !view.subarray(at - 2, at + 2).equals(signature)) {
-    at = view.indexOf(rare, at + 1);
+/** Positions of what looks like a record: a descriptor, or what may follow one. */
+function* recordsIn(view: Buffer): Generator<number> {
+  for (let at = view.indexOf(PK); at !== -1 && at + 4 <= view.length; at = view.indexOf(PK, at + 1)) {
+    const signature = view.readUInt32LE(at);
+    if (signature === LOCAL_HEADER || signature === CENTRAL_HEADER || signature === DESCRIPTOR) {
+      yield at;
+    }
   }
-  return at === -1 ? at : at - 2;
 }
 
-/** Where in `view`, in front of which that much was given, the content ends. */
-function findEnd(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number | undefined {
-  for (const signature of NEXT) {
-    for (let at = findSignature(view, signature, 0); at !== -1; at = findSignature(view, signature, at + 1)) {
-      for (const form of forms) {
-        const start = at - form.size;
-        const measured = { size: size + start, compressedSize: size + start };
-        if (
-          start >= 0 &&
-          says(view, start, form.signed, form.wide, measured) &&
-          crcAt(view, start, form.signed) === crc32(view.subarray(0, start), crc)
-        ) {
-          return start;
-        }
+/**
+ * Where in `view`, in front of which that much was given, the content ends; and where the first record among the last
+ * bytes stands, as many of them as may be held back.
+ */
+function findEnd(
+  view: Buffer,
+  { size, crc32: crc }: Readonly<Sum>,
+): { readonly end: number | undefined; readonly record: number } {
+  let record = Number.POSITIVE_INFINITY;
+  for (const at of recordsIn(view)) {
+    if (at >= view.length - MOST_HELD) {
+      record = Math.min(record, at);
+    }
+    for (const form of isNext(view, at) ? forms : []) {
+      const start = at - form.size;
+      const measured = { size: size + start, compressedSize: size + start };
+      if (
+        start >= 0 &&
+        says(view, start, form.signed, form.wide, measured) &&
+        crcAt(view, start, form.signed) === crc32(view.subarray(0, start), crc)
+      ) {
+        return { end: start, record };
       }
     }
   }
-  return undefined;
+  return { end: undefined, record };
 }
 
 /**
@@ -155,8 +158,8 @@ function findEnd(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number | un
  * behind them: they end before any record, and before what may be the beginning of the entry's descriptor.
  */
 function certainSize(view: Buffer, { size, crc32: crc }: Readonly<Sum>): number {
-  const records = RECORDS.map((signature) => findSignature(view, signature, 0)).filter((at) => at !== -1);
-  const most = Math.min(view.length, ...records);
+  const [first = view.length] = recordsIn(view);
+  const most = Math.min(view.length, first);
   for (let at = Math.max(most - LONGEST, 0); at < most; at += 1) {
     const before = crc32(view.subarray(0, at), crc);
     const begun = view.subarray(at, most);
