@@ -35,5 +35,6 @@ export async function* arrivingEntries(
   reading: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
   const { streamedEntries } = await import("../zip/stream.js");
-  yield* streamedEntries(withoutErrorObject(abortable(source, reading.signal)), reading);
+  const bytes = abortable(source, reading.signal);
+  yield* streamedEntries(reading.isAssembled === true ? bytes : withoutErrorObject(bytes), reading);
 }

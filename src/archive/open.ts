@@ -114,11 +114,26 @@ const TIB = 1024 ** 4;
  * for await (const trade of openArchive("chain-1-trades-1-3000.zip").rows()) console.log(trade["price"]);
  */
 export function openArchive(source: ArchiveSource, options: ArchiveOptions = {}): Archive {
+  return archiveOf(source, options, false);
+}
+
+/**
+ * Open an archive that is assembled of an export's chunks, as {@link openArchive} opens others.
+ *
+ * @param chunks the archive, which is known to end with its bytes
+ * @param options as there
+ * @returns the archive
+ */
+export function openAssembled(chunks: AsyncIterable<Uint8Array>, options: ArchiveOptions): Archive {
+  return archiveOf(chunks, options, true);
+}
+
+function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: boolean): Archive {
   const { signal, onClose, maxSize = TIB, maxRatio = 1100, ...fileOptions } = options;
   const reading = { limits: { maxSize, maxRatio }, signal };
   const stored = (archive: Seekable) => csvFiles(archiveEntries(archive, reading), fileOptions);
   const streamed = (stream: AsyncIterable<Uint8Array>) =>
-    csvFiles(arrivingEntries(stream, { ...reading, onClose }), fileOptions);
+    csvFiles(arrivingEntries(stream, { ...reading, onClose, isAssembled }), fileOptions);
   const files = () => readSource(source, stored, streamed);
 
   async function* united(archive: Seekable, given: RowOptions | TypedRowOptions) {

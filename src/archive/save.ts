@@ -21,6 +21,8 @@ export interface SaveTarget extends FileTarget {
   readonly exported?: Exported;
   /** Ends the saving. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether the bytes were assembled of an export's chunks. */
+  readonly isAssembled?: boolean;
 }
 
 /**
@@ -35,16 +37,19 @@ export interface SaveTarget extends FileTarget {
  * @throws {@link CanceledError} where the signal was aborted
  */
 export async function saveArchive(bytes: AsyncIterable<Uint8Array>, where: SaveTarget): Promise<SavedArchive> {
-  const { verify = "content", exported, signal } = where;
+  const { verify = "content", exported, signal, isAssembled = false } = where;
   const { found: entries, ...saved } = await saveWhole(abortable(bytes, signal), where, {
-    passing: (pieces) => (verify === "content" ? verifyContent(pieces, { exported, signal }) : drain(pieces)),
+    passing: (pieces) =>
+      verify === "content"
+        ? verifyContent(pieces, { exported, signal, isAssembled })
+        : drain(isAssembled ? pieces : withoutErrorObject(pieces)),
     written: (path, found) => found ?? verifyStructure(path, exported),
   });
   return { ...saved, entries, verified: verify };
 }
 
 async function drain(bytes: AsyncIterable<Uint8Array>): Promise<undefined> {
-  for await (const _ of withoutErrorObject(bytes)) {
+  for await (const _ of bytes) {
     // Only written.
   }
 }

@@ -1,3 +1,4 @@
+import type { Reading } from "../zip/entry.js";
 import type { ArchiveEntry } from "../zip/file.js";
 import { createTail } from "../zip/tail.js";
 import { arrivingEntries, UNLIMITED } from "./entries.js";
@@ -13,16 +14,16 @@ export type Verification = "content" | "structure";
  * Read an archive to its end and check the content of its files. Inflating has a thread of its own.
  *
  * @param bytes the archive, split anywhere; its errors are thrown unchanged
- * @param options the table and range that were asked for, and a signal
+ * @param options the table and range that were asked for, and how the archive is read
  * @returns the files, in the order in which they stand in the archive
  * @throws {@link ProtocolError} where the archive is broken, or is not what was asked for
  */
 export async function verifyContent(
   bytes: AsyncIterable<Uint8Array>,
-  { exported, signal }: { readonly exported: Exported; readonly signal: AbortSignal | undefined },
+  { exported, ...reading }: Pick<Reading, "signal" | "isAssembled"> & { readonly exported: Exported },
 ): Promise<ArchiveEntry[]> {
   const files: ArchiveEntry[] = [];
-  for await (const { entry } of exportEntries(arrivingEntries(bytes, { limits: UNLIMITED, signal }), exported)) {
+  for await (const { entry } of exportEntries(arrivingEntries(bytes, { ...reading, limits: UNLIMITED }), exported)) {
     for await (const _ of entry.content()) {
       // Only checked.
     }

@@ -1,7 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
-import { type Archive, openArchive, type RowOptions, type TypedRowOptions } from "../archive/open.js";
+import { type Archive, openAssembled, type RowOptions, type TypedRowOptions } from "../archive/open.js";
 import { saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
 import { verifyNames } from "../archive/verify.js";
@@ -131,7 +131,15 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     });
     const { force = false, verify } = options;
     const fileName = () => fileNameFor(header(), exported, profile);
-    const saved = await saveArchive(content, { target, force, verify, fileName, exported: asked, signal });
+    const saved = await saveArchive(content, {
+      target,
+      force,
+      verify,
+      fileName,
+      exported: asked,
+      signal,
+      isAssembled: true,
+    });
     const { fromBlock, toBlock } = exported;
     return { ...saved, fromBlock, toBlock, extensions: first?.extensions ?? [] };
   }
@@ -156,7 +164,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     const { onHeader, asked } = expecting();
     // A caller that stops early must not wait for the next chunk.
     const onClose = () => call.abort();
-    return openArchive(bytes({ call, onHeader }), { exported: asked, maxRowBytes, signal, onClose });
+    return openAssembled(bytes({ call, onHeader }), { exported: asked, maxRowBytes, signal, onClose });
   }
 
   function rows(given?: RowOptions): AsyncIterable<CsvRecord>;

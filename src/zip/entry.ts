@@ -21,6 +21,8 @@ export interface Entry {
 /** How entries are read. */
 export interface Reading extends ByteReaderOptions {
   readonly limits: Limits;
+  /** Whether the bytes were assembled of an export's chunks, so that they end with the archive, with nothing behind it. */
+  readonly isAssembled?: boolean | undefined;
 }
 
 /**

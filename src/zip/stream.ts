@@ -22,9 +22,9 @@ const MAX_DRAINED = 1024 * 1024;
  */
 export async function* streamedEntries(
   source: AsyncIterable<Uint8Array>,
-  { limits, ...options }: Reading,
+  { limits, isAssembled = false, ...options }: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
-  const reader = createByteReader(ending(source), options);
+  const reader = createByteReader(isAssembled ? source : ending(source), options);
   const growth: Growth = { size: 0 };
   const seen: { header: LocalHeader; measured: Measures }[] = [];
   const names = new Set<string>();
