@@ -12,6 +12,7 @@ import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { decodeMessage } from "../decode-message.js";
 import { wholeFrames, withoutMessages } from "./frames.js";
 import { readingJson } from "./json-codec.js";
+import { piecesOf } from "./pieces.js";
 import { createSessions } from "./sessions.js";
 
 /** Tells a call from the others, between Connect's transport and the sessions; it is not sent. */
@@ -65,10 +66,13 @@ export function createGrpcTransport(
           sessions.notifyResponseByteRead(stream);
           told?.();
         };
-        const bytes = { [Symbol.asyncIterator]: stream[Symbol.asyncIterator].bind(stream) };
         const { maxMessageBytes } = options;
-        stream[Symbol.asyncIterator] = () =>
-          take === undefined ? wholeFrames(bytes, arrived) : withoutMessages(bytes, { maxMessageBytes, arrived, take });
+        stream[Symbol.asyncIterator] = () => {
+          const pieces = piecesOf(stream);
+          return take === undefined
+            ? wholeFrames(pieces, arrived)
+            : withoutMessages(pieces, { maxMessageBytes, arrived, take });
+        };
         return stream.on("response", arrived).on("response", mendStatus).on("trailers", mendStatus);
       },
     },
