@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isTableName } from "../../../schema/tables.js";
 import type { LedgerEntry } from "../../unit.js";
 

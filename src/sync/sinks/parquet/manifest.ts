@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
-import { z } from "zod";
+import * as z from "zod";
 import { quotedPath } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
 import type { BlockRange } from "../../../history/segments.js";

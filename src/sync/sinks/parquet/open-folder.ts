@@ -1,6 +1,6 @@
 import { mkdir, readFile, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { sweepTemporary } from "../../../file/temporary.js";
 import type { SinkOpening } from "../../sink.js";
 import { checkFormat, LEDGER_FORMAT, otherChain } from "../duckdb/ledger.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { z } from "zod";
+import * as z from "zod";
 import { SinkError } from "../../../errors/index.js";
 import { hasEnded, processMark } from "../../../file/temporary.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
