@@ -53,7 +53,13 @@ describe("a method that streams both ways", () => {
   it("has each request in a frame, each answer in one, and goes on behind the end of the requests", async () => {
     await using server = await serveWebSockets((socket) => {
       echo(socket);
-      setTimeout(() => socket.send(eventFrame("later")), 50);
+      let frames = 0;
+      socket.on("message", () => {
+        frames += 1;
+        if (frames === 2) {
+          setTimeout(() => socket.send(eventFrame("later")), 50);
+        }
+      });
     });
     await using client = restClient(server.url);
     async function* two(): AsyncGenerator<BusRequest> {
