@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
-import { WebSocket } from "ws";
 import type { RestConfig } from "../../config/schema.js";
 import { brokenAnswer, NO_SOCKET } from "../../errors/broken-answer.js";
 import { ConnectionError } from "../../errors/index.js";
@@ -57,8 +56,9 @@ export function createSocketClient(
   let closed = false;
 
   return {
-    open: (target, header, signal) =>
-      new Promise((resolve, reject) => {
+    async open(target, header, signal) {
+      const { WebSocket } = await import("ws"); // Few calls need a socket.
+      return new Promise((resolve, reject) => {
         if (closed) {
           throw whileConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" }));
         }
@@ -114,7 +114,8 @@ export function createSocketClient(
             resolve(messages);
           });
         });
-      }),
+      });
+    },
     close() {
       closed = true;
       for (const end of open) {
