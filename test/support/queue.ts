@@ -1,17 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { build } from "esbuild";
 import { Client as Postgres } from "pg";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import type { QueueOptions, WorkerOptions } from "../../src/sync/queue/index.js";
 import type { Pace } from "../../src/sync/queue/pace.js";
+import { builtProgram } from "./built-program.js";
 import { startPostgres } from "./postgres.js";
 import { serveRoutes, type TestServer } from "./servers.js";
 
@@ -83,26 +81,8 @@ export interface Program {
   saying(event: string, times?: number): Promise<void>;
 }
 
+/** Compiled once. */
 let program: Promise<string> | undefined;
-
-/** Compile the program once. Its packages are found from where it is. */
-async function compiled(): Promise<string> {
-  const folder = new URL("../../node_modules/.cache/tradewire/", import.meta.url);
-  await mkdir(folder, { recursive: true });
-  const outfile = fileURLToPath(new URL(`queue-program-${process.pid}.mjs`, folder));
-  const entry = fileURLToPath(new URL("queue-program.ts", import.meta.url));
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    packages: "external",
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    logLevel: "error",
-  });
-  return outfile;
-}
 
 /**
  * Start a planner or a worker. It is killed with this process at the latest.
@@ -112,7 +92,7 @@ async function compiled(): Promise<string> {
  * @returns the process
  */
 export async function startProgram(role: "planner" | "worker", options: ProgramOptions): Promise<Program> {
-  program ??= compiled();
+  program ??= builtProgram("test/support/queue-program.ts", "queue");
   const child = spawn(process.execPath, [await program, role, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
   });

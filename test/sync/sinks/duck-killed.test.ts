@@ -1,34 +1,26 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { build } from "esbuild";
 import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
 import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import { builtProgram } from "../../support/built-program.js";
 import { ask, entriesOf, opening, withFolder } from "./support/units.js";
 
-const LOADER = resolve("node_modules/.cache/tradewire-test/loader.mjs");
 /** More with TRADEWIRE_KILLS. */
 const KILLS = Number(process.env["TRADEWIRE_KILLS"] ?? 8);
 const SEGMENTS = 20;
 
+let loader = "";
 beforeAll(async () => {
-  await build({
-    entryPoints: ["test/sync/sinks/support/loader.ts"],
-    outfile: LOADER,
-    bundle: true,
-    packages: "external",
-    format: "esm",
-    platform: "node",
-    logLevel: "error",
-  });
+  loader = await builtProgram("test/sync/sinks/support/loader.ts", "loader");
 });
 
 /** A process that loads; `opened` once its sink is open, `ended` with its exit code and what it wrote. */
 function load(kind: string, folder: string, segments = SEGMENTS) {
-  const child = spawn(process.execPath, [LOADER, kind, folder, String(segments)]);
+  const child = spawn(process.execPath, [loader, kind, folder, String(segments)]);
   let output = "";
   const ended = once(child, "close").then(([code]) => ({ code: code as unknown, output }));
   const opened = new Promise<void>((open) => {

@@ -4,9 +4,9 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
+import { builtProgram } from "../../../support/built-program.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
-import { builtProcess } from "./built-process.js";
 import { calm, count, withClient, withSink } from "./open-sink.js";
 
 let server: PostgresServer;
@@ -76,7 +76,7 @@ describe("a sink in PostgreSQL beside others", () => {
       await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
         `tradewire ledger ${rows[0].schema} blocks`,
       ]);
-      const child = fork(await builtProcess("loading-process"), [url, "whole"]);
+      const child = fork(await builtProgram("test/sync/sinks/postgres/loading-process.ts", "loading"), [url, "whole"]);
       const waiting = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
       while ((await client.query(waiting)).rowCount === 0) {
         await setTimeout(20);

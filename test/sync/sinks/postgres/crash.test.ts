@@ -4,9 +4,9 @@ import { createServer } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
+import { builtProgram } from "../../../support/built-program.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
-import { builtProcess } from "./built-process.js";
 import { calm, count, withClient, withSink } from "./open-sink.js";
 
 let server: PostgresServer;
@@ -20,7 +20,7 @@ afterAll(async () => {
 describe("what ends at any time", () => {
   it("leaves nothing of a process that is killed while it loads", async () => {
     await withSink(server, async (sink, client, url) => {
-      const program = await builtProcess("loading-process");
+      const program = await builtProgram("test/sync/sinks/postgres/loading-process.ts", "loading");
       const child = fork(program, [url]);
       await once(child, "message"); // It has sent half of the unit, and waits.
       expect((await client.query("SELECT FROM pg_locks WHERE locktype = 'advisory'")).rowCount).toBe(2);

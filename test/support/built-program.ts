@@ -1,0 +1,24 @@
+import { resolve } from "node:path";
+import { build } from "rolldown";
+
+/**
+ * Make a program of a TypeScript file, to be run in a process of its own.
+ *
+ * @param source the path of the file, from the root of the repository
+ * @param name what to call the program
+ * @returns the path of the program; its packages are found from there
+ */
+export async function builtProgram(source: string, name: string): Promise<string> {
+  const file = resolve("node_modules/.cache/tradewire", `${name}-${process.pid}.mjs`);
+  await build({
+    input: source,
+    platform: "node",
+    external: (id) => !/^[./]/.test(id) && id !== source,
+    transform: { target: "node20" },
+    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+    // What is not said would be a RegExp of the test's own realm, which the bundler does not take for one.
+    output: { file, codeSplitting: false, keepNames: true, sourcemapIgnoreList: false },
+    logLevel: "warn",
+  });
+  return file;
+}
