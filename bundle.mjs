@@ -68,7 +68,12 @@ const { output } = await bundle.write({
   dir: "dist",
   entryFileNames: "[name].js",
   chunkFileNames: "chunks/[name]-[hash].js",
-  codeSplitting: { groups: [{ name: "client", test: /\/dist\/src\/index\.js$/ }] },
+  codeSplitting: {
+    groups: [
+      { name: "errors", test: /\/dist\/src\/(errors|signal)\//, priority: 1 },
+      { name: "client", test: /\/dist\/src\/index\.js$/ },
+    ],
+  },
   comments: { legal: true, annotation: false, jsdoc: false },
   keepNames: true, // An error's name is that of its class.
 });

@@ -21,13 +21,11 @@ interface AssembleCommandOptions {
 /**
  * Add the command `assemble`, which makes an archive from a captured stream of chunks (specification, 2.7).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `assemble`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addAssemble(program: Command, context: CommandContext): void {
-  program
-    .command("assemble")
-    .description("Make the archive out of a captured export: chunk envelopes, or the objects that grpcurl prints.")
+export function addAssemble(command: Command, context: CommandContext): void {
+  command
     .argument("<file>", "the capture, JSON objects one after another, or - for standard input")
     .option(
       "-o, --out <path>",

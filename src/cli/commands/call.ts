@@ -10,13 +10,11 @@ import { protoOption } from "./methods.js";
 /**
  * Add the command `call`, which calls any method.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `call`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addCall(program: Command, context: CommandContext): void {
-  const command = program
-    .command("call")
-    .description("Call a method and print its answer as JSON; a stream as one object a line, as it comes.")
+export function addCall(command: Command, context: CommandContext): void {
+  command
     .argument("<method>", "the full name, or its end, such as ListStopOrders or CoreService/GetVegaTime")
     .argument("[request]", "the request in Protobuf's JSON; @FILE for a file, - for standard input; empty by default")
     .addOption(repeated("-d, --data <request>", "a request, of a method that streams them"))

@@ -8,14 +8,11 @@ import { type CommandContext, json, printable, table } from "../output.js";
 /**
  * Add the command `config`, which prints the effective configuration and the source of each value.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `config`, which is given its arguments, options and action
  * @param context the streams of the command
  */
-export function addConfig(program: Command, { out }: CommandContext): void {
-  const command = program
-    .command("config")
-    .description("Print the configuration that applies, and where each value comes from.")
-    .option("--json", "print one JSON object");
+export function addConfig(command: Command, { out }: CommandContext): void {
+  command.option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);
   }

@@ -15,13 +15,11 @@ const REQUEST = { table: "trades", fromBlock: 2001, toBlock: 5000 } as const;
 /**
  * Add the command `demo`, which exports the same range from a local node over gRPC and over REST.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `demo`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addDemo(program: Command, { out, signal }: CommandContext): void {
-  program
-    .command("demo")
-    .description("Start a local node, export one range over gRPC and over REST, and compare the archives.")
+export function addDemo(command: Command, { out, signal }: CommandContext): void {
+  command
     .option("--out <folder>", "folder to save to; a new temporary one by default")
     .action(async (options: { readonly out?: string }) => {
       const folder =

@@ -19,14 +19,12 @@ type DevnodeCommandOptions = Omit<DevnodeOptions, "signal" | "genesis" | "onFail
 /**
  * Add the command `devnode`, which runs a local node, and those below it that control one.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param devnode the command `devnode`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addDevnode(program: Command, context: CommandContext): void {
+export function addDevnode(devnode: Command, context: CommandContext): void {
   const { out, err, signal } = context;
-  const devnode = program
-    .command("devnode")
-    .description("Run a local node with a made-up history until it is interrupted.")
+  devnode
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--grpc-port <port>", "TCP port for gRPC; 0 takes a free one", wholeNumber, DEFAULT_GRPC_PORT)
     .option("--rest-port <port>", "TCP port for the HTTP gateway; 0 takes a free one", wholeNumber, DEFAULT_REST_PORT)

@@ -24,15 +24,11 @@ interface EventsCommandOptions extends ClientOptions {
 /**
  * Add the command `events`.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `events`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addEvents(program: Command, context: CommandContext): void {
-  const command = program
-    .command("events")
-    .description(
-      "Print events as they happen, until Ctrl-C. A lost connection is made again, and what may be missing told.",
-    )
+export function addEvents(command: Command, context: CommandContext): void {
+  command
     .addOption(
       new Option(
         "--type <type>",

@@ -34,13 +34,11 @@ interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
 /**
  * Add the command `export` (specification, 4.1).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `export`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addExport(program: Command, context: CommandContext): void {
-  const command = program
-    .command("export")
-    .description("Export one table of network history between two blocks as a ZIP archive of CSV files.")
+export function addExport(command: Command, context: CommandContext): void {
+  command
     .requiredOption("--table <name>", `the table: ${tableNames.join(", ")}`)
     .addOption(
       new Option("--from-block <height>", "first block: the first of a segment")

@@ -27,14 +27,11 @@ interface FollowCommandOptions extends ClientOptions {
 /**
  * Add the command `follow`, which prints the rows of a table and goes on with those of new segments.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `follow`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addFollow(program: Command, context: CommandContext): void {
-  const command = program
-    .command("follow")
-    .description("Print the rows of a table of network history, and go on with those of new segments, each once.")
-    .requiredOption("--table <name>", `the table: ${tableNames.join(", ")}`);
+export function addFollow(command: Command, context: CommandContext): void {
+  command.requiredOption("--table <name>", `the table: ${tableNames.join(", ")}`);
   const own = [
     new Option(
       "--from-block <height>",

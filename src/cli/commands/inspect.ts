@@ -49,15 +49,11 @@ interface InspectCommandOptions {
 /**
  * Add the command `inspect`, which shows the content of an archive and whether it is sound.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `inspect`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addInspect(program: Command, context: CommandContext): void {
-  program
-    .command("inspect")
-    .description(
-      "Read an archive to its end: its files, schema versions, columns, rows, NULLs, sizes, and whether it is sound.",
-    )
+export function addInspect(command: Command, context: CommandContext): void {
+  command
     .argument("<file>", "the archive, or - for standard input")
     .addOption(maxRowBytesOption())
     .option("--json", "print one JSON object")

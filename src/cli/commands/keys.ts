@@ -9,13 +9,12 @@ interface KeysOptions {
 /**
  * Add the commands `keys new` and `keys show` for key files. They print only public keys, as 64 hex digits.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param keys the command `keys`, which is given its arguments, options and action
  * @param context the streams of the command
  */
-export function addKeys(program: Command, { out, err }: CommandContext): void {
+export function addKeys(keys: Command, { out, err }: CommandContext): void {
   const print = (publicKey: string, options: KeysOptions) =>
     out.write(options.json === true ? json({ publicKey }) : `${publicKey}\n`);
-  const keys = program.command("keys").description("Make and show keys to sign transactions with.");
   keys
     .command("new")
     .description("Make a key: write a new random seed to a file that you alone may read.")

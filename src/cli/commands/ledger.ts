@@ -30,13 +30,11 @@ interface LedgerCommandOptions extends ClientOptions, PrintRowsOptions {
 /**
  * Add the command `ledger`, which exports the entries of a party's ledger.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `ledger`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addLedger(program: Command, context: CommandContext): void {
-  const command = program
-    .command("ledger")
-    .description("Export the entries of a party's ledger as CSV.")
+export function addLedger(command: Command, context: CommandContext): void {
+  command
     .requiredOption("--party <id>", "the party: its public key")
     .option("--asset <id>", "only entries of this asset")
     .addOption(

@@ -17,13 +17,11 @@ interface MergeCommandOptions {
 /**
  * Add the command `merge`, which joins archives whose ranges follow one another.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `merge`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addMerge(program: Command, context: CommandContext): void {
-  program
-    .command("merge")
-    .description("Join archives of one chain and table whose ranges follow one another into one of the same form.")
+export function addMerge(command: Command, context: CommandContext): void {
+  command
     .argument("<files...>", "the archives, in any order")
     .requiredOption("-o, --out <path>", "folder or file to save to")
     .addOption(profileOption())

@@ -22,13 +22,11 @@ export function protoOption(): Option {
 /**
  * Add the command `methods`, which lists the methods that can be called.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `methods`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addMethods(program: Command, context: CommandContext): void {
-  program
-    .command("methods")
-    .description("List the methods of the node, with their kind and their HTTP rule, one a line.")
+export function addMethods(command: Command, context: CommandContext): void {
+  command
     .argument("[pattern]", "a part of the name or path, or a pattern for all of it with * and ?, in any case")
     .addOption(protoOption())
     .option("--json", "print one JSON object")
@@ -52,13 +50,11 @@ export function addMethods(program: Command, context: CommandContext): void {
 /**
  * Add the command `describe`, which shows a service, a method, a message or an enum.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `describe`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addDescribe(program: Command, context: CommandContext): void {
-  program
-    .command("describe")
-    .description("Show a method with its fields, a service, a message or an enum.")
+export function addDescribe(command: Command, context: CommandContext): void {
+  command
     .argument("<name>", "the full name, or its end, such as ListMarkets or Order.Status")
     .addOption(protoOption())
     .option("--json", "print one JSON object")

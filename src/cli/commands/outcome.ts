@@ -12,15 +12,11 @@ interface OutcomeOptions extends ClientOptions {
 /**
  * Add the command `outcome`, which tells what became of a transaction that was sent earlier (specification, 6).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `outcome`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addOutcome(program: Command, context: CommandContext): void {
-  const command = program
-    .command("outcome")
-    .description(
-      "Wait for what becomes of a transaction that was sent: exit code 0 if executed, 1 if not, 3 if unknown.",
-    )
+export function addOutcome(command: Command, context: CommandContext): void {
+  command
     .argument("<hash>", "the transaction's hash, as `submit` prints it: 64 hex digits")
     .addOption(
       new Option("--wait <duration>", "longest wait for its result, such as 10s, 2m (default: 30s)").argParser((text) =>

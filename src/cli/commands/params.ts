@@ -16,14 +16,11 @@ const networkParameters: Listed<typeof NetworkParameterSchema> = {
 /**
  * Add the command `params` (specification, 4.3).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `params`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addParams(program: Command, context: CommandContext): void {
-  const command = program
-    .command("params")
-    .description("List the network's parameters.")
-    .argument("[key]", "key of one parameter, or a pattern where * stands for any text and ? for any character");
+export function addParams(command: Command, context: CommandContext): void {
+  command.argument("[key]", "key of one parameter, or a pattern where * stands for any text and ? for any character");
   for (const option of [...listingOptions(), ...clientOptions()]) {
     command.addOption(option);
   }

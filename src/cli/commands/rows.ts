@@ -13,13 +13,11 @@ interface RowsCommandOptions extends PrintRowsOptions {
 /**
  * Add the command `rows`, which prints the rows of an archive in order.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `rows`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addRows(program: Command, context: CommandContext): void {
-  const command = program
-    .command("rows")
-    .description("Print the rows of an archive, in order; NULL is told from the empty text.")
+export function addRows(command: Command, context: CommandContext): void {
+  command
     .argument("<file>", "the archive, or - for standard input")
     .addOption(new Option("--format <name>", "how to print them").choices(rowFormats).default("jsonl"));
   for (const option of printRowsOptions()) {

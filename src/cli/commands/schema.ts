@@ -25,13 +25,11 @@ interface SchemaOptions {
 /**
  * Add the command `schema`, which prints the network's tables: as a list, as SQL, or as types of typed rows.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `schema`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addSchema(program: Command, context: CommandContext): void {
-  program
-    .command("schema")
-    .description("Print the columns of the network's tables, or what makes such tables in a database.")
+export function addSchema(command: Command, context: CommandContext): void {
+  command
     .addOption(
       new Option("--table <name>", "a table; may be given several times; all by default").argParser(
         (text, before: readonly TableName[] = []) => [...before, tableOption(text)],

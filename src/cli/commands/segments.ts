@@ -14,16 +14,11 @@ import { type CommandContext, json, printable, table } from "../output.js";
 /**
  * Add the command `segments`, which lists the boundaries of ranges that can be exported (specification, 4.1).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `segments`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addSegments(program: Command, context: CommandContext): void {
-  const command = program
-    .command("segments")
-    .description(
-      "List the segments of network history that the node holds, their contiguous spans, gaps and schema versions.",
-    )
-    .option("--json", "print one JSON object");
+export function addSegments(command: Command, context: CommandContext): void {
+  command.option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);
   }

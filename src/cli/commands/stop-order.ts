@@ -11,15 +11,11 @@ import { isoTime } from "../time.js";
 /**
  * Add the command `stop-order`, which shows every field of a stop order that is set (specification, 2.4).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `stop-order`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addStopOrder(program: Command, { out, signal }: CommandContext): void {
-  const command = program
-    .command("stop-order")
-    .description("Show one stop order, and the order that it holds back.")
-    .argument("<id>", "identifier of the stop order")
-    .option("--json", "print one JSON object");
+export function addStopOrder(command: Command, { out, signal }: CommandContext): void {
+  command.argument("<id>", "identifier of the stop order").option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);
   }

@@ -34,15 +34,11 @@ interface StopOrdersOptions extends ClientOptions, ListingOptions {
 /**
  * Add the command `stop-orders` (specification, 4.4).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `stop-orders`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addStopOrders(program: Command, context: CommandContext): void {
-  const command = program
-    .command("stop-orders")
-    .description(
-      "List stop orders, the newest first. Filters of different kinds are joined by and, those of one kind by or.",
-    )
+export function addStopOrders(command: Command, context: CommandContext): void {
+  command
     .addOption(enumOption("--status <status>", StopOrder_StatusSchema))
     .addOption(enumOption("--expiry-strategy <strategy>", StopOrder_ExpiryStrategySchema))
     .addOption(repeated("--party <id>", "only of this party; may be repeated", (text) => text))

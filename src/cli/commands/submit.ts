@@ -33,13 +33,11 @@ interface SubmitOptions extends SignOptions {
 /**
  * Add the command `submit` (specification, 4.2).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `submit`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addSubmit(program: Command, context: CommandContext): void {
-  const command = program
-    .command("submit")
-    .description("Sign a command and submit it, once; or submit what `sign` printed.")
+export function addSubmit(command: Command, context: CommandContext): void {
+  command
     .argument(
       "<file>",
       'the command in Protobuf\'s JSON, such as {"stopOrdersSubmission": {...}}; - for standard input',
@@ -78,14 +76,11 @@ function readWait(text: string): number {
 /**
  * Add the command `sign`, which prints the request's body without sending it (specification, 4.2).
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `sign`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addSign(program: Command, context: CommandContext): void {
-  const command = program
-    .command("sign")
-    .description("Sign a command, tied to the node's last block, and print the request's body without sending it.")
-    .argument("<file>", "the command in Protobuf's JSON; - for standard input");
+export function addSign(command: Command, context: CommandContext): void {
+  command.argument("<file>", "the command in Protobuf's JSON; - for standard input");
   for (const option of signOptions()) {
     command.addOption(option);
   }

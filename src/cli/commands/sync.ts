@@ -12,13 +12,11 @@ import { addSyncWorker } from "./sync-worker.js";
 /**
  * Add the command `sync`, which brings network history into tables, and those below it that look at them.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param sync the command `sync`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addSync(program: Command, context: CommandContext): void {
-  const sync = program
-    .command("sync")
-    .description("Bring network history into tables, each row exactly once, and keep them up to date.")
+export function addSync(sync: Command, context: CommandContext): void {
+  sync
     // The commands below have options of the same names.
     .enablePositionalOptions();
   const own = [

@@ -19,13 +19,11 @@ interface VerifyOptions extends ClientOptions {
 /**
  * Add the command `verify`, which checks a signed request as a node does, against the node's recent blocks.
  *
- * @param program the command `tradewire`, to which it is added
+ * @param command the command `verify`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addVerify(program: Command, context: CommandContext): void {
-  const command = program
-    .command("verify")
-    .description("Check a signed request: signature, prefix, proof of work, command. Nothing is submitted.")
+export function addVerify(command: Command, context: CommandContext): void {
+  command
     .argument("<file>", "what `sign` printed; - for standard input")
     .addOption(
       new Option(

@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { PassThrough } from "node:stream";
+import { pathToFileURL } from "node:url";
+import { afterAll, describe, expect, it } from "@jest/globals";
+import { Command, Help } from "commander";
+import { COMMANDS } from "../../src/cli/commands.js";
+import { main, start } from "../support/command.js";
+
+const folder = await mkdtemp(join(tmpdir(), "tradewire-start-"));
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Run the command, and give what it wrote and the modules of ours that it loaded. */
+async function loadedBy(...args: readonly string[]) {
+  const list = pathToFileURL(resolve("test/support/loaded-modules.mjs")).href;
+  const file = join(folder, args.join(" "));
+  const { code, out, err } = await start(process.execPath, ["--import", list, main, ...args], folder, {
+    LOADED_FILE: file,
+  }).ended;
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  const urls = (await readFile(file, "utf8")).trimEnd().split("\n");
+  const names = urls.map((url) => /\/dist\/(.*?)(?:-.{8})?\.js$/.exec(url)?.[1] ?? url);
+  return { out, files: names.filter((name) => !name.startsWith("node:") && name !== "chunks/rolldown-runtime") };
+}
+
+describe("the command", () => {
+  it("loads nothing to print its version", async () => {
+    const { version } = JSON.parse(await readFile("package.json", "utf8"));
+    for (const option of ["--version", "-V"]) {
+      expect(await loadedBy(option)).toEqual({ out: `${version}\n`, files: ["src/cli/main"] });
+    }
+  });
+
+  it("lists its commands without the modules of any", async () => {
+    for (const args of [["--help"], ["help"]]) {
+      const { files } = await loadedBy(...args);
+      expect(files).toEqual(expect.arrayContaining(["src/cli/main", "chunks/program"]));
+      const others = files.filter((name) => COMMANDS.has(name.replace("chunks/", "")) || name === "chunks/client");
+      expect(others).toEqual([]);
+    }
+  });
+
+  it("loads of its commands the one that is asked for, also for its help", async () => {
+    const { out, files } = await loadedBy("help", "keys");
+    expect(out).toMatch(/^Usage: tradewire keys /);
+    expect(files.filter((name) => COMMANDS.has(name.replace("chunks/", "")))).toEqual(["chunks/keys"]);
+  });
+
+  it.each([...COMMANDS])("lists %s as it is", async (name, { takes, load }) => {
+    const command = new Command(name);
+    const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() };
+    (await load())(command, { ...streams, signal: new AbortController().signal });
+    expect(new Help().subcommandTerm(command)).toBe(`${name} ${takes}`.trimEnd());
+  });
+});
