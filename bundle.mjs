@@ -3,7 +3,6 @@
 // a class is one class. All that importing the library loads is one file. The generated code of the whole interface
 // stays as it is: users import its files one by one.
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
 import { rolldown } from "rolldown";
 
 const entries = [
@@ -25,9 +24,13 @@ const JOINED = [
   "@noble/hashes",
   "commander",
   "content-disposition",
+  "yauzl",
+  "yazl",
   "zod",
 ];
 
+/** The folder of a module's package. */
+const PACKAGE = /^.*\/node_modules\/(@[^/]+\/)?[^/]+\//;
 /** What a module begins with. */
 const HEAD = /^(\/\/.*\n)+/;
 
@@ -45,17 +48,31 @@ function resolveId(id, importer = "") {
   return undefined;
 }
 
-/** The licence of a package; where it comes without one, what stands at the head of its files. */
-async function licence(name, modules) {
-  const folder = resolve("node_modules", name);
-  const { version, license, author = "" } = JSON.parse(await readFile(`${folder}/package.json`, "utf8"));
-  const text = await readFile(`${folder}/LICENSE`, "utf8").catch(async () => {
-    const files = modules.filter((module) => module.startsWith(`${folder}/`));
-    const heads = files.map(async (file) => HEAD.exec(await readFile(file, "utf8"))?.[0].trim());
-    return [...new Set(await Promise.all(heads))].join("\n\n");
+/** The licence of a package, by its folder; where it comes without one, what stands at the head of its files. */
+async function licence(folder) {
+  const { name, version, license, author } = JSON.parse(await readFile(`${folder}package.json`, "utf8"));
+  const text = await readFile(`${folder}LICENSE`, "utf8").catch(async () => {
+    const heads = modules.filter((module) => module.startsWith(folder)).map((file) => readFile(file, "utf8"));
+    return [...new Set((await Promise.all(heads)).map((source) => HEAD.exec(source)?.[0].trim()))].join("\n\n");
   });
-  return `${name} ${version}, ${license} ${author}\n\n${text.trim()}\n`;
+  return `${name} ${version}, ${license} ${author?.name ?? author ?? ""}\n\n${text.trim()}\n`;
 }
+
+/** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
+const groups = [
+  ["errors", /\/dist\/src\/(errors|signal)\//],
+  ["yauzl", /\/node_modules\/yauzl\//],
+  ["yazl", /\/node_modules\/yazl\//],
+  ["program", /\/dist\/src\/cli\/program\.js$/],
+  [
+    "client",
+    /\/dist\/src\/(index|transport\/keepalive)\.js$|\/connect\/.*\/(http-headers|create-method-url|status_pb)\.js$/,
+  ],
+  [
+    "command",
+    /\/dist\/src\/cli\/(archive-output|client|client-options|print-rows|progress|table-name|whole-number)\.js$/,
+  ],
+].map(([name, test], index, { length }) => ({ name, test, priority: length - index }));
 
 const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `dist/${entry}.js`])),
@@ -68,15 +85,11 @@ const { output } = await bundle.write({
   dir: "dist",
   entryFileNames: "[name].js",
   chunkFileNames: "chunks/[name]-[hash].js",
-  codeSplitting: {
-    groups: [
-      { name: "errors", test: /\/dist\/src\/(errors|signal)\//, priority: 1 },
-      { name: "client", test: /\/dist\/src\/index\.js$/ },
-    ],
-  },
+  codeSplitting: { groups },
   comments: { legal: true, annotation: false, jsdoc: false },
   keepNames: true, // An error's name is that of its class.
 });
 const modules = output.flatMap(({ moduleIds = [] }) => moduleIds).sort();
-const licences = await Promise.all(JOINED.map((name) => licence(name, modules)));
+const folders = new Set(modules.flatMap((module) => PACKAGE.exec(module)?.[0] ?? []));
+const licences = await Promise.all([...folders].map(licence));
 await writeFile("dist/chunks/LICENSES", licences.join(`\n${"-".repeat(80)}\n\n`));

@@ -26,7 +26,8 @@ async function loadedBy(program: string): Promise<string[]> {
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const urls = (await readFile(file, "utf8")).split("\n");
   expect(urls).toContain(index);
-  return heavy.filter((name) => urls.some((url) => url === name || url.includes(`/${name}/`)));
+  const isOf = (url: string, name: string) => url === name || url.includes(`/${name}/`) || url.includes(`/${name}-`);
+  return heavy.filter((name) => urls.some((url) => isOf(url, name)));
 }
 
 /** Call a node that is not there; the transport is loaded all the same. */
@@ -77,6 +78,32 @@ describe("the library", () => {
     ],
   ])("loads for %s what it needs", async (_, program, expected) => {
     expect(await loadedBy(program)).toEqual(expected);
+  });
+
+  test("works beside another copy of Connect, and with definitions that are another copy's", async () => {
+    const connect = pathToFileURL(resolve("node_modules/@connectrpc/connect/dist/esm/index.js")).href;
+    const definitions = pathToFileURL(resolve("dist/gen/vega/api/v1/core_pb.js")).href;
+    const program = `
+      const { ConnectError, createClient } = await import(${JSON.stringify(connect)});
+      const { CoreService } = await import(${JSON.stringify(definitions)});
+      const { createServer } = await import("node:http");
+      const answer = { height: "5", hash: "ab" };
+      const server = createServer((_, response) => response.setHeader("content-type", "application/json").end(JSON.stringify(answer)));
+      await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const client = tradewire.createClient({ rest: { url: "http://127.0.0.1:" + server.address().port }, retry: { tries: 1 } });
+      const { height } = await client.service(CoreService).lastBlockHeight({});
+      if (height !== 5n) throw new Error(String(height));
+      server.close();
+      server.closeAllConnections();
+      const error = await createClient(CoreService, client.transport).lastBlockHeight({}).catch((reason) => reason);
+      if (!(error instanceof ConnectError) || error.code !== tradewire.Code.Unavailable) throw error;
+      if (!(error.cause instanceof tradewire.ConnectionError)) throw error.cause;
+      const interceptor = () => async () => { throw new ConnectError("mine", tradewire.Code.DataLoss); };
+      const intercepted = tradewire.createClient({ rest: { url: "http://127.0.0.1:1" } }, { interceptors: [interceptor] });
+      const told = await intercepted.listSegments().catch((reason) => reason);
+      if (told.constructor !== ConnectError || told.message !== "[data_loss] mine") throw told;
+    `;
+    expect(await loadedBy(program)).toEqual(["dist/gen/vega"]);
   });
 
   test("loads a ZIP library for each use of archives", async () => {

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-import { writeSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync, writeSync } from "node:fs";
 
 const args = process.argv.slice(2);
-const { version } = createRequire(import.meta.url)("tradewire/package.json");
+const { version } = JSON.parse(readFileSync(new URL(import.meta.resolve("tradewire/package.json")), "utf8"));
 // The version needs nothing of what a command loads. The program says why it cannot be written.
 if (!["-V", "--version"].includes(args[0] ?? "") || !isWritten(`${version}\n`)) {
   const { run } = await import("./program.js");
