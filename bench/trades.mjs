@@ -26,8 +26,8 @@ export async function writeArchives(folder, segments, megabytes) {
   }
 }
 
-/** Rows of trades as a busy network makes them: every value another, keys in order. */
-function* csvOf(segment, megabytes) {
+/** Rows of trades as a busy network makes them: every value another, keys in order; the first piece is the header. */
+export function* csvOf(segment, megabytes) {
   yield Buffer.from(`${schema.columns.map(({ name }) => name).join(",")}\n`);
   let seed = segment + 1;
   const random = () => {

@@ -1,0 +1,44 @@
+// Many exports at once, with one client.
+const MIB = 2 ** 20;
+const EXPORTS = 16;
+const EMPTY = "an empty process of Node";
+
+export const title = "Many exports at once";
+export const about = `${EXPORTS} exports at once, to nowhere, beside one of their size together.`;
+
+/** A section for each transport. */
+export async function* sections({ quick, open }) {
+  for (const transport of ["grpc", "grpc-js", "rest"]) {
+    const protocol = transport === "rest" ? "rest" : "grpc";
+    const archive = { content: "archive", method: "stored", chunkBytes: MIB, protocol };
+    const each = await open({ ...archive, csvBytes: (quick ? 32 : 128) * MIB });
+    const one = await open({ ...archive, csvBytes: (quick ? 32 : 128) * EXPORTS * MIB });
+    const together = `${EXPORTS} at once`;
+    yield {
+      title: transport,
+      unit: "MiB/s",
+      scale: MIB,
+      cpuUnit: "CPU s/GiB",
+      cpuScale: 1024 * MIB,
+      reference: "one",
+      rows: [
+        {
+          name: together,
+          ours: true,
+          peer: ["ours", "manyBytes", { transport, url: each.url, exports: EXPORTS }],
+          amount: each.bytes * EXPORTS,
+        },
+        { name: "one", ours: true, peer: ["ours", "bytes", { transport, url: one.url }], amount: one.bytes },
+        { name: EMPTY, peer: ["nothing", "nothing", {}], local: true },
+      ],
+      goals: ({ of, ratio }) => [
+        { text: `${transport}: total rate of one`, least: 0.9, value: ratio(together, "one") },
+        {
+          text: `${transport}: MiB for each export, beyond the process that makes one`,
+          most: 10,
+          value: (of(together, "peak") - of("one", "peak")) / (EXPORTS - 1),
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,74 @@
+// What it costs to start: importing the library, and the command as a whole process.
+const MIB = 2 ** 20;
+const BARE = "node, bare";
+const COMMAND = "node dist/src/cli/main.js";
+const IMPORTS = {
+  "import tradewire": "tradewire",
+  "import tradewire/api": "tradewire/api",
+  "import @connectrpc/connect-node": "@connectrpc/connect-node",
+  "import @grpc/grpc-js": "@grpc/grpc-js",
+  "import pg": "pg",
+};
+
+export const title = "Start";
+export const about = "Whole processes, from start to end.";
+
+/** The sections: what comes before any work, and a small export. */
+export async function* sections({ quick, open, folder }) {
+  const rounds = quick ? 9 : 15;
+  const process = { unit: "per second", scale: 1, cpuUnit: "CPU ms", cpuScale: 1000, plot: "cpu", rounds };
+  const row = (name, shell, more = {}) => ({
+    name,
+    shell,
+    needs: ["node"],
+    amount: 1,
+    ours: /tradewire/.test(name),
+    ...more,
+  });
+  yield {
+    title: "before any work",
+    ...process,
+    rows: [
+      row(BARE, "node -e ''", { local: true }),
+      row("tradewire --version", `${COMMAND} --version`, { local: true }),
+      ...Object.entries(IMPORTS).map(([name, module]) =>
+        row(name, `node --input-type=module -e 'import "${module}"'`, { local: true }),
+      ),
+    ],
+    goals: ({ of }) =>
+      [
+        ["tradewire --version", 60],
+        ["import tradewire", 120],
+      ].map(([name, most]) => ({
+        text: `${name}: ms of CPU beyond bare node`,
+        most,
+        value: (of(name, "cpu") - of(BARE, "cpu")) * 1000,
+      })),
+  };
+  const archive = { content: "archive", method: "stored", csvBytes: MIB, chunkBytes: MIB };
+  const grpc = await open({ ...archive, protocol: "grpc" });
+  const rest = await open({ ...archive, protocol: "rest" });
+  const options = "--table trades --from-block 1 --to-block 1000 --extensions optional --force --out";
+  const exported = { grpc: `--grpc-url ${grpc.url}`, rest: `--rest-url ${rest.url}` };
+  yield {
+    title: "an export of 1 MiB",
+    ...process,
+    rows: [
+      row(BARE, "node -e ''", { local: true }),
+      ...Object.entries(exported).map(([transport, url]) =>
+        row(`tradewire export, ${transport}`, `${COMMAND} export --transport ${transport} ${url} ${options} ${folder}`),
+      ),
+      { name: "curl", shell: `curl -sSo ${folder}small.zip ${rest.url}/export`, needs: ["curl"], amount: 1 },
+    ],
+    goals: ({ of }) =>
+      Object.keys(exported).map((transport) => ({
+        text: `tradewire export, ${transport}: time of curl and bare node`,
+        most: 1.5,
+        value: seconds(of, `tradewire export, ${transport}`) / (seconds(of, "curl") + seconds(of, BARE)),
+      })),
+  };
+}
+
+function seconds(of, name) {
+  return of(name, "seconds");
+}

@@ -1,0 +1,27 @@
+// What kind of machine the figures are from.
+import { readFileSync } from "node:fs";
+import { cpus, platform, release, totalmem } from "node:os";
+
+/**
+ * Describe the machine, without its name.
+ *
+ * @returns the CPU's model, the number of cores, the memory in GiB, the system, and the version of Node
+ */
+export function machine() {
+  const all = cpus();
+  return {
+    cpu: all[0]?.model.trim() ?? "unknown",
+    cores: all.length,
+    memoryGib: Math.round(totalmem() / 2 ** 30),
+    system: `${distribution()} (${platform()} ${release()})`,
+    node: process.version,
+  };
+}
+
+function distribution() {
+  try {
+    return /^PRETTY_NAME="?(.*?)"?$/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "Linux";
+  } catch {
+    return platform();
+  }
+}

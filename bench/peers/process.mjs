@@ -1,0 +1,35 @@
+// One run, in a process of its own: node bench/peers/process.mjs MODULE TASK ARGUMENTS
+//
+// The task is a function of the module in this folder; ARGUMENTS is its argument as JSON. A task that has something to
+// prepare returns a function. What is measured begins when everything is imported and prepared. A task that cannot run,
+// for a package is not there, says which one.
+const [module, task, args] = process.argv.slice(2);
+
+/** Seconds of CPU, of all threads, user and system. */
+function cpu() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
+
+function now() {
+  return { seconds: performance.now() / 1000, cpu: cpu() };
+}
+
+try {
+  const { [task]: run } = await import(`./${module}.mjs`);
+  let start = now();
+  let amount = await run(JSON.parse(args));
+  if (typeof amount === "function") {
+    start = now();
+    amount = await amount();
+  }
+  const end = now();
+  const peak = process.resourceUsage().maxRSS / 1024;
+  const result = { amount, seconds: end.seconds - start.seconds, cpu: end.cpu - start.cpu, peak };
+  process.stdout.write(JSON.stringify(result), () => process.exit());
+} catch (reason) {
+  if (reason.code !== "ERR_MODULE_NOT_FOUND") {
+    throw reason;
+  }
+  process.stdout.write(JSON.stringify({ absent: reason.message.split("\n")[0] }));
+}

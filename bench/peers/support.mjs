@@ -1,0 +1,42 @@
+// What the runs share.
+
+/** Calls under way at the same time. */
+const AT_ONCE = 16;
+
+/**
+ * Count the bytes of an async iterable of pieces.
+ *
+ * @param pieces the pieces
+ * @returns how many bytes they have
+ */
+export async function count(pieces) {
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+  }
+  return bytes;
+}
+
+/**
+ * Make calls, 16 at once.
+ *
+ * @param {number} calls how many
+ * @param {() => Promise<unknown>} call makes one
+ * @returns how many were made
+ */
+export async function atOnce(calls, call) {
+  let left = calls;
+  const worker = async () => {
+    while (left > 0) {
+      left -= 1;
+      await call();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return calls;
+}
+
+/** The paths of the methods over REST, and what they are asked. */
+export const EXPORT_PATH = "/api/v2/networkhistory/export?fromBlock=1&toBlock=1000&table=TABLE_TRADES";
+export const PARAMETER_PATH = "/api/v2/network/parameters/snapshot.interval.length";
+export const KEY = { key: "snapshot.interval.length" };

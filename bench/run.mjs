@@ -1,0 +1,133 @@
+// Everything that the project promises about speed, beside its peers, in one run.
+//
+//   npm run bench -- [--quick] [--only GROUP]... [--rounds N] [--out FOLDER]
+//
+// It needs `npm run build` before, which `npm run bench` does. Tables go to the terminal; results.json, a plot of each group and a page with
+// all of them to FOLDER (docs/bench). A group that did not run keeps its results of before. The exit code is 1 where a goal was missed.
+import { fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { machine } from "./measure/machine.mjs";
+import { page, sectionLines } from "./measure/report.mjs";
+import { figuresOf, measure } from "./measure/rounds.mjs";
+import { draw } from "./measure/svg.mjs";
+
+/** The groups, in their order, and the scripts that are groups with tables and peers of their own: not for quick runs. */
+const groups = ["export", "file", "rows", "memory", "many", "calls", "start", "listings"];
+const scripts = ["sync", "events"];
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string", multiple: true },
+    rounds: { type: "string" },
+    out: { type: "string", default: fileURLToPath(new URL("../docs/bench", import.meta.url)) },
+  },
+});
+const all = [...groups, ...scripts];
+const chosen = values.only ?? (values.quick ? groups : all);
+const unknown = chosen.find((name) => !all.includes(name));
+if (unknown !== undefined) {
+  throw new Error(`${unknown} is no group; there are ${all.join(", ")}`);
+}
+
+const server = fork(fileURLToPath(new URL("./server/main.mjs", import.meta.url)));
+const folder = `${await mkdtemp(join(tmpdir(), "tradewire-bench-"))}/`;
+const context = {
+  quick: values.quick,
+  folder,
+  /** Have the server answer with some content; see `createContent`. */
+  open: (content) => ask({ open: content }),
+};
+
+async function ask(message) {
+  server.send(message);
+  const [answer] = await once(server, "message");
+  return answer;
+}
+
+const told = (text) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
+let missed = 0;
+try {
+  for (const name of chosen.filter((each) => groups.includes(each))) {
+    const { title, about, sections } = await import(`./groups/${name}.mjs`);
+    const done = [];
+    for await (const section of sections(context)) {
+      done.push(await run(section, name));
+      told("");
+      console.log(sectionLines(done.at(-1)).join("\n"));
+      missed += done.at(-1).goals.filter(({ met }) => met === false).length;
+    }
+    const date = new Date().toISOString();
+    await write(name, { title, about, date, quick: values.quick, machine: machine(), sections: done });
+  }
+} finally {
+  server.disconnect();
+  await rm(folder, { recursive: true });
+}
+for (const name of chosen.filter((each) => scripts.includes(each))) {
+  const { status } = spawnSync(process.execPath, [fileURLToPath(new URL(`./${name}.mjs`, import.meta.url))], {
+    stdio: "inherit",
+  });
+  console.log(status === 0 ? "" : `Left out: ${name}, as bench/${name}.mjs failed.`);
+}
+console.log(missed === 0 ? "All goals are met." : `${missed} goals are missed.`);
+process.exitCode = missed === 0 ? 0 : 1;
+
+/** Run a section, and make figures of its runs. */
+async function run({ rows, goals = () => [], rounds, scale, cpuScale, ...section }, group) {
+  const { runs, absent } = await measure(rows, {
+    rounds: Number(values.rounds ?? rounds ?? (values.quick ? 3 : 5)),
+    serverCpu: async () => (await ask({})).cpu,
+    told: (text) => told(`${group}, ${section.title}: ${text}`),
+  });
+  const figures = figuresOf(runs);
+  return {
+    ...section,
+    rows: rows
+      .filter(({ name }) => runs.has(name))
+      .map(({ name, ours = false, local = false }) => {
+        const rates = runs.get(name).map(({ rate }) => rate / scale);
+        return {
+          name,
+          ours,
+          ratio: section.reference === undefined ? undefined : figures.ratio(name, section.reference),
+          rate: figures.of(name) / scale,
+          span: [Math.min(...rates), Math.max(...rates)],
+          cpu: figures.of(name, "cpuEach") * cpuScale,
+          peak: figures.of(name, "peak"),
+          server: local ? undefined : figures.of(name, "share"),
+        };
+      }),
+    absent: [...absent].map(([name, why]) => ({ name, why })),
+    goals: goals(figures).map(({ value, ...goal }) => {
+      const known = Number.isNaN(value) ? undefined : value; // A row was left out.
+      return { ...goal, value: known, met: isMet({ ...goal, value: known }) };
+    }),
+  };
+}
+
+/** Whether a goal is met; undefined where it was not measured, or is there to be known only. */
+function isMet({ value, least, most, instead = false }) {
+  if (value === undefined || (least === undefined && most === undefined)) {
+    return undefined;
+  }
+  return instead || (value >= (least ?? value) && value <= (most ?? value));
+}
+
+/** Put a group's results beside those of the others. */
+async function write(name, group) {
+  await mkdir(values.out, { recursive: true });
+  const path = join(values.out, "results.json");
+  const before = existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
+  const all = { ...before, [name]: group };
+  const results = Object.fromEntries(groups.filter((each) => each in all).map((each) => [each, all[each]]));
+  await writeFile(path, `${JSON.stringify(results, undefined, 2)}\n`);
+  await writeFile(join(values.out, `${name}.svg`), draw(group));
+  await writeFile(join(values.out, "README.md"), page(results));
+}
