@@ -28,6 +28,10 @@ export interface HttpCall {
   readonly raw?: HttpBody;
 }
 
+/** What was read of methods, as reading it takes longer than many a small call. */
+const rules = new WeakMap<DescMethod, { readonly rule: HttpRule | undefined }>();
+const bindings = new WeakMap<DescMethod, readonly HttpBinding[]>();
+
 /**
  * List the ways to call a method over HTTP, as its `google.api.http` option has them.
  *
@@ -36,11 +40,10 @@ export interface HttpCall {
  * @throws Error where a path of the option is not a path template
  */
 export function httpBindings(method: DescMethod): readonly HttpBinding[] {
-  if (!hasOption(method, httpOption)) {
-    return [];
-  }
-  const rule = getOption(method, httpOption);
-  return [rule, ...rule.additionalBindings].flatMap(binding);
+  const rule = ruleOf(method);
+  const all = bindings.get(method) ?? (rule === undefined ? [] : [rule, ...rule.additionalBindings].flatMap(binding));
+  bindings.set(method, all);
+  return all;
 }
 
 /**
@@ -50,7 +53,16 @@ export function httpBindings(method: DescMethod): readonly HttpBinding[] {
  * @returns the HTTP method, such as `GET`; undefined where there is no binding
  */
 export function mainVerb(method: DescMethod): string | undefined {
-  return hasOption(method, httpOption) ? verbAndPath(getOption(method, httpOption))?.verb : undefined;
+  const rule = ruleOf(method);
+  return rule && verbAndPath(rule)?.verb;
+}
+
+function ruleOf(method: DescMethod): HttpRule | undefined {
+  const known = rules.get(method) ?? {
+    rule: hasOption(method, httpOption) ? getOption(method, httpOption) : undefined,
+  };
+  rules.set(method, known);
+  return known.rule;
 }
 
 function binding(rule: HttpRule): HttpBinding[] {

@@ -8,14 +8,16 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import { createAsyncIterable, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { createAsyncIterable, createMethodUrl, runStreamingCall } from "@connectrpc/connect/protocol";
 import { connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime } from "../../errors/network-failure.js";
 import { unwritable } from "../../errors/unwritable.js";
+import { follow } from "../../signal/follow.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { decodeMessage } from "../decode-message.js";
+import { runUnary } from "../run-unary.js";
 import { type GrpcJsCall, startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
 import { toMetadata } from "./metadata.js";
@@ -57,10 +59,11 @@ export function createGrpcJsTransport(
     const call = startCall(raw, metadata, () => {
       calls.delete(call);
       stopWatch();
+      leave();
     });
     calls.add(call);
     const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout()));
-    signal.addEventListener("abort", () => call.fail(ConnectError.from(signal.reason, Code.Canceled)), { once: true });
+    const leave = follow(signal, () => call.fail(ConnectError.from(signal.reason, Code.Canceled)));
     return call;
   }
 
@@ -74,7 +77,7 @@ export function createGrpcJsTransport(
       contextValues = createContextValues(),
     ) {
       const limits = callLimits(signal, timeoutMs);
-      return runUnaryCall<I, O>({
+      return runUnary<I, O>({
         ...limits,
         req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
         next: (req) =>

@@ -1,11 +1,22 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import { type ContextValues, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
-import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { type DescMethod, isMessage } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from "@connectrpc/connect";
+import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import { LONGEST_TIMER_MS } from "../../config/values.js";
 import type { HeaderInit } from "../bare-call.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
+import { runUnary } from "../run-unary.js";
 import { isEndUnsent } from "./failure.js";
+
+/** A call as interceptors see it. */
+type Call = ReturnType<Interceptor>;
 
 /**
  * Make a transport with interceptors and a time limit for a whole call that does not stream. The inner transport gets
@@ -42,15 +53,25 @@ export function limited(
         unsent = isEndUnsent(reason) ? reason : undefined;
         throw reason;
       };
-      return runUnaryCall({
-        interceptors: [...interceptors],
+      const call: Call = async (req) => {
+        if (req.stream) {
+          throw changedKind();
+        }
+        const { method, signal, header, message, contextValues } = req;
+        return transport.unary(method, signal, limit.left(), header, message, contextValues).catch(keepUnsent);
+      };
+      const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), call);
+      return runUnary({
         ...(signal && { signal }),
         ...limit.option,
         req: { ...request(method, header), stream: false, method, contextValues: limit.values, message },
-        next: (req) =>
-          transport
-            .unary(method, req.signal, limit.left(), req.header, req.message, req.contextValues)
-            .catch(keepUnsent),
+        async next(req) {
+          const response = await intercepted(req);
+          if (response.stream || !isMessage(response.message, method.output)) {
+            throw changedKind();
+          }
+          return { ...response, method, message: response.message };
+        },
       }).catch((reason: unknown) => {
         throw unsent ?? reason; // Connect puts the signal's reason in the place of an error.
       });
@@ -69,6 +90,10 @@ export function limited(
 
     close: async () => transport.close?.(),
   };
+}
+
+function changedKind(): ConnectError {
+  return new ConnectError("an interceptor has made another kind of call of one that does not stream", Code.Internal);
 }
 
 const endKey = createContextKey<number | undefined>(undefined, { description: "when the call's time is up" });

@@ -7,7 +7,7 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
-import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
+import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding, httpBindings } from "../../http-rule/http-rule.js";
@@ -16,6 +16,7 @@ import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
+import { runUnary } from "../run-unary.js";
 import { errorFromResponse } from "./error.js";
 import { createHttpClient } from "./http-client.js";
 import { openResponse, type RestResponse, responseMessage } from "./response.js";
@@ -99,7 +100,7 @@ export function createRestTransport(
       message: MessageInitShape<I>,
       contextValues = createContextValues(),
     ) {
-      return runUnaryCall<I, O>({
+      return runUnary<I, O>({
         ...callLimits(signal, timeoutMs),
         req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
         next: (req) =>
