@@ -2,8 +2,9 @@
 //
 //   npm run bench -- [--quick] [--only GROUP]... [--rounds N] [--out FOLDER]
 //
-// It needs `npm run build` before, which `npm run bench` does. Tables go to the terminal; results.json, a plot of each group and a page with
-// all of them to FOLDER (docs/bench). A group that did not run keeps its results of before. The exit code is 1 where a goal was missed.
+// `npm run bench` builds before. Tables go to the terminal; results.json, a plot of each group, and a page with all of
+// them to FOLDER (docs/bench). A group that did not run keeps its results of before. The exit code is 1 where a goal was
+// missed.
 import { fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -19,7 +20,7 @@ import { draw } from "./measure/svg.mjs";
 
 /** The groups, in their order, and the scripts that are groups with tables and peers of their own: not for quick runs. */
 const groups = ["export", "file", "rows", "memory", "many", "calls", "start", "listings"];
-const scripts = ["sync", "events"];
+const scripts = ["parallel", "sync", "events"].filter((name) => existsSync(scriptOf(name)));
 
 const { values } = parseArgs({
   options: {
@@ -37,6 +38,8 @@ if (unknown !== undefined) {
 }
 
 const server = fork(fileURLToPath(new URL("./server/main.mjs", import.meta.url)));
+const serverGone = new AbortController();
+server.once("exit", () => serverGone.abort(new Error("the server has ended")));
 const folder = `${await mkdtemp(join(tmpdir(), "tradewire-bench-"))}/`;
 const context = {
   quick: values.quick,
@@ -47,8 +50,12 @@ const context = {
 
 async function ask(message) {
   server.send(message);
-  const [answer] = await once(server, "message");
+  const [answer] = await once(server, "message", { signal: serverGone.signal });
   return answer;
+}
+
+function scriptOf(name) {
+  return fileURLToPath(new URL(`./${name}.mjs`, import.meta.url));
 }
 
 const told = (text) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
@@ -71,9 +78,7 @@ try {
   await rm(folder, { recursive: true });
 }
 for (const name of chosen.filter((each) => scripts.includes(each))) {
-  const { status } = spawnSync(process.execPath, [fileURLToPath(new URL(`./${name}.mjs`, import.meta.url))], {
-    stdio: "inherit",
-  });
+  const { status } = spawnSync(process.execPath, [scriptOf(name)], { stdio: "inherit" });
   console.log(status === 0 ? "" : `Left out: ${name}, as bench/${name}.mjs failed.`);
 }
 console.log(missed === 0 ? "All goals are met." : `${missed} goals are missed.`);
@@ -125,8 +130,8 @@ async function write(name, group) {
   await mkdir(values.out, { recursive: true });
   const path = join(values.out, "results.json");
   const before = existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
-  const all = { ...before, [name]: group };
-  const results = Object.fromEntries(groups.filter((each) => each in all).map((each) => [each, all[each]]));
+  const known = { ...before, [name]: group };
+  const results = Object.fromEntries(groups.filter((each) => each in known).map((each) => [each, known[each]]));
   await writeFile(path, `${JSON.stringify(results, undefined, 2)}\n`);
   await writeFile(join(values.out, `${name}.svg`), draw(group));
   await writeFile(join(values.out, "README.md"), page(results));

@@ -1,5 +1,9 @@
+import { getEventListeners } from "node:events";
+import { create } from "@bufbuild/protobuf";
+import { BoolValueSchema } from "@bufbuild/protobuf/wkt";
 import {
   Code,
+  ConnectError,
   createContextKey,
   createContextValues,
   type Interceptor,
@@ -140,6 +144,39 @@ it.each(kinds)("the caller's signal ends a call (%s)", async (_, make) => {
   abort.abort(reason);
   expect(inner.calls[0]?.signal?.reason).toBe(reason);
   expect(await failure).toMatchObject({ code: Code.Canceled });
+});
+
+it("the signal of a call ends with it, and the call leaves nothing at the caller's", async () => {
+  const { signal } = new AbortController();
+  const { transport, inner, requests } = limitedTransport();
+  await ask(transport, { signal });
+  const { transport: failing, requests: failed } = limitedTransport({
+    play() {
+      throw new ConnectError("busy", Code.Unavailable);
+    },
+  });
+  const reason = await reasonOf(ask(failing, { signal }));
+  expect(inner.calls[0]?.signal?.aborted).toBe(true);
+  expect(requests[0]?.signal.reason).toMatchObject({ name: "AbortError", message: "the call has ended" });
+  expect(reason).toMatchObject({ code: Code.Unavailable, rawMessage: "busy" });
+  expect(failed[0]?.signal.reason).toBe(reason);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+it("a call with a signal that was aborted before fails with its reason", async () => {
+  const { transport } = limitedTransport({ play: ({ signal }) => signal?.throwIfAborted() });
+  const failure = reasonOf(ask(transport, { signal: AbortSignal.abort(new Error("enough")) }));
+  expect(await failure).toMatchObject({ code: Code.Canceled, rawMessage: "enough" });
+});
+
+it("an interceptor cannot answer a call with a message of another type", async () => {
+  const changing: Interceptor = (next) => async (req) => {
+    const response = await next(req);
+    return response.stream ? response : { ...response, message: create(BoolValueSchema) };
+  };
+  const inner = memoryTransport(() => texts("here"));
+  const transport = limited(inner, { url: "http://a.example", timeouts: { callMs: 1000 }, interceptors: [changing] });
+  expect(await reasonOf(ask(transport))).toMatchObject({ code: Code.Internal });
 });
 
 it("a call of no limited transport has no limit", () => {
