@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { machine } from "./measure/machine.mjs";
-import { page, sectionLines } from "./measure/report.mjs";
+import { HOW, page, sectionLines } from "./measure/report.mjs";
 import { figuresOf, measure } from "./measure/rounds.mjs";
 import { draw } from "./measure/svg.mjs";
 
@@ -60,6 +60,7 @@ function scriptOf(name) {
 
 const told = (text) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
 let missed = 0;
+console.log(`${HOW.join("\n")}\n`);
 try {
   for (const name of chosen.filter((each) => groups.includes(each))) {
     const { title, about, sections } = await import(`./groups/${name}.mjs`);

@@ -7,7 +7,7 @@ export const about =
 
 /** The sections: gRPC and REST. */
 export async function* sections({ quick, open }) {
-  const calls = quick ? 5000 : 20_000;
+  const calls = quick ? 10_000 : 30_000;
   const grpc = await open({ content: "parameter", protocol: "grpc" });
   const rest = await open({ content: "parameter", protocol: "rest" });
   const scaled = { unit: "calls/s", scale: 1, cpuUnit: "CPU ms/call", cpuScale: 1000 };

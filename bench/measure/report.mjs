@@ -1,5 +1,13 @@
 // Tables of what was measured, in Markdown, which a terminal shows as well.
 
+/** How the figures are made. */
+export const HOW = [
+  "Each run is a process of its own, rounds are interleaved, and figures are medians; a ratio is the median of the",
+  "rounds' ratios. What is imported, and what our transports load at their first call, is not measured. CPU is that of",
+  "user and system, of all threads. Our rows, in bold, have all checks on. The server replays prepared frames: its share",
+  "of a core, and the rate at which a bare socket takes the same, show that it is not the limit.",
+];
+
 /** How a number is shown: three digits that count, or whole. */
 const short = (value) =>
   !Number.isFinite(value) ? "" : value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toPrecision(3);
@@ -64,14 +72,6 @@ export function page(results) {
     "",
     ...sections.flatMap(sectionLines),
   ]);
-  return `${[
-    "# What is promised about speed, measured",
-    "",
-    "Made by `npm run bench`: each run is a process of its own, rounds are interleaved, figures are medians. A ratio is",
-    "the median of the rounds' ratios. What is imported, and what our transports load at their first call, is not measured.",
-    "CPU is that of user and system, of all threads. Our rows, in bold, have all checks on.",
-    "The server replays prepared frames; its share of a core, and the rate of a bare socket, show that it is not the limit.",
-    "",
-    ...groups.flat(),
-  ].join("\n")}`;
+  const opening = ["# What is promised about speed, measured", "", "Made by `npm run bench`.", "", ...HOW, ""];
+  return [...opening, ...groups.flat()].join("\n");
 }
