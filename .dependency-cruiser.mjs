@@ -12,7 +12,7 @@ const rooms = {
   csv: ["errors"],
   file: ["errors"],
   archive: ["errors", "json", "schema", "zip", "csv", "file"],
-  history: ["errors", "json", "schema", "signal", "zip", "csv", "archive"],
+  history: ["errors", "json", "schema", "signal", "zip", "csv", "file", "archive"],
   listing: ["errors", "json", "signal"],
   // A follow hands out the rows of history, and then those of new segments.
   live: ["errors", "json", "signal", "schema", "csv", "archive", "history", "transaction"],

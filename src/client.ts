@@ -1,5 +1,10 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { CallOptions, Client as ServiceClient, Transport } from "@connectrpc/connect";
+import {
+  type CallOptions,
+  createContextValues,
+  type Client as ServiceClient,
+  type Transport,
+} from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/client/vega/api/v1/core_pb.js";
@@ -155,6 +160,12 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
         profile: checked.profile,
         maxArchiveBytes: checked.limits.maxArchiveBytes,
         takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, exportOptions)),
+        listSegments: (signal) => listSegments(dataService, { signal, headers }),
+        retry: {
+          ...checked.retry,
+          onRetry: (retry) =>
+            onRetry?.({ ...retry, id: callId(createContextValues()), method: methodName(exportMethod) }),
+        },
         fail: failing(exportMethod, exportOptions.signal),
         startingOver,
         async open(range, signal, contextValues) {

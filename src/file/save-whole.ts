@@ -31,6 +31,13 @@ export interface FileTarget {
   readonly fileName: () => string;
   /** Whether a file of that name is replaced. */
   readonly force: boolean;
+  /**
+   * Called once the file is written and checked, right before it takes its name.
+   *
+   * @param saved what the file will be
+   * @throws where it is not to take its name; nothing is saved then
+   */
+  readonly beforeNaming?: ((saved: SavedFile) => Promise<void>) | undefined;
 }
 
 /** How a file is checked before it takes its name. */
@@ -72,7 +79,7 @@ export async function saveWhole<T, F>(
   where: FileTarget,
   check: FileCheck<T, F>,
 ): Promise<SavedFile & { readonly found: F }> {
-  const { folder, name } = await place(where);
+  const { folder, name } = await placeOf(where);
   await sweepTemporary(folder);
   const temporary = join(folder, await temporaryName());
   const file = await onFile(folder, open(temporary, "wx"));
@@ -98,6 +105,7 @@ export async function saveWhole<T, F>(
     const content = await writing.finish();
     await onFile(folder, file.sync());
     const found = await check.written(temporary, passed);
+    await where.beforeNaming?.({ path, ...content });
     await (where.force ? onFile(path, rename(temporary, path)) : nameNew(temporary, path));
     await syncFolder(folder);
     return { path, ...content, found };
@@ -108,8 +116,17 @@ export async function saveWhole<T, F>(
   }
 }
 
-/** The folder to write to, and the name in it where the target has one. */
-async function place({ target, force }: FileTarget): Promise<{ folder: string; name?: string }> {
+/**
+ * Find out where a file goes. A folder that does not exist is made.
+ *
+ * @param where the folder or file to write to, and whether an existing file is replaced
+ * @returns the folder to write to, and the name in it where the target has one
+ * @throws {@link FileError} where the file exists, or the folder cannot be made
+ */
+export async function placeOf({
+  target,
+  force,
+}: Pick<FileTarget, "target" | "force">): Promise<{ readonly folder: string; readonly name?: string }> {
   const path = resolve(target);
   const isFolder = await stat(path).then(
     (found) => found.isDirectory(),

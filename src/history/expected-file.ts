@@ -1,5 +1,6 @@
 import { checkColumns } from "../archive/check-columns.js";
 import type { ArchiveFile } from "../archive/files.js";
+import type { ExportName } from "../archive/names.js";
 import { ProtocolError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import type { TableName } from "../schema/tables.js";
@@ -20,16 +21,30 @@ const OF_THE_NODE = "Try another node, and tell who runs this one.";
 const NOTHING_TAKEN = `Nothing of it was taken. ${OF_THE_NODE}`;
 
 /**
- * Check that a file is the one that was asked for. Its name must say that it is of the chain, table and blocks and, where
- * it has a schema version, of that version; a name of another form is refused, as nothing then says which chain the rows
- * are of. All columns of the schema version must be in the header row.
+ * Check that a file is the one that was asked for, by its name as {@link checkFileName} does, and by its columns: all
+ * those of the schema version must be in the header row.
  *
  * @param file the file, of which nothing has been read
  * @param expected what it must be
  * @throws {@link ProtocolError} where it is something else; it names both
  */
-export function checkFile(
-  { name, chainId, table, schemaVersion, fromBlock, toBlock, columns }: ArchiveFile,
+export function checkFile(file: ArchiveFile, expected: ExpectedFile): void {
+  checkFileName(file, expected);
+  const { name, columns } = file;
+  checkColumns({ name, schemaVersion: expected.schemaVersion }, expected.table, columns, NOTHING_TAKEN);
+}
+
+/**
+ * Check that a file is the one that was asked for. Its name must say that it is of the chain, table and blocks and, where
+ * it has a schema version, of that version; a name of another form is refused, as nothing then says which chain the rows
+ * are of.
+ *
+ * @param file its name, and what that says
+ * @param expected what it must be
+ * @throws {@link ProtocolError} where it is something else; it names both
+ */
+export function checkFileName(
+  { name, chainId, table, schemaVersion, fromBlock, toBlock }: Pick<ArchiveFile, "name"> & Partial<ExportName>,
   expected: ExpectedFile,
 ): void {
   if (chainId === undefined) {
@@ -52,7 +67,6 @@ export function checkFile(
       `${nameText(name)} is of version ${schemaVersion} of the database schema, but the segments ${expected.fromBlock} to ${expected.toBlock} are listed with version ${expected.schemaVersion}`,
     );
   }
-  checkColumns({ name, schemaVersion: expected.schemaVersion }, expected.table, columns, NOTHING_TAKEN);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ContextValues } from "@connectrpc/connect";
+import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
 import { type Archive, openAssembled, type RowOptions, type TypedRowOptions } from "../archive/open.js";
@@ -15,6 +16,7 @@ import { followingController } from "../signal/follow.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
 import type { ExportOptions, NetworkHistoryExport, SavedExport, SaveOptions } from "./network-history-export.js";
+import { isInParts, type PartSaving, saveInParts } from "./parts/save-in-parts.js";
 import type { BlockRange } from "./segments.js";
 
 /** The parts of which an export is made. */
@@ -32,6 +34,10 @@ export interface ExportParts {
     signal: AbortSignal,
     contextValues: ContextValues | undefined,
   ) => Promise<{ readonly header: Headers; readonly message: AsyncIterable<HttpBody> }>;
+  /** Lists the node's segments, in the order of their heights. */
+  readonly listSegments: (signal: AbortSignal) => Promise<readonly HistorySegment[]>;
+  /** How a part of an export in parts is tried again. */
+  readonly retry: PartSaving["retry"];
   /** Runs `consume`, and runs it once more where the call breaks off and another transport can make it. */
   readonly startingOver: <T>(consume: (contextValues: ContextValues) => Promise<T>) => Promise<T>;
   /** Adds to an error about the archive which call it came from. */
@@ -118,6 +124,20 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     }
   }
 
+  /** Save it in parts, each of which is an export of its own. */
+  async function saveParts(target: string, options: SaveOptions): Promise<SavedExport> {
+    const asked = await takeRange();
+    const saving: PartSaving = {
+      ...{ asked, profile, maxRowBytes, signal, onProgress, listSegments: parts.listSegments, retry: parts.retry },
+      save({ table, fromBlock, toBlock }, path, watch) {
+        const takePart = async () => ({ table, fromBlock, toBlock });
+        const part = createExport({ ...parts, options: { ...parts.options, ...watch }, takeRange: takePart });
+        return part.saveTo(path, { force: true });
+      },
+    };
+    return saveInParts(saving, target, options);
+  }
+
   async function save(target: string, options: SaveOptions, contextValues: ContextValues): Promise<SavedExport> {
     const exported = await takeRange();
     const { onHeader, asked, header } = expecting();
@@ -189,7 +209,12 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       const { onHeader, asked } = expecting();
       return failingWith(verifyNames(archive({ onHeader }), asked), fail);
     },
-    saveTo: (target, options = {}) => startingOver((contextValues) => save(target, options, contextValues)).catch(fail),
+    async saveTo(target, options = {}) {
+      const saving = isInParts(options)
+        ? saveParts(target, options)
+        : startingOver((contextValues) => save(target, options, contextValues));
+      return saving.catch(fail);
+    },
     files: () => opened().files(),
     rows,
     toZip,

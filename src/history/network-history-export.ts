@@ -54,6 +54,20 @@ export interface SaveOptions {
    * CRC-32 are compared, so that no byte of it can be wrong. `structure` compares the records between the files only.
    */
   readonly verify?: Verification | undefined;
+  /**
+   * How many parts of the range are fetched at once, from 1, the default, to 100. A node makes an export on one core, so
+   * that several take less time. The range is cut into a part for each segment, or for several where it has more than
+   * 500. Parts are always checked by their content, a part that breaks off is fetched again alone (`retry.tries` of the
+   * configuration), and they are joined in their order while others come, so that the archive is the one that a single
+   * stream brings. Until then they are in a temporary folder beside the target.
+   */
+  readonly parallel?: number | undefined;
+  /**
+   * A folder that keeps the parts until the export is complete. An export that was ended, in whatever way, goes on with
+   * them when it is made again: those whose bytes have the checksum that was noted are not fetched. It is made where it
+   * does not exist, and the parts in it are removed at the end.
+   */
+  readonly resume?: string | undefined;
 }
 
 /** A saved export. */
@@ -62,7 +76,7 @@ export interface SavedExport extends SavedArchive {
   readonly fromBlock: bigint;
   /** Last block, inclusive. */
   readonly toBlock: bigint;
-  /** The extensions of the first chunk; none over a raw HTTP body. */
+  /** The extensions of the first chunk; none over a raw HTTP body, or where `resume` found that part in its folder. */
   readonly extensions: readonly TypedObject[];
 }
 
@@ -105,13 +119,19 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    *
    * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder
    *   it takes the node's name for it, where that has the specified form (specification, 4.1)
-   * @param options whether a file that exists is replaced, and how the archive is checked
+   * @param options whether a file that exists is replaced, how the archive is checked, how many parts of it are fetched
+   *   at once, and the folder that keeps them for another run
    * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, the check that was made, and
    *   the range
-   * @throws {@link FileError} where the file cannot be written, or exists; all else as said above
+   * @throws {@link FileError} where the file cannot be written, or exists; all else as said above; with `parallel` or
+   *   `resume` also {@link RequestError} where the node's segments do not make up the range, or the folder is of another
+   *   export or in use, and {@link ProtocolError} where they are no chain, or change meanwhile
    *
    * @example
    * const { path, sha256 } = await client.exportNetworkHistory(request).saveTo("archives/");
+   *
+   * @example
+   * await client.exportNetworkHistory(request).saveTo("archives/", { parallel: 4, resume: "parts/" });
    */
   saveTo(target: string, options?: SaveOptions): Promise<SavedExport>;
   /**

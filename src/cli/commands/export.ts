@@ -16,7 +16,7 @@ import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptio
 import { createProgress } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
 import { tableName } from "../table-name.js";
-import { blockHeight } from "../whole-number.js";
+import { blockHeight, wholeNumber } from "../whole-number.js";
 
 interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly table: string;
@@ -27,6 +27,8 @@ interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
   readonly out: string;
   readonly extensions?: "required" | "optional";
   readonly verify?: Verification;
+  readonly parallel?: number;
+  readonly resume?: string;
   readonly force?: boolean;
   readonly json?: boolean;
 }
@@ -69,6 +71,12 @@ export function addExport(command: Command, context: CommandContext): void {
         "check the content of each file (the default), or only the records around them",
       ).choices(["content", "structure"]),
     )
+    .addOption(
+      new Option("--parallel <count>", "parts of the range that are fetched at once (default: 1)").argParser(
+        wholeNumber,
+      ),
+    )
+    .option("--resume <folder>", "keep the parts there until all have come, and go on with those that are there")
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object");
   for (const option of [...printRowsOptions(), ...clientOptions()]) {
@@ -111,7 +119,8 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
 }
 
 /** Check that the options of the output fit together. */
-function checkFormat({ format, out, verify, force, json: asJson, ...rows }: ExportCommandOptions): void {
+function checkFormat(options: ExportCommandOptions): void {
+  const { format, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
   if (format === "zip") {
     const given = (["columns", "limit", "null", "maxRowBytes"] as const).find((name) => rows[name] !== undefined);
     if (given !== undefined) {
@@ -126,11 +135,13 @@ function checkFormat({ format, out, verify, force, json: asJson, ...rows }: Expo
     checkPrintRowsOptions(rows, format);
   }
   const toFile = format === "zip" && out !== STANDARD;
-  const forFile = verify !== undefined || force === true || asJson === true;
+  const inParts = parallel !== undefined || resume !== undefined;
+  const forFile = verify !== undefined || inParts || force === true || asJson === true;
   if (!toFile && (forFile || (format !== "zip" && ![".", STANDARD].includes(out)))) {
-    throw new RequestError("--out, --verify, --force and --json are for an archive that is saved to a file", {
-      advice: "Leave them out: what is asked for goes to standard output.",
-    });
+    throw new RequestError(
+      "--out, --verify, --parallel, --resume, --force and --json are for an archive that is saved to a file",
+      { advice: "Leave them out: what is asked for goes to standard output." },
+    );
   }
 }
 
@@ -148,7 +159,8 @@ async function runTarget(
     }
   } else {
     const start = performance.now();
-    const saved = await exported.saveTo(target, { force: options.force === true, verify: options.verify });
+    const { verify, parallel, resume } = options;
+    const saved = await exported.saveTo(target, { force: options.force === true, verify, parallel, resume });
     tellSaved(saved, { start, asJson: options.json === true }, context);
   }
 }

@@ -1,0 +1,70 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileError } from "../errors/file-error.js";
+import { RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
+import { hasEnded, processMark } from "./temporary.js";
+
+const LOCK = "lock";
+/** How often whoever has a folder says that it lives. */
+const BEAT_MS = 5000;
+/** Who has not said so for that long is taken for dead, also where its process cannot be looked for. */
+const STALE_MS = 60_000;
+/** How often a folder is tried to be taken whose lock was left behind: others may be faster. */
+const TRIES = 3;
+
+/**
+ * Take a folder for this process. That of a process that was killed is free at once on the same machine and boot, and
+ * after a minute elsewhere, as in a new container.
+ *
+ * @param folder the folder, which exists
+ * @returns to be disposed of, which gives the folder back
+ * @throws {@link RequestError} where another one has it, also in this process
+ * @throws {@link FileError} where the lock cannot be written
+ */
+export async function lockFolder(folder: string): Promise<AsyncDisposable> {
+  const path = join(folder, LOCK);
+  const own = `${(await processMark()) ?? process.pid} ${randomUUID()}`;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await writeFile(path, own, { flag: "wx" });
+      return held(path, own);
+    } catch (reason) {
+      if (!(reason instanceof Error && "code" in reason && reason.code === "EEXIST")) {
+        throw fileError(reason, path);
+      }
+    }
+    if (attempt >= TRIES || !(await isLeftBehind(path))) {
+      throw new RequestError(`${quoted(folder, 500)} is in use by another export`, {
+        advice: `Wait until it has ended, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+      });
+    }
+    await rm(path, { force: true });
+  }
+}
+
+function held(path: string, own: string): AsyncDisposable {
+  const beat = setInterval(() => {
+    const now = new Date();
+    utimes(path, now, now).catch(() => undefined); // The lock may have been taken over.
+  }, BEAT_MS);
+  beat.unref();
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(beat);
+      if ((await readFile(path, "utf8").catch(() => "")) === own) {
+        await rm(path, { force: true });
+      }
+    },
+  };
+}
+
+async function isLeftBehind(path: string): Promise<boolean> {
+  try {
+    const [mark = ""] = (await readFile(path, "utf8")).split(" ");
+    return (await hasEnded(mark)) || Date.now() - (await stat(path)).mtimeMs > STALE_MS;
+  } catch {
+    return true; // It was given back meanwhile.
+  }
+}

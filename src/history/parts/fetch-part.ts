@@ -1,0 +1,86 @@
+import { Code } from "@connectrpc/connect";
+import { parseCsvName } from "../../archive/names.js";
+import { failureKind } from "../../errors/failure-kind.js";
+import { BannedError, ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { pause, type RetryWaits, retryMs } from "../../signal/wait.js";
+import { checkFileName, noFile, secondFile } from "../expected-file.js";
+import type { ExportProgress, SavedExport } from "../network-history-export.js";
+import type { RangePart } from "./part-plan.js";
+
+/** A part that is tried again. */
+export interface PartRetry {
+  /** The number of tries so far, from 1 on. */
+  readonly attempt: number;
+  /** Milliseconds until the next one. */
+  readonly delayMs: number;
+  readonly error: TradewireError;
+}
+
+/** How a part is fetched. */
+export interface PartFetching {
+  /** Exports a part once, and saves it. */
+  readonly save: (
+    part: RangePart,
+    path: string,
+    watch: { readonly signal: AbortSignal; readonly onProgress: (progress: ExportProgress) => void },
+  ) => Promise<SavedExport>;
+  /** How often a part is tried, and the waits between. */
+  readonly retry: RetryWaits & { readonly tries: number; readonly onRetry?: (retry: PartRetry) => void };
+  /** Told how much of a part has arrived. */
+  readonly onProgress: (part: RangePart, progress: ExportProgress) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Fetch a part of a range to a file. Where it breaks off or arrives broken, it alone is fetched again.
+ *
+ * @param part the part
+ * @param path of its archive; one that is there is replaced
+ * @param fetching how it is fetched, and how often
+ * @returns its archive, checked: it holds the one CSV file that it must
+ * @throws the last failure
+ */
+export async function fetchPart(part: RangePart, path: string, fetching: PartFetching): Promise<SavedExport> {
+  const { retry, signal } = fetching;
+  for (let attempt = 1; ; attempt += 1) {
+    let hasArrived = false;
+    const onProgress = (progress: ExportProgress) => {
+      hasArrived = true;
+      fetching.onProgress(part, progress);
+    };
+    try {
+      const saved = await fetching.save(part, path, { signal, onProgress });
+      requireFile(saved, part);
+      return saved;
+    } catch (error) {
+      if (attempt >= retry.tries || signal.aborted || !mayBeWhole(error, hasArrived)) {
+        throw error;
+      }
+      const delayMs = retryMs(attempt, retry);
+      retry.onRetry?.({ attempt, delayMs, error });
+      await pause(delayMs, signal);
+    }
+  }
+}
+
+function requireFile({ entries: [file, second] }: SavedExport, part: RangePart): void {
+  if (file === undefined) {
+    throw noFile(part);
+  }
+  if (second !== undefined) {
+    throw secondFile(part, second);
+  }
+  checkFileName({ name: file.name, ...parseCsvName(file.name) }, part);
+}
+
+/** Whether a part may come whole at the next try. Calls that could not be made have been tried again already. */
+function mayBeWhole(error: unknown, hasArrived: boolean): error is TradewireError {
+  if (error instanceof ConnectionError) {
+    return hasArrived && error.code !== Code.Canceled; // The client was closed.
+  }
+  if (error instanceof BannedError || !(error instanceof NodeError || error instanceof ProtocolError)) {
+    return false;
+  }
+  const kind = failureKind(error);
+  return kind === "again" || (kind === "waits" && hasArrived);
+}
