@@ -86,11 +86,12 @@ interface Work {
 }
 
 async function fetchAndJoin(
-  { asked, listSegments, profile, maxRowBytes, onProgress, save, retry }: PartSaving,
+  saving: PartSaving,
   target: string,
   { force = false, verify, parallel = 1 }: SaveOptions,
   { folder, plan, stop }: Work,
 ): Promise<Omit<SavedExport, "fromBlock" | "toBlock">> {
+  const { asked, listSegments, profile, maxRowBytes, onProgress, save, retry } = saving;
   await placeOf({ target, force }); // A file that exists is no reason to fetch anything.
   const { signal } = stop;
   const { parts, chainId } = plan;
@@ -133,7 +134,7 @@ async function fetchAndJoin(
     }));
     const schemaVersion = spans.length > 1 ? parts.at(-1)?.schemaVersion : undefined;
     const saved = await saveArchive(stopping(writeArchiveFiles(files), stop), {
-      ...{ target, force, verify, signal },
+      ...{ target, force, verify, signal: saving.signal }, // What stops the parts must not hide why.
       fileName: () => archiveName({ ...asked, chainId, schemaVersion }, form),
       exported: { ...asked, chainId },
       beforeNaming: folder.written,

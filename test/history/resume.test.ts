@@ -1,0 +1,259 @@
+import { copyFile, cp, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { ProtocolError, RequestError } from "../../src/errors/index.js";
+import type { SavedExport, SaveOptions } from "../../src/history/network-history-export.js";
+import { cutShort, type HistoryProxy, startHistoryProxy } from "../support/history-proxy.js";
+import { failureOf } from "../support/listing-clients.js";
+
+const request = { table: "trades", fromBlock: 1, toBlock: 160 } as const;
+
+let node: Devnode;
+let proxy: HistoryProxy;
+let client: Client;
+let folder: string;
+let parts: string;
+beforeAll(async () => {
+  const schemaVersions = [115, 115, 115, 116];
+  node = await startDevnode({ segments: 12, blocksPerSegment: 20, schemaVersions, blockMs: 0 });
+});
+afterAll(() => node.close());
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-resume-"));
+  parts = join(folder, "parts");
+  proxy = await startHistoryProxy(node.grpcUrl);
+  client = createClient({ grpc: { url: proxy.url }, retry: { tries: 1 } });
+});
+afterEach(async () => {
+  await client.close();
+  await proxy[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+function save(options: SaveOptions = {}): Promise<SavedExport> {
+  return client.exportNetworkHistory(request).saveTo(`${folder}/out/`, { resume: parts, ...options });
+}
+
+/** Export until the part that begins at a block fails. */
+async function untilPart(block: bigint, options?: SaveOptions): Promise<void> {
+  proxy.answer = (messages, { fromBlock }) =>
+    fromBlock === block ? cutShort(messages, new ConnectError("the node ends", Code.Internal)) : messages;
+  await expect(save(options)).rejects.toThrow("the node ends");
+  proxy.answer = (messages) => messages;
+  proxy.asked.length = 0;
+}
+
+const contentOf = ({ entries }: SavedExport) => entries.map(({ name, size, crc32 }) => ({ name, size, crc32 }));
+const wholeArchive = () => client.exportNetworkHistory(request).saveTo(`${folder}/whole.zip`);
+
+describe("an export that keeps its parts", () => {
+  it("goes on with those that are there, and removes them at the end", async () => {
+    await untilPart(101n);
+    expect(await readdir(join(folder, "out")).catch(() => [])).toEqual([]);
+    expect((await readdir(parts)).toSorted()).toEqual([
+      "1-20.zip",
+      "21-40.zip",
+      "41-60.zip",
+      "61-80.zip",
+      "81-100.zip",
+      "parts.json",
+    ]);
+    const saved = await save({ parallel: 2 });
+    expect(proxy.asked.toSorted((a, b) => Number(a - b))).toEqual([101n, 121n, 141n]);
+    expect(contentOf(saved)).toEqual(contentOf(await wholeArchive()));
+    expect(saved.entries).toHaveLength(2);
+    expect((await readdir(folder)).toSorted()).toEqual(["out", "whole.zip"]);
+  });
+
+  it("goes on over another transport too", async () => {
+    await untilPart(101n);
+    await using other = createClient({ rest: { url: node.restUrl } });
+    const saved = await other.exportNetworkHistory(request).saveTo(`${folder}/out/`, { resume: parts });
+    expect(contentOf(saved)).toEqual(contentOf(await wholeArchive()));
+  });
+
+  it.each([
+    ["was changed", (path: string) => flip(path)],
+    ["was cut", (path: string) => truncate(path, 100)],
+    ["is gone", (path: string) => rm(path)],
+    ["is another's", (path: string) => copyFile(join(parts, "1-20.zip"), path)],
+  ])("fetches a part again whose file %s", async (_, spoil) => {
+    await untilPart(101n);
+    await spoil(join(parts, "41-60.zip"));
+    const saved = await save();
+    expect(proxy.asked).toEqual([41n, 101n, 121n, 141n]);
+    expect(contentOf(saved)).toEqual(contentOf(await wholeArchive()));
+  });
+
+  it("believes no file that it has not noted", async () => {
+    await untilPart(101n);
+    const manifest = JSON.parse(await readFile(join(parts, "parts.json"), "utf8"));
+    manifest.parts = manifest.parts.filter(({ fromBlock }: { readonly fromBlock: string }) => fromBlock !== "21");
+    await writeFile(join(parts, "parts.json"), JSON.stringify(manifest));
+    await flip(join(parts, "21-40.zip"));
+    expect(contentOf(await save())).toEqual(contentOf(await wholeArchive()));
+    expect(proxy.asked).toContain(21n);
+  });
+
+  it.each([
+    [
+      "another table",
+      { ...request, table: "orders" },
+      'parts of "trades", blocks 1 to 160, but orders, blocks 1 to 160,',
+    ],
+    ["another range", { ...request, toBlock: 180 }, "blocks 1 to 160, but trades, blocks 1 to 180,"],
+  ] as const)("refuses %s, naming both, and changes nothing", async (_, other, words) => {
+    await untilPart(101n);
+    const before = await readdir(parts);
+    const failure = await failureOf(() => client.exportNetworkHistory(other).saveTo(`${folder}/`, { resume: parts }));
+    expect(failure).toBeInstanceOf(RequestError);
+    expect(failure).toMatchObject({ summary: expect.stringContaining(words) });
+    expect(await readdir(parts)).toEqual(before);
+    expect(proxy.asked).toEqual([]);
+  });
+
+  it("refuses another chain", async () => {
+    await untilPart(101n);
+    proxy.list = (segments) => segments.map((segment) => ({ ...segment, chainId: "chain-2" }));
+    await expect(save()).rejects.toThrow('parts of the chain "tradewire-devnet", but the node is of "chain-2"');
+  });
+
+  it("refuses another history, naming both segments", async () => {
+    await untilPart(101n);
+    const before = await readdir(parts);
+    proxy.list = (segments) =>
+      segments.map((each) => ({
+        ...each,
+        historySegmentId: `x${each.historySegmentId}`,
+        previousHistorySegmentId: each.previousHistorySegmentId && `x${each.previousHistorySegmentId}`,
+      }));
+    const failure = await failureOf(save);
+    expect(failure).toBeInstanceOf(RequestError);
+    expect(failure).toMatchObject({
+      summary: expect.stringMatching(
+        /blocks 1 to 20 up to the segment "[^x].*" behind "", but the node has "x.*" behind ""/,
+      ),
+    });
+    expect(await readdir(parts)).toEqual(before);
+    expect(proxy.asked).toEqual([]);
+  });
+
+  it("refuses segments that are cut otherwise", async () => {
+    await untilPart(101n);
+    proxy.list = (segments) => {
+      const [first, second, ...others] = segments;
+      return first && second ? [{ ...second, fromHeight: 1n, previousHistorySegmentId: "" }, ...others] : [];
+    };
+    await expect(save()).rejects.toThrow("the node has no segments that begin and end there");
+  });
+
+  it("refuses a folder that does not say of what its parts are", async () => {
+    await untilPart(101n);
+    await writeFile(join(parts, "parts.json"), '{"version":1,');
+    const failure = await failureOf(save);
+    expect(failure).toBeInstanceOf(RequestError);
+    expect(failure).toMatchObject({ summary: expect.stringContaining("parts.json") });
+    await rm(join(parts, "parts.json"));
+    expect(contentOf(await save())).toEqual(contentOf(await wholeArchive()));
+    expect(proxy.asked).toHaveLength(9); // All parts, and the whole.
+  });
+
+  it("keeps the parts where the segments change meanwhile", async () => {
+    let listings = 0;
+    proxy.list = (segments) => {
+      listings += 1;
+      return listings === 1 ? segments : segments.map((each) => ({ ...each, historySegmentId: "other" }));
+    };
+    expect(await failureOf(save)).toBeInstanceOf(ProtocolError);
+    expect(await readdir(join(folder, "out"))).toEqual([]);
+    proxy.list = (segments) => segments;
+    proxy.asked.length = 0;
+    expect((await save()).entries).toHaveLength(2);
+    expect(proxy.asked).toEqual([]);
+  });
+
+  it("is one at a time in a folder", async () => {
+    const { promise, go } = gate();
+    proxy.answer = async function* (messages) {
+      await promise;
+      yield* messages;
+    };
+    const first = save();
+    while (proxy.asked.length === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const failure = await failureOf(() => save({ parallel: 3 }));
+    expect(failure).toBeInstanceOf(RequestError);
+    expect(failure).toMatchObject({ summary: expect.stringMatching(/parts" is in use by another export$/) });
+    go();
+    expect((await first).entries).toHaveLength(2);
+  });
+
+  it("takes a folder over whose export was killed elsewhere a minute ago, and no sooner", async () => {
+    await untilPart(101n);
+    const lock = join(parts, "lock");
+    await writeFile(lock, "0123456789abcdef-1-1 x");
+    await expect(save()).rejects.toThrow("is in use by another export");
+    const then = new Date(Date.now() - 61_000);
+    await utimes(lock, then, then);
+    expect((await save()).entries).toHaveLength(2);
+  });
+
+  it("finds an archive that an earlier run has named, and fetches nothing", async () => {
+    await untilPart(101n);
+    // What a run leaves behind that is killed once its archive has its name.
+    const kept = join(folder, "kept");
+    await cp(parts, kept, { recursive: true });
+    const { path, bytes, sha256, entries } = await save();
+    await cp(kept, parts, { recursive: true });
+    const manifest = JSON.parse(await readFile(join(parts, "parts.json"), "utf8"));
+    await writeFile(join(parts, "parts.json"), JSON.stringify({ ...manifest, saved: { path, bytes, sha256 } }));
+    proxy.asked.length = 0;
+    const modified = (await stat(path)).mtimeMs;
+    expect(await save()).toMatchObject({ path, bytes, sha256, entries, fromBlock: 1n, toBlock: 160n });
+    expect(proxy.asked).toEqual([]);
+    expect((await stat(path)).mtimeMs).toBe(modified);
+    expect((await readdir(folder)).toSorted()).toEqual(["kept", "out"]);
+  });
+
+  it("does not take another file for the archive of an earlier run", async () => {
+    await untilPart(101n);
+    const { path, bytes, sha256 } = await save();
+    await flip(path);
+    await untilPart(101n, { force: true });
+    const manifest = JSON.parse(await readFile(join(parts, "parts.json"), "utf8"));
+    await writeFile(join(parts, "parts.json"), JSON.stringify({ ...manifest, saved: { path, bytes, sha256 } }));
+    await expect(save()).rejects.toThrow("it exists already");
+    expect((await save({ force: true })).sha256).toBe(sha256);
+  });
+
+  it("takes a long range in parts of several segments", async () => {
+    const count = 1100;
+    await using long = await startDevnode({ segments: count, blocksPerSegment: 1, blockMs: 0 });
+    await using before = await startHistoryProxy(long.grpcUrl);
+    await using own = createClient({ grpc: { url: before.url } });
+    const exported = own.exportNetworkHistory({ table: "blocks", fromBlock: 1, toBlock: count });
+    const saved = await exported.saveTo(`${folder}/out/`, { resume: parts, parallel: 4 });
+    expect(before.asked).toHaveLength(1 + Math.ceil((count - 3) / 3)); // Three segments have an older schema.
+    expect(contentOf(saved)).toEqual(contentOf(await exported.saveTo(`${folder}/whole.zip`)));
+  });
+});
+
+function gate() {
+  let go: () => void = () => undefined;
+  const promise = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  return { promise, go };
+}
+
+async function flip(path: string): Promise<void> {
+  const bytes = await readFile(path);
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  await writeFile(path, bytes);
+}
