@@ -76,7 +76,7 @@ export interface SavedExport extends SavedArchive {
   readonly fromBlock: bigint;
   /** Last block, inclusive. */
   readonly toBlock: bigint;
-  /** The extensions of the first chunk; none over a raw HTTP body, or where `resume` found that part in its folder. */
+  /** The extensions of the first chunk; none over a raw HTTP body, or where `resume` has found the first part in its folder. */
   readonly extensions: readonly TypedObject[];
 }
 

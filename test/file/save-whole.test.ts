@@ -45,6 +45,18 @@ describe("a file", () => {
     expect(fileName).not.toHaveBeenCalled();
   });
 
+  it("is told of whole, right before it has its name", async () => {
+    const told: unknown[] = [];
+    const beforeNaming = async (saved: { readonly path: string }) => {
+      told.push({ ...saved, isThere: existsSync(saved.path) });
+    };
+    const { path, bytes, sha256 } = await save([csv], { beforeNaming });
+    expect(told).toEqual([{ path, bytes, sha256, isThere: false }]);
+    const refused = save([csv], { force: true, beforeNaming: () => Promise.reject(new Error("not this name")) });
+    await expect(refused).rejects.toThrow("not this name");
+    expect(await readdir(folder)).toEqual(["a.csv"]);
+  });
+
   it("has a name that is not asked for before its bytes arrive", async () => {
     let begun = false;
     async function* late() {

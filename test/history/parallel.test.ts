@@ -240,6 +240,17 @@ describe("an export that is fetched in parts side by side", () => {
     });
   });
 
+  it("refuses segments whose schema changes more often than any does", async () => {
+    const count = 1010;
+    await using node = await startDevnode({ segments: count, blocksPerSegment: 1, schemaVersions: [116], blockMs: 0 });
+    await using proxy = await startHistoryProxy(node.grpcUrl);
+    await using client = createClient({ grpc: { url: proxy.url } });
+    proxy.list = (segments) => segments.map((each, index) => ({ ...each, databaseVersion: BigInt(115 + (index % 2)) }));
+    const exported = client.exportNetworkHistory({ table: "blocks", fromBlock: 1, toBlock: count });
+    await expect(exported.saveTo(`${folder}/`, { parallel: 2 })).rejects.toThrow("make 1010 files");
+    expect(proxy.asked).toEqual([]);
+  });
+
   it("saves nothing where the segments have changed meanwhile, unless the oldest were dropped only", async () => {
     await throughProxy(async (proxy, client) => {
       let listings = 0;

@@ -56,6 +56,12 @@ export function planParts(listed: readonly HistorySegment[], asked: ExportedRang
       groups.push([segment]);
     }
   }
+  if (groups.length > 2 * MAX_PARTS) {
+    throw new ProtocolError(`the node lists segments whose schema versions make ${groups.length} files of one export`, {
+      code: Code.ResourceExhausted,
+      advice: "No schema changes as often. Try another node, and tell who runs this one.",
+    });
+  }
   const parts = groups.flatMap((group) => {
     const [first, last] = [group[0], group.at(-1)];
     return first && last ? [partOf(first, last, chainId, asked)] : [];
