@@ -1,11 +1,12 @@
 // How much less time does an export take whose parts are fetched side by side, where a node makes each on one core?
 //
-//   npm run build && node bench/parallel.mjs [SEGMENTS] [PARALLEL] [ROUNDS] [NODE_MS_PER_MIB ...]
+//   npm run build && node bench/parallel.mjs [SEGMENTS] [PARALLEL] [ROUNDS] [COST ...]
 //
 // The node is a process of its own that makes each export in a worker thread of its own: a worker writes the archive of
-// the segments that are asked for, and spends besides the CPU time that is given on each MiB of CSV. One stream and
-// parts beside each other are saved in turn, by a client process each, and the ratio of their times is the median over
-// the rounds. Where node and client share their cores, as here, the client's CPU time is lost to the node: both are shown.
+// the segments that are asked for, and spends besides a COST on each MiB of CSV: 400 is 400 ms of CPU time, 400w as long
+// a wait, as if the node had cores of its own. One stream and parts beside each other are saved in turn, by a client
+// process each, and the ratio of their times is the median over the rounds. Where node and client share their cores, the
+// client's CPU time is lost to the node, so both are shown.
 import { execFile, fork } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { on, once } from "node:events";
@@ -27,12 +28,13 @@ const [role, ...args] = process.argv.slice(2);
 if (!isMainThread) {
   await work();
 } else if (role === "node") {
-  await serve(...args.map(Number));
+  await serve(Number(args[0]), args[1], Number(args[2]));
 } else if (role === "client") {
   await save(...args);
 } else {
-  const [segments = 16, parallel = 2, rounds = 3, ...costs] = process.argv.slice(2).map(Number);
-  await bench(segments, parallel, rounds, costs.length > 0 ? costs : [100, 400]);
+  const [segments = 16, parallel = 2, rounds = 3] = process.argv.slice(2, 5).map(Number);
+  const costs = process.argv.slice(5);
+  await bench(segments, parallel, rounds, costs.length > 0 ? costs : ["100", "400", "100w", "400w"]);
 }
 
 async function bench(segments, parallel, rounds, costs) {
@@ -40,7 +42,7 @@ async function bench(segments, parallel, rounds, costs) {
     `${segments} segments of ${SEGMENT_BYTES / MIB} MiB of CSV, ${availableParallelism()} cores for node and client`,
   );
   console.log(
-    `| asked of the node, CPU ms/MiB | node, CPU ms/MiB | one stream, s | ${parallel} at once, s | ratio | rounds | client, CPU ms/MiB |\n|---|---|---|---|---|---|---|`,
+    `| cost | node, CPU ms/MiB | one stream, s | ${parallel} at once, s | ratio | rounds | client, CPU ms/MiB |\n|---|---|---|---|---|---|---|`,
   );
   for (const cost of costs) {
     const node = fork(fileURLToPath(import.meta.url), ["node", ...[segments, cost, parallel].map(String)]);
@@ -109,10 +111,12 @@ async function save(url, segments, parallel) {
   }
 }
 
-async function serve(segments, msPerMib, parallel) {
+async function serve(segments, cost, parallel) {
   const { connectNodeAdapter } = await import("@connectrpc/connect-node");
   const { csvName, TradingDataService } = await import("../dist/src/index.js");
-  const shared = { csv: rowsOf(SEGMENT_BYTES), rounds: roundsFor(msPerMib) };
+  const ms = Number.parseFloat(cost);
+  const waitMs = cost.endsWith("w") ? (ms * PIECE) / MIB : 0;
+  const shared = { csv: rowsOf(SEGMENT_BYTES), rounds: waitMs > 0 ? 0 : roundsFor(ms), waitMs };
   const listed = Array.from({ length: segments }, (_, index) => ({
     fromHeight: BigInt(index * BLOCKS + 1),
     toHeight: BigInt((index + 1) * BLOCKS),
@@ -155,13 +159,15 @@ async function startWorker(shared) {
 /** Make archives in a worker, one after the other. */
 async function work() {
   const { writeArchiveFiles } = await import("../dist/src/zip/write.js");
-  const { csv, rounds } = workerData;
+  const { csv, rounds, waitMs } = workerData;
+  const never = new Int32Array(new SharedArrayBuffer(4));
   async function* content(count) {
     yield Buffer.from("id,price,size,buyer,seller\n");
     for (let segment = 0; segment < count; segment += 1) {
       for (let at = 0; at < csv.length; at += PIECE) {
         const piece = csv.subarray(at, at + PIECE);
         spend(piece, rounds);
+        Atomics.wait(never, 0, 0, waitMs);
         yield piece;
       }
     }

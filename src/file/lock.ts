@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileError } from "../errors/file-error.js";
+import { fileError, quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
 import { hasEnded, processMark } from "./temporary.js";
 
-const LOCK = "lock";
+const LOCK = "tradewire.lock";
 /** How often whoever has a folder says that it lives. */
 const BEAT_MS = 5000;
 /** Who has not said so for that long is taken for dead, also where its process cannot be looked for. */
@@ -36,7 +35,7 @@ export async function lockFolder(folder: string): Promise<AsyncDisposable> {
       }
     }
     if (attempt >= TRIES || !(await isLeftBehind(path))) {
-      throw new RequestError(`${quoted(folder, 500)} is in use by another export`, {
+      throw new RequestError(`${quotedPath(folder)} is in use by another export`, {
         advice: `Wait until it has ended, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
       });
     }

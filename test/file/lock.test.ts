@@ -35,12 +35,12 @@ describe("lockFolder", () => {
     const [owner, , began] = ((await processMark()) ?? "").split("-");
     const child = spawn("true");
     await once(child, "exit");
-    await writeFile(join(folder, "lock"), `${owner}-${child.pid}-${began} x`);
+    await writeFile(join(folder, "tradewire.lock"), `${owner}-${child.pid}-${began} x`);
     await (await lockFolder(folder))[Symbol.asyncDispose]();
   });
 
   it("takes that of nobody knows whom once it is a minute old", async () => {
-    const path = join(folder, "lock");
+    const path = join(folder, "tradewire.lock");
     await writeFile(path, "");
     expect(await failureOf(() => lockFolder(folder))).toBeInstanceOf(RequestError);
     const then = new Date(Date.now() - 61_000);
@@ -50,9 +50,9 @@ describe("lockFolder", () => {
 
   it("leaves one that was taken over", async () => {
     const first = await lockFolder(folder);
-    await writeFile(join(folder, "lock"), "another one's");
+    await writeFile(join(folder, "tradewire.lock"), "another one's");
     await first[Symbol.asyncDispose]();
-    expect(await readdir(folder)).toEqual(["lock"]);
+    expect(await readdir(folder)).toEqual(["tradewire.lock"]);
   });
 
   it("says where a lock cannot be written", async () => {

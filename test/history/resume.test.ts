@@ -1,4 +1,5 @@
-import { copyFile, cp, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import { writeFileSync } from "node:fs";
+import { copyFile, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -195,7 +196,7 @@ describe("an export that keeps its parts", () => {
 
   it("takes a folder over whose export was killed elsewhere a minute ago, and no sooner", async () => {
     await untilPart(101n);
-    const lock = join(parts, "lock");
+    const lock = join(parts, "tradewire.lock");
     await writeFile(lock, "0123456789abcdef-1-1 x");
     await expect(save()).rejects.toThrow("is in use by another export");
     const then = new Date(Date.now() - 61_000);
@@ -203,32 +204,36 @@ describe("an export that keeps its parts", () => {
     expect((await save()).entries).toHaveLength(2);
   });
 
-  it("finds an archive that an earlier run has named, and fetches nothing", async () => {
-    await untilPart(101n);
-    // What a run leaves behind that is killed once its archive has its name.
-    const kept = join(folder, "kept");
-    await cp(parts, kept, { recursive: true });
-    const { path, bytes, sha256, entries } = await save();
-    await cp(kept, parts, { recursive: true });
-    const manifest = JSON.parse(await readFile(join(parts, "parts.json"), "utf8"));
-    await writeFile(join(parts, "parts.json"), JSON.stringify({ ...manifest, saved: { path, bytes, sha256 } }));
+  it("finds the archive of a run that was ended once that had its name, and fetches nothing", async () => {
+    const whole = await wholeArchive();
+    const path = join(folder, "out", "tradewire-devnet-trades-116-1-160.zip");
+    // Another file has the name when the archive is to take it, so the run ends there, with all parts.
+    let listings = 0;
+    proxy.list = (segments) => {
+      listings += 1;
+      if (listings === 2) {
+        writeFileSync(path, "another file");
+      }
+      return segments;
+    };
+    await expect(save()).rejects.toThrow("it exists already");
     proxy.asked.length = 0;
+    await expect(save()).rejects.toThrow("it exists already"); // It is not the archive.
+    await rename(whole.path, path);
     const modified = (await stat(path)).mtimeMs;
+    const { bytes, sha256, entries } = whole;
     expect(await save()).toMatchObject({ path, bytes, sha256, entries, fromBlock: 1n, toBlock: 160n });
     expect(proxy.asked).toEqual([]);
     expect((await stat(path)).mtimeMs).toBe(modified);
-    expect((await readdir(folder)).toSorted()).toEqual(["kept", "out"]);
+    expect(await readdir(folder)).toEqual(["out"]);
   });
 
-  it("does not take another file for the archive of an earlier run", async () => {
-    await untilPart(101n);
-    const { path, bytes, sha256 } = await save();
-    await flip(path);
-    await untilPart(101n, { force: true });
-    const manifest = JSON.parse(await readFile(join(parts, "parts.json"), "utf8"));
-    await writeFile(join(parts, "parts.json"), JSON.stringify({ ...manifest, saved: { path, bytes, sha256 } }));
-    await expect(save()).rejects.toThrow("it exists already");
-    expect((await save({ force: true })).sha256).toBe(sha256);
+  it("fetches nothing where the file exists", async () => {
+    await writeFile(join(folder, "mine.zip"), "mine");
+    const exported = client.exportNetworkHistory(request);
+    const failure = await failureOf(() => exported.saveTo(join(folder, "mine.zip"), { resume: parts }));
+    expect(failure).toMatchObject({ summary: expect.stringContaining("it exists already") });
+    expect(proxy.asked).toEqual([]);
   });
 
   it("takes a long range in parts of several segments", async () => {

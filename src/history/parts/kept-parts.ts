@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { ExportedRange } from "../../archive/names.js";
+import { quotedPath } from "../../errors/file-error.js";
 import { CanceledError, RequestError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";
 import { lockFolder } from "../../file/lock.js";
@@ -144,7 +145,7 @@ function requireSameSegments(folder: string, manifest: PartManifest | undefined,
 }
 
 function ofAnother(folder: string, held: string, asked: string): RequestError {
-  return new RequestError(`${quoted(folder, 500)} holds parts of ${held}, but ${asked}`, {
+  return new RequestError(`${quotedPath(folder)} holds parts of ${held}, but ${asked}`, {
     advice: "Nothing was changed. Export what the folder is of, give another folder, or remove this one.",
   });
 }

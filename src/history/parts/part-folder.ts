@@ -11,7 +11,6 @@ export interface PartFolder extends AsyncDisposable {
    * Begin an export.
    *
    * @param plan how its range was cut
-   * @param saved tells whether a file that is there is the whole archive, where an earlier run came as far
    * @throws {@link RequestError} where the folder holds parts of something else
    */
   begin(plan: PartPlan): Promise<void>;
