@@ -15,6 +15,7 @@ import {
   RequestError,
 } from "../../src/errors/index.js";
 import type { SavedExport } from "../../src/history/network-history-export.js";
+import { zipOf } from "../support/archives.js";
 import { cutShort, type HistoryProxy, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";
 
@@ -179,7 +180,11 @@ describe("an export that is fetched in parts side by side", () => {
 
   it.each([
     ["another range", 61n, /begins at block 61, but .* at block 41/],
-    ["another schema version", 1n, /version/],
+    [
+      "another schema version",
+      1n,
+      /is of version 110 of the database schema, but the segments \d+ to \d+ are listed with version 109/,
+    ],
   ])("refuses a part that is of %s", async (what, other, words) => {
     await using node = await startNode("deployed");
     await using proxy = await startHistoryProxy(node.grpcUrl);
@@ -194,6 +199,22 @@ describe("an export that is fetched in parts side by side", () => {
     expect(failure).toBeInstanceOf(ProtocolError);
     expect(failure).toMatchObject({ summary: expect.stringMatching(words) });
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.each([
+    ["whose name says nothing", { "rows.csv": "a\n" }, /"rows.csv": such a name does not say/],
+    ["beside another one", { "chain-trades-41-50.csv": "a\n", "chain-trades-51-60.csv": "a\n" }, /holds a second file/],
+    ["of another chain", { "chain-trades-41-60.csv": "a\n" }, /is of the chain "chain", but "tradewire-devnet" was/],
+  ])("refuses a part with a file %s", async (_, files, words) => {
+    await throughProxy(async (proxy, client) => {
+      const contents = Object.entries(files).map(([name, content]) => [name, Buffer.from(content)]);
+      const archive = await zipOf(Object.fromEntries(contents));
+      proxy.answer = (messages, { fromBlock }) => (fromBlock === 41n ? replaced(messages, archive) : messages);
+      const failure = await failureOf(() => client.exportNetworkHistory(request).saveTo(`${folder}/`, { parallel: 2 }));
+      expect(failure).toBeInstanceOf(ProtocolError);
+      expect(failure).toMatchObject({ summary: expect.stringMatching(words) });
+      expect(await readdir(folder)).toEqual([]);
+    });
   });
 
   it("refuses parts of one schema version whose columns differ", async () => {
