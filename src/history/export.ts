@@ -16,7 +16,8 @@ import { followingController } from "../signal/follow.js";
 import { ARCHIVE_TYPE, assemble } from "./assemble.js";
 import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
 import type { ExportOptions, NetworkHistoryExport, SavedExport, SaveOptions } from "./network-history-export.js";
-import { isInParts, type PartSaving, saveInParts } from "./parts/save-in-parts.js";
+import { isInParts } from "./parts/in-parts.js";
+import type { PartSaving } from "./parts/save-in-parts.js";
 import type { BlockRange } from "./segments.js";
 
 /** The parts of which an export is made. */
@@ -135,6 +136,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
         return part.saveTo(path, { force: true });
       },
     };
+    const { saveInParts } = await import("./parts/save-in-parts.js"); // Most exports are one stream.
     return saveInParts(saving, target, options);
   }
 

@@ -2,7 +2,6 @@ import type { HistorySegment } from "../../../gen/client/datanode/api/v2/trading
 import { joinedCsv } from "../../archive/join.js";
 import { archiveName, csvName, type ExportedRange } from "../../archive/names.js";
 import { saveArchive } from "../../archive/save.js";
-import { requireText, whole } from "../../errors/check-values.js";
 import { placeOf } from "../../file/save-whole.js";
 import { type Profile, profileRules, profiles } from "../../schema/profile.js";
 import { followingController } from "../../signal/follow.js";
@@ -15,9 +14,6 @@ import { type PartFolder, temporaryParts } from "./part-folder.js";
 import { type PartPlan, planParts, type RangePart, requireUnchanged } from "./part-plan.js";
 import { sideBySide } from "./side-by-side.js";
 
-/** The most parts that are fetched at once: each is a stream, and a node allows 250 to an address. */
-const MAX_PARALLEL = 100;
-
 /** What an export in parts is made of. */
 export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {
   readonly asked: ExportedRange;
@@ -27,20 +23,6 @@ export interface PartSaving extends Pick<PartFetching, "save" | "retry"> {
   readonly maxRowBytes?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((progress: ExportProgress) => void) | undefined;
-}
-
-/**
- * Tell whether an export is saved in parts.
- *
- * @param options how it is saved
- * @returns whether it is
- * @throws {@link RequestError} where `parallel` or `resume` is wrong
- */
-export function isInParts({ parallel = 1, resume }: Pick<SaveOptions, "parallel" | "resume">): boolean {
-  if (resume !== undefined) {
-    requireText("resume", resume, "parts/");
-  }
-  return whole("parallel", parallel, MAX_PARALLEL) > 1 || resume !== undefined;
 }
 
 /**
