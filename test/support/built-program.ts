@@ -13,7 +13,7 @@ export async function builtProgram(source: string, name: string): Promise<string
   await build({
     input: source,
     platform: "node",
-    external: (id) => !/^[./]/.test(id) && id !== source,
+    external: (id) => !/^([./]|@oxc-project\/)/.test(id) && id !== source, // What it makes use of itself is built in.
     transform: { target: "node20" },
     resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
     // What is not said would be a RegExp of the test's own realm, which the bundler does not take for one.
