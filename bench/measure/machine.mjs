@@ -1,6 +1,6 @@
 // What kind of machine the figures are from.
 import { readFileSync } from "node:fs";
-import { cpus, platform, release, totalmem } from "node:os";
+import { cpus, platform, totalmem } from "node:os";
 
 /**
  * Describe the machine, without its name.
@@ -13,7 +13,7 @@ export function machine() {
     cpu: all[0]?.model.trim() ?? "unknown",
     cores: all.length,
     memoryGib: Math.round(totalmem() / 2 ** 30),
-    system: `${distribution()} (${platform()} ${release()})`,
+    system: distribution(),
     node: process.version,
   };
 }

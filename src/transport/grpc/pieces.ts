@@ -51,6 +51,8 @@ export async function* piecesOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8
   } finally {
     forget();
     stream.off("data", take);
-    stream.destroy();
+    if (end === undefined) {
+      stream.destroy(); // The reader has stopped. One that has ended is not reset on top of it.
+    }
   }
 }
