@@ -109,7 +109,8 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
   /**
    * Read the bytes of the archive.
    *
-   * @returns the bytes, split anywhere; if this throws, the bytes before are not a whole archive
+   * @returns the bytes, split anywhere, which must not be changed nor transferred: they may be a view of what has yet to
+   *   be read; if this throws, the bytes before are not a whole archive
    * @throws {@link NodeError}, {@link ConnectionError}, {@link ProtocolError}, {@link RequestError} and
    *   {@link CanceledError} as said above, while reading
    */

@@ -86,7 +86,7 @@ export async function* scanStored(
     // A descriptor begins in what is held, or in the piece.
     const isJoined = piece.length < LONGEST || (held.length >= LONGEST && held.length + piece.length < MOST_HELD);
     const before = Buffer.concat([held, isJoined ? piece : piece.subarray(0, LONGEST)]);
-    let found = findEnd(before, given);
+    let found = findEnd(before, given, Math.max(held.length - 3, 0)); // What is held has been searched.
     if (found.end !== undefined) {
       yield before.subarray(0, found.end);
       reader.putBack(Buffer.concat([held, piece]).subarray(found.end));
@@ -116,8 +116,8 @@ export async function* scanStored(
 const PK = Buffer.from("PK");
 
 /** Positions of what looks like a record: a descriptor, or what may follow one. */
-function* recordsIn(view: Buffer): Generator<number> {
-  for (let at = view.indexOf(PK); at !== -1 && at + 4 <= view.length; at = view.indexOf(PK, at + 1)) {
+function* recordsIn(view: Buffer, from = 0): Generator<number> {
+  for (let at = view.indexOf(PK, from); at !== -1 && at + 4 <= view.length; at = view.indexOf(PK, at + 1)) {
     const signature = view.readUInt32LE(at);
     if (signature === LOCAL_HEADER || signature === CENTRAL_HEADER || signature === DESCRIPTOR) {
       yield at;
@@ -132,21 +132,22 @@ function* recordsIn(view: Buffer): Generator<number> {
 function findEnd(
   view: Buffer,
   { size, crc32: crc }: Readonly<Sum>,
+  from = 0,
 ): { readonly end: number | undefined; readonly record: number } {
-  let record = Number.POSITIVE_INFINITY;
-  for (const at of recordsIn(view)) {
-    if (at >= view.length - MOST_HELD) {
-      record = Math.min(record, at);
-    }
+  const [record = Number.POSITIVE_INFINITY] = recordsIn(view, Math.max(view.length - MOST_HELD, 0));
+  let summed = 0;
+  let sum = crc;
+  for (const at of recordsIn(view, from)) {
     for (const form of isNext(view, at) ? forms : []) {
       const start = at - form.size;
       const measured = { size: size + start, compressedSize: size + start };
-      if (
-        start >= 0 &&
-        says(view, start, form.signed, form.wide, measured) &&
-        crcAt(view, start, form.signed) === crc32(view.subarray(0, start), crc)
-      ) {
-        return { end: start, record };
+      if (start >= 0 && says(view, start, form.signed, form.wide, measured)) {
+        // Each byte is summed once, but for those before a longer form of the same record.
+        sum = start < summed ? crc32(view.subarray(0, start), crc) : crc32(view.subarray(summed, start), sum);
+        summed = start;
+        if (crcAt(view, start, form.signed) === sum) {
+          return { end: start, record };
+        }
       }
     }
   }

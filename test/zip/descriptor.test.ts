@@ -157,6 +157,26 @@ describe("scanStored", () => {
     await fc.assert(property);
   });
 
+  it("takes a time that grows with the content, whatever that holds", async () => {
+    // Records in small pieces; and descriptors with the right sizes and a wrong CRC-32, each before a record.
+    const records = Buffer.alloc(300 * 1024, "PK\x01\x02");
+    const periods = Buffer.alloc(8 * 1024 * 1024);
+    for (let at = 0; at < periods.length; at += 16) {
+      periods.writeUInt32LE(0x0a0a0a0a, at);
+      periods.writeUInt32LE(at, at + 4);
+      periods.writeUInt32LE(at, at + 8);
+      periods.write("PK\x01\x02", at + 12, "latin1");
+    }
+    for (const [content, pieces] of [
+      [records, cutEvery(records, 27)],
+      [periods, [periods]],
+    ] as const) {
+      const rest = Buffer.concat([descriptor(saidOf(content), { signed: true, wide: false }), central]);
+      const { values, error } = await taken(scan([...pieces, rest]).content);
+      expect([error, Buffer.concat(values).equals(content)]).toEqual([undefined, true]);
+    }
+  });
+
   it("does not hold more of a long stream than it needs", async () => {
     const { content } = scan(cutEvery(noise(10 * SCAN_SIZE), SCAN_SIZE));
     const first = await content.next();

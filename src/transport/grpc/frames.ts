@@ -62,6 +62,13 @@ export async function* wholeFrames(
   }
 }
 
+/** The flag of a compressed message; the others mean nothing. */
+const COMPRESSED = 1;
+
+function isCompressed([flags = 0]: Uint8Array): boolean {
+  return (flags & COMPRESSED) !== 0;
+}
+
 /** The frame of an empty message. */
 const EMPTY_FRAME = new Uint8Array(HEAD_SIZE);
 
@@ -109,7 +116,7 @@ export async function* withoutMessages(
         }
         headSize = 0;
         missing = headView.getUint32(1);
-        isRefused = head[0] !== 0 || missing > maxMessageBytes;
+        isRefused = isCompressed(head) || missing > maxMessageBytes;
       } else {
         const part = chunk.subarray(at, at + missing);
         message.push(part);
@@ -127,7 +134,7 @@ export async function* withoutMessages(
       yield chunk.subarray(at);
     }
   }
-  if (headSize > 0 || missing > 0) {
+  if (!isRefused && (headSize > 0 || missing > 0)) {
     throw new ConnectError("premature end of the response, inside a message", Code.DataLoss);
   }
 }

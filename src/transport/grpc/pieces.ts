@@ -13,7 +13,7 @@ const AHEAD_BYTES = 64 * 1024;
  * @throws the stream's error behind the bytes before it, also for an end that comes too early
  */
 export async function* piecesOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8Array> {
-  const waiting: Buffer[] = [];
+  let waiting: Buffer[] = [];
   let size = 0;
   let end: { readonly error: Error | null | undefined } | undefined;
   let wake = () => {};
@@ -32,10 +32,13 @@ export async function* piecesOf(stream: ClientHttp2Stream): AsyncGenerator<Uint8
   stream.on("data", take);
   try {
     for (;;) {
-      const piece = waiting.shift();
-      if (piece !== undefined) {
-        size -= piece.length;
-        yield piece;
+      if (waiting.length > 0) {
+        const pieces = waiting; // All at once: to take the first of many, again and again, moves the others each time.
+        waiting = [];
+        for (const piece of pieces) {
+          size -= piece.length;
+          yield piece;
+        }
       } else if (end !== undefined) {
         if (end.error) {
           throw end.error;
