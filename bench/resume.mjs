@@ -105,7 +105,7 @@ function joinedAfter(parts, count) {
 /** Wait until more than some parts have come. */
 async function untilParts(child, parts, count) {
   while (child.exitCode === null) {
-    const manifest = await readFile(join(parts, "parts.json"), "utf8").catch(() => '{"parts":[]}');
+    const manifest = await readFile(join(parts, "tradewire-parts.json"), "utf8").catch(() => '{"parts":[]}');
     if (JSON.parse(manifest).parts.length >= count) {
       return;
     }

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileError, quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
-import { hasEnded, processMark } from "./temporary.js";
+import { hasEnded, isOfHere, processMark } from "./temporary.js";
 
 const LOCK = "tradewire.lock";
 /** How often whoever has a folder says that it lives. */
@@ -34,12 +34,31 @@ export async function lockFolder(folder: string): Promise<AsyncDisposable> {
         throw fileError(reason, path);
       }
     }
-    if (attempt >= TRIES || !(await isLeftBehind(path))) {
+    const judged = attempt < TRIES ? await leftBehind(path) : undefined;
+    if (judged === undefined || !(await putAside(path, judged))) {
       throw new RequestError(`${quotedPath(folder)} is in use by another export`, {
         advice: `Wait until it has ended, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
       });
     }
-    await rm(path, { force: true });
+  }
+}
+
+/** Remove a lock that was left behind, unless another one has taken its place meanwhile. */
+async function putAside(path: string, judged: string): Promise<boolean> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+    const isJudged = (await readFile(aside, "utf8")) === judged;
+    if (!isJudged) {
+      await link(aside, path); // It is somebody's.
+    }
+    await rm(aside);
+    return isJudged;
+  } catch (reason) {
+    if (isMissing(reason)) {
+      return true; // Another one was faster.
+    }
+    throw fileError(reason, path);
   }
 }
 
@@ -59,11 +78,22 @@ function held(path: string, own: string): AsyncDisposable {
   };
 }
 
-async function isLeftBehind(path: string): Promise<boolean> {
+/** The text of a lock that nobody holds any more; empty where it was given back meanwhile. */
+async function leftBehind(path: string): Promise<string | undefined> {
   try {
-    const [mark = ""] = (await readFile(path, "utf8")).split(" ");
-    return (await hasEnded(mark)) || Date.now() - (await stat(path)).mtimeMs > STALE_MS;
-  } catch {
-    return true; // It was given back meanwhile.
+    const text = await readFile(path, "utf8");
+    const [mark = ""] = text.split(" ");
+    const age = Math.abs(Date.now() - (await stat(path)).mtimeMs); // A clock elsewhere may be ahead.
+    const isFree = (await isOfHere(mark)) ? await hasEnded(mark) : age > STALE_MS;
+    return isFree ? text : undefined;
+  } catch (reason) {
+    if (isMissing(reason)) {
+      return "";
+    }
+    throw fileError(reason, path);
   }
+}
+
+function isMissing(reason: unknown): boolean {
+  return reason instanceof Error && "code" in reason && reason.code === "ENOENT";
 }

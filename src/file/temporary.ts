@@ -39,6 +39,17 @@ export async function hasEnded(mark: string): Promise<boolean> {
 }
 
 /**
+ * Tell whether a process can be looked for: it is of this machine, and of its boot.
+ *
+ * @param mark its name, of {@link processMark}
+ * @returns false for processes of other machines, containers and boots
+ */
+export async function isOfHere(mark: string): Promise<boolean> {
+  const owner = await ownerOf();
+  return owner !== undefined && mark.startsWith(`${owner}-`);
+}
+
+/**
  * Remove the temporary files and folders of processes that were killed. Those of processes that live, of other machines, containers
  * and boots, and those whose name does not say whose they are stay.
  *

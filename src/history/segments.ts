@@ -174,6 +174,9 @@ function whole<S extends SegmentHeights>(
     return { valid: false, problem, nearest: nearestRange(segments, range) };
   }
   const chosen = segments.slice(start, end + 1);
+  if (chosen.length === 0) {
+    return { valid: false, problem: "the node lists segments that overlap", nearest: nearestRange(segments, range) };
+  }
   const [span] = contiguousSpans(chosen);
   if (span !== undefined && span.segments.length < chosen.length) {
     const gap = `the history has a gap after block ${span.toBlock}`;

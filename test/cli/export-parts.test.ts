@@ -73,10 +73,10 @@ describe("tradewire export in parts", () => {
     interrupted.child.kill(signal);
     expect(await interrupted.ended).toEqual({ code: 130, out: "", err: "" });
     expect((await readdir(join(folder, "parts"))).toSorted()).toEqual([
-      "1-20.zip",
-      "21-40.zip",
-      "41-60.zip",
-      "parts.json",
+      "tradewire-part-1-20.zip",
+      "tradewire-part-21-40.zip",
+      "tradewire-part-41-60.zip",
+      "tradewire-parts.json",
     ]);
     expect(await readdir(join(folder, "archives"))).toEqual([]);
   });

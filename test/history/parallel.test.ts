@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { startDevnode } from "../../src/devnode/index.js";
 import {
@@ -16,7 +15,7 @@ import {
 } from "../../src/errors/index.js";
 import type { SavedExport } from "../../src/history/network-history-export.js";
 import { zipOf } from "../support/archives.js";
-import { cutShort, type HistoryProxy, startHistoryProxy } from "../support/history-proxy.js";
+import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";
 
 const BLOCKS = 20;
@@ -367,11 +366,4 @@ async function bytesOf(client: Client, fromBlock: bigint): Promise<Buffer> {
 async function bytesOfParts(client: Client): Promise<number> {
   const parts = await Promise.all(firstBlocks.map((block) => bytesOf(client, block)));
   return parts.reduce((sum, { length }) => sum + length, 0);
-}
-
-async function* replaced(messages: AsyncIterable<HttpBody>, data: Uint8Array): AsyncGenerator<HttpBody> {
-  for await (const message of messages) {
-    yield { ...message, data };
-    return;
-  }
 }

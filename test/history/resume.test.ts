@@ -8,8 +8,10 @@ import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { ProtocolError, RequestError } from "../../src/errors/index.js";
 import type { SavedExport, SaveOptions } from "../../src/history/network-history-export.js";
-import { cutShort, type HistoryProxy, startHistoryProxy } from "../support/history-proxy.js";
+import { zipOf } from "../support/archives.js";
+import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";
+import { taken } from "../support/taken.js";
 
 const request = { table: "trades", fromBlock: 1, toBlock: 160 } as const;
 
@@ -35,9 +37,11 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function save(options: SaveOptions = {}): Promise<SavedExport> {
-  return client.exportNetworkHistory(request).saveTo(`${folder}/out/`, { resume: parts, ...options });
+function saveAs(target: string, options: SaveOptions = {}): Promise<SavedExport> {
+  return client.exportNetworkHistory(request).saveTo(target, { resume: parts, ...options });
 }
+
+const save = (options?: SaveOptions) => saveAs(`${folder}/out/`, options);
 
 /** Export until the part that begins at a block fails. */
 async function untilPart(block: bigint, options?: SaveOptions): Promise<void> {
@@ -56,12 +60,12 @@ describe("an export that keeps its parts", () => {
     await untilPart(101n);
     expect(await readdir(join(folder, "out")).catch(() => [])).toEqual([]);
     expect((await readdir(parts)).toSorted()).toEqual([
-      "1-20.zip",
-      "21-40.zip",
-      "41-60.zip",
-      "61-80.zip",
-      "81-100.zip",
-      "parts.json",
+      "tradewire-part-1-20.zip",
+      "tradewire-part-21-40.zip",
+      "tradewire-part-41-60.zip",
+      "tradewire-part-61-80.zip",
+      "tradewire-part-81-100.zip",
+      "tradewire-parts.json",
     ]);
     const saved = await save({ parallel: 2 });
     expect(proxy.asked.toSorted((a, b) => Number(a - b))).toEqual([101n, 121n, 141n]);
@@ -81,10 +85,10 @@ describe("an export that keeps its parts", () => {
     ["was changed", (path: string) => flip(path)],
     ["was cut", (path: string) => truncate(path, 100)],
     ["is gone", (path: string) => rm(path)],
-    ["is another's", (path: string) => copyFile(join(parts, "1-20.zip"), path)],
+    ["is another's", (path: string) => copyFile(join(parts, "tradewire-part-1-20.zip"), path)],
   ])("fetches a part again whose file %s", async (_, spoil) => {
     await untilPart(101n);
-    await spoil(join(parts, "41-60.zip"));
+    await spoil(join(parts, "tradewire-part-41-60.zip"));
     const saved = await save();
     expect(proxy.asked).toEqual([41n, 101n, 121n, 141n]);
     expect(contentOf(saved)).toEqual(contentOf(await wholeArchive()));
@@ -92,13 +96,41 @@ describe("an export that keeps its parts", () => {
 
   it("believes no file that it has not noted", async () => {
     await untilPart(101n);
-    const manifest = JSON.parse(await readFile(join(parts, "parts.json"), "utf8"));
+    const manifest = JSON.parse(await readFile(join(parts, "tradewire-parts.json"), "utf8"));
     manifest.parts = manifest.parts.filter(({ fromBlock }: { readonly fromBlock: string }) => fromBlock !== "21");
-    await writeFile(join(parts, "parts.json"), JSON.stringify(manifest));
-    await flip(join(parts, "21-40.zip"));
+    await writeFile(join(parts, "tradewire-parts.json"), JSON.stringify(manifest));
+    await flip(join(parts, "tradewire-part-21-40.zip"));
     expect(contentOf(await save())).toEqual(contentOf(await wholeArchive()));
     expect(proxy.asked).toContain(21n);
   });
+
+  it("fetches a part again whose rows could not be joined", async () => {
+    const files: Record<string, Buffer> = {};
+    for await (const file of client.exportNetworkHistory({ ...request, fromBlock: 41, toBlock: 60 }).files()) {
+      files[file.name] = Buffer.concat((await taken(file.content())).values).subarray(0, -1); // Its last row has no end.
+    }
+    const wrong = await zipOf(files);
+    proxy.answer = (messages, { fromBlock }) => (fromBlock === 41n ? replaced(messages, wrong) : messages);
+    await expect(save()).rejects.toThrow(ProtocolError);
+    proxy.answer = (messages) => messages;
+    proxy.asked.length = 0;
+    expect(contentOf(await save())).toEqual(contentOf(await wholeArchive()));
+    expect(proxy.asked).toContain(41n);
+    expect(proxy.asked).not.toContain(21n);
+  });
+
+  it.each(["tradewire-part-1-20.zip", "tradewire-part-141-160.zip", "tradewire-parts.json", "tradewire.lock"])(
+    "refuses a target that is what it keeps there: %s",
+    async (name) => {
+      const target = join(parts, name);
+      const failure = await failureOf(() => saveAs(target, { force: true }));
+      expect(failure).toBeInstanceOf(RequestError);
+      expect(proxy.asked).toEqual([]);
+      const other = await saveAs(join(parts, "1-20.zip"), { force: true });
+      expect(await readdir(parts)).toEqual(["1-20.zip"]);
+      expect((await stat(other.path)).size).toBe(other.bytes);
+    },
+  );
 
   it.each([
     [
@@ -154,11 +186,11 @@ describe("an export that keeps its parts", () => {
 
   it("refuses a folder that does not say of what its parts are", async () => {
     await untilPart(101n);
-    await writeFile(join(parts, "parts.json"), '{"version":1,');
+    await writeFile(join(parts, "tradewire-parts.json"), '{"version":1,');
     const failure = await failureOf(save);
     expect(failure).toBeInstanceOf(RequestError);
-    expect(failure).toMatchObject({ summary: expect.stringContaining("parts.json") });
-    await rm(join(parts, "parts.json"));
+    expect(failure).toMatchObject({ summary: expect.stringContaining("tradewire-parts.json") });
+    await rm(join(parts, "tradewire-parts.json"));
     expect(contentOf(await save())).toEqual(contentOf(await wholeArchive()));
     expect(proxy.asked).toHaveLength(9); // All parts, and the whole.
   });

@@ -83,3 +83,16 @@ export async function* cutShort(messages: AsyncIterable<HttpBody>, reason: unkno
     throw reason;
   }
 }
+
+/**
+ * Send other bytes in the place of those of an export.
+ *
+ * @param messages those of the export
+ * @param data the archive that is sent
+ */
+export async function* replaced(messages: AsyncIterable<HttpBody>, data: Uint8Array): AsyncGenerator<HttpBody> {
+  for await (const message of messages) {
+    yield { ...message, data };
+    return;
+  }
+}

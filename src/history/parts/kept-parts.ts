@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { rm, rmdir, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { ExportedRange } from "../../archive/names.js";
 import { quotedPath } from "../../errors/file-error.js";
 import { CanceledError, RequestError } from "../../errors/index.js";
@@ -13,19 +13,28 @@ import { type PartFolder, partName } from "./part-folder.js";
 import { type PartEntry, type PartManifest, readManifest, writeManifest } from "./part-manifest.js";
 import type { PartPlan, RangePart } from "./part-plan.js";
 
-const MANIFEST = "parts.json";
+const MANIFEST = "tradewire-parts.json";
+/** The names of what is kept in the folder. */
+const OWN_NAME = /^tradewire-part-\d+-\d+\.zip$|^tradewire-parts\.json$|^tradewire\.lock$/;
 
 /**
  * Open a folder that keeps the parts of an export until it is complete. One process has it at a time.
  *
  * @param path of the folder, which is made where it does not exist
  * @param asked the table and the range that are exported
+ * @param target the folder or file that the archive is written to
  * @returns the folder; disposing of it lets others open it
- * @throws {@link RequestError} where another export has the folder, or it holds parts of another one
+ * @throws {@link RequestError} where another export has the folder, it holds parts of another one, or the target has the
+ *   name of a part
  * @throws {@link FileError} where it cannot be read or written
  */
-export async function keptParts(path: string, asked: ExportedRange): Promise<PartFolder> {
+export async function keptParts(path: string, asked: ExportedRange, target: string): Promise<PartFolder> {
   const folder = resolve(path);
+  if (dirname(resolve(target)) === folder && OWN_NAME.test(basename(target))) {
+    throw new RequestError(`${quotedPath(target)} is the name of what is kept there until the export is complete`, {
+      advice: "Give the archive another name.",
+    });
+  }
   makeFolder(folder);
   const lock = await lockFolder(folder);
   const manifestPath = join(folder, MANIFEST);
@@ -80,6 +89,16 @@ export async function keptParts(path: string, asked: ExportedRange): Promise<Par
         const others = before.parts.filter((entry) => entry.fromBlock !== blocks.fromBlock);
         return { ...before, parts: [...others, { ...blocks, segmentId, previousSegmentId, bytes, sha256 }] };
       }),
+    async reject(parts) {
+      const names = new Set(parts.map(partName));
+      for (const name of names) {
+        entries.delete(name);
+      }
+      await change((before) => ({
+        ...before,
+        parts: before.parts.filter((entry) => !names.has(partName(readBlocks(entry)))),
+      }));
+    },
     joined: async () => undefined,
     written: ({ path: saved, bytes, sha256 }) =>
       change((before) => ({ ...before, saved: { path: saved, bytes, sha256 } })),

@@ -26,6 +26,8 @@ export interface PartFolder extends AsyncDisposable {
   pathOf(part: RangePart): string;
   /** Take note of a part that was fetched and checked. */
   add(part: RangePart, saved: SavedFile): Promise<void>;
+  /** Take note that parts cannot be joined, so that they are fetched again. */
+  reject(parts: readonly RangePart[]): Promise<void>;
   /** Take note that a part was joined. */
   joined(part: RangePart): Promise<void>;
   /** Take note that the whole archive is written, and about to take its name. */
@@ -63,6 +65,7 @@ export async function temporaryParts(beside: string): Promise<PartFolder> {
     has: async () => false,
     pathOf,
     add: nothing,
+    reject: nothing,
     joined: (part) => rm(pathOf(part), { force: true }).catch(nothing), // It goes with the folder.
     written: nothing,
     whole: nothing,
@@ -78,5 +81,5 @@ export async function temporaryParts(beside: string): Promise<PartFolder> {
  * @returns the name of its file
  */
 export function partName({ fromBlock, toBlock }: Pick<RangePart, "fromBlock" | "toBlock">): string {
-  return `${fromBlock}-${toBlock}.zip`;
+  return `tradewire-part-${fromBlock}-${toBlock}.zip`;
 }

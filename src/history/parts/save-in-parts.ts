@@ -2,6 +2,7 @@ import type { HistorySegment } from "../../../gen/client/datanode/api/v2/trading
 import { joinedCsv } from "../../archive/join.js";
 import { archiveName, csvName, type ExportedRange } from "../../archive/names.js";
 import { saveArchive } from "../../archive/save.js";
+import { ProtocolError } from "../../errors/index.js";
 import { placeOf } from "../../file/save-whole.js";
 import { type Profile, profileRules, profiles } from "../../schema/profile.js";
 import { followingController } from "../../signal/follow.js";
@@ -40,7 +41,9 @@ export async function saveInParts(saving: PartSaving, target: string, options: S
   const { force = false, resume } = options;
   const stop = followingController(saving.signal);
   try {
-    await using folder = await (resume === undefined ? temporaryBeside(target, force) : keptParts(resume, asked));
+    await using folder = await (resume === undefined
+      ? temporaryBeside(target, force)
+      : keptParts(resume, asked, target));
     const plan = planParts(await listSegments(stop.signal), asked);
     await folder.begin(plan);
     const before = await folder.whole(target, stop.signal);
@@ -91,11 +94,15 @@ async function fetchAndJoin(
     },
     stop,
   );
+  /** The part that is joined, and the first of its file, with whose columns it is compared. */
+  let joining: readonly RangePart[] = [];
   /** The paths of parts, each once it is there. */
   async function* arriving(from: number, until: number): AsyncGenerator<string> {
     for (const [index, part] of parts.slice(from, until).entries()) {
       await work.result(from + index);
+      joining = [...parts.slice(from, from + 1), part];
       yield folder.pathOf(part);
+      joining = [];
       await folder.joined(part);
     }
     if (until === parts.length) {
@@ -123,6 +130,9 @@ async function fetchAndJoin(
     });
     return { ...saved, extensions };
   } catch (reason) {
+    if (reason instanceof ProtocolError && !stop.signal.aborted) {
+      await folder.reject(joining); // Its checksums are right, but not its rows.
+    }
     stop.abort(reason);
     throw (await work.ended())?.reason ?? reason;
   }
