@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parse } from "@humanwhocodes/momoa";
-import { fileError, quotedPath, readingAdvice } from "../errors/file-error.js";
+import { failedWith, fileError, quotedPath, readingAdvice } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { typeName } from "../errors/type-name.js";
 import { absolute, type Given, isObject } from "./given.js";
@@ -43,7 +43,7 @@ function readText(path: string, named: string | undefined): string | undefined {
   try {
     return new TextDecoder().decode(readFileSync(path)); // Unlike Node's "utf8", it takes off a byte order mark.
   } catch (reason) {
-    if (!(reason instanceof Error && "code" in reason && reason.code === "ENOENT")) {
+    if (!failedWith(reason, "ENOENT")) {
       throw fileError(reason, path, readingAdvice);
     }
     if (named === undefined) {

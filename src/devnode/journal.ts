@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { fileError } from "../errors/file-error.js";
+import { failedWith, fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import type { MadeBlock } from "./core/chain.js";
 import { lock } from "./lock.js";
@@ -149,7 +149,7 @@ function openOrBegin(path: string, header: Buffer): number {
   try {
     return openSync(path, "r+");
   } catch (reason) {
-    if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") {
+    if (failedWith(reason, "ENOENT")) {
       writeFileSync(path, header, { mode: 0o600 });
       return openSync(path, "r+");
     }

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileError } from "../errors/file-error.js";
+import { failedWith, fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { makeFolder } from "../file/make-folder.js";
 
@@ -23,7 +23,7 @@ export function lock(folder: string): () => void {
         writeFileSync(path, String(process.pid), { flag: "wx" });
         return () => rmSync(path, { force: true });
       } catch (reason) {
-        if (!(reason instanceof Error && "code" in reason && reason.code === "EEXIST")) {
+        if (!failedWith(reason, "EEXIST")) {
           throw reason;
         }
       }
@@ -45,6 +45,6 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0); // Signal 0 only asks.
     return true;
   } catch (reason) {
-    return reason instanceof Error && "code" in reason && reason.code === "EPERM";
+    return failedWith(reason, "EPERM");
   }
 }

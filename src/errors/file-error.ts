@@ -74,3 +74,14 @@ function describe(errno: string): [Code, string, string] {
       return [Code.Unknown, "", "Check the path, the disk and the permissions."];
   }
 }
+
+/**
+ * Tell whether an operation on files failed with a code of Node's.
+ *
+ * @param reason what it failed with
+ * @param code such as `ENOENT`
+ * @returns whether it has that code
+ */
+export function failedWith(reason: unknown, code: string): boolean {
+  return reason instanceof Error && "code" in reason && reason.code === code;
+}

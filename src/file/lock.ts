@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileError, quotedPath } from "../errors/file-error.js";
+import { failedWith, fileError, quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { hasEnded, isOfHere, processMark } from "./temporary.js";
 
@@ -30,7 +30,7 @@ export async function lockFolder(folder: string): Promise<AsyncDisposable> {
       await writeFile(path, own, { flag: "wx" });
       return held(path, own);
     } catch (reason) {
-      if (!(reason instanceof Error && "code" in reason && reason.code === "EEXIST")) {
+      if (!failedWith(reason, "EEXIST")) {
         throw fileError(reason, path);
       }
     }
@@ -55,7 +55,7 @@ async function putAside(path: string, judged: string): Promise<boolean> {
     await rm(aside);
     return isJudged;
   } catch (reason) {
-    if (isMissing(reason)) {
+    if (failedWith(reason, "ENOENT")) {
       return true; // Another one was faster.
     }
     throw fileError(reason, path);
@@ -87,13 +87,9 @@ async function leftBehind(path: string): Promise<string | undefined> {
     const isFree = (await isOfHere(mark)) ? await hasEnded(mark) : age > STALE_MS;
     return isFree ? text : undefined;
   } catch (reason) {
-    if (isMissing(reason)) {
+    if (failedWith(reason, "ENOENT")) {
       return "";
     }
     throw fileError(reason, path);
   }
-}
-
-function isMissing(reason: unknown): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === "ENOENT";
 }

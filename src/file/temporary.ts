@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { failedWith } from "../errors/file-error.js";
 
 /**
  * Choose the name of a temporary file. On Linux it says which process writes the file: a hash of the machine, of its
@@ -80,7 +81,7 @@ async function isDead(pid: number, began: string | undefined): Promise<boolean> 
   try {
     process.kill(pid, 0); // Signal 0 only asks.
   } catch (reason) {
-    if (reason instanceof Error && "code" in reason && reason.code === "ESRCH") {
+    if (failedWith(reason, "ESRCH")) {
       return true;
     }
   }

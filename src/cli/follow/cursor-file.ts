@@ -1,6 +1,6 @@
 import { access, constants, readFile } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { fileError, quotedPath, readingAdvice } from "../../errors/file-error.js";
+import { failedWith, fileError, quotedPath, readingAdvice } from "../../errors/file-error.js";
 import { RequestError } from "../../errors/index.js";
 import { saveWhole } from "../../file/save-whole.js";
 import { readCursor } from "../../live/follow-position.js";
@@ -81,7 +81,7 @@ async function contentOf(path: string): Promise<string | undefined> {
     return (await readFile(path, "utf8")).trimEnd();
   } catch (reason) {
     const error = fileError(reason, path, readingAdvice);
-    if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") {
+    if (failedWith(reason, "ENOENT")) {
       return undefined;
     }
     throw error;

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
-import { fileError, quotedPath, readingAdvice } from "../../errors/file-error.js";
+import { failedWith, fileError, quotedPath, readingAdvice } from "../../errors/file-error.js";
 import { RequestError } from "../../errors/index.js";
 import { saveWhole } from "../../file/save-whole.js";
 
@@ -64,7 +64,7 @@ async function readLimited(path: string): Promise<string | undefined> {
     const { size: length } = await file.stat();
     return length > MAX_BYTES ? "" : await file.readFile("utf8");
   } catch (reason) {
-    if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") {
+    if (failedWith(reason, "ENOENT")) {
       return undefined;
     }
     throw fileError(reason, path, readingAdvice);

@@ -1,8 +1,9 @@
 import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { failedWith } from "../../../errors/file-error.js";
 import type { TableName } from "../../../schema/tables.js";
 import { syncFolder } from "./durable.js";
-import { failedWith, type Layout, onPath } from "./layout.js";
+import { type Layout, onPath } from "./layout.js";
 import type { Manifest } from "./manifest.js";
 import type { Change } from "./pending.js";
 

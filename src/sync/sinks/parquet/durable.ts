@@ -1,7 +1,8 @@
 import { link, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { failedWith } from "../../../errors/file-error.js";
 import { temporaryName } from "../../../file/temporary.js";
-import { failedWith, onPath } from "./layout.js";
+import { onPath } from "./layout.js";
 
 /**
  * Write a file that other processes see whole or not at all, also after a crash of the machine.

@@ -74,8 +74,3 @@ export async function onPath<T>(path: string, work: Promise<T>): Promise<T> {
     throw new SinkError(summary, { code, advice, cause: reason });
   }
 }
-
-/** Tell whether an operation on files failed with a code of Node's, such as `ENOENT`. */
-export function failedWith(reason: unknown, code: string): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === code;
-}

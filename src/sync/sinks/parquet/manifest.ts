@@ -1,13 +1,13 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import * as z from "zod";
-import { quotedPath } from "../../../errors/file-error.js";
+import { failedWith, quotedPath } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
 import type { BlockRange } from "../../../history/segments.js";
 import type { LedgerEntry } from "../../unit.js";
 import { appendLine } from "./durable.js";
 import { entryJson, fromJson, toJson } from "./entry-json.js";
-import { failedWith, onPath } from "./layout.js";
+import { onPath } from "./layout.js";
 
 /** How much of a manifest is read at once. */
 const READ_SIZE = 1024 * 1024;

@@ -1,11 +1,12 @@
 import { mkdir, readFile, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
+import { failedWith } from "../../../errors/file-error.js";
 import { sweepTemporary } from "../../../file/temporary.js";
 import type { SinkOpening } from "../../sink.js";
 import { checkFormat, LEDGER_FORMAT, otherChain } from "../duckdb/ledger.js";
 import { writeWhole } from "./durable.js";
-import { failedWith, type Layout, layoutOf, onPath } from "./layout.js";
+import { type Layout, layoutOf, onPath } from "./layout.js";
 
 const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional() });
 

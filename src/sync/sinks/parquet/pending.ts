@@ -3,12 +3,13 @@ import { readdir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import * as z from "zod";
+import { failedWith } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
 import { hasEnded, processMark } from "../../../file/temporary.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { writeWhole } from "./durable.js";
 import { entryJson, fromJson, toJson } from "./entry-json.js";
-import { failedWith, onPath, rangeName } from "./layout.js";
+import { onPath, rangeName } from "./layout.js";
 
 /** How often whoever holds a unit says that it lives. */
 const BEAT_MS = 20_000;
