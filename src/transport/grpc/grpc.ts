@@ -24,7 +24,7 @@ interface CallUnderWay {
   /** Told of each chunk. */
   readonly arrived?: () => void;
   /** Takes the messages, of which Connect gets empty ones. */
-  readonly take?: (message: Uint8Array) => void;
+  readonly take?: ((message: Uint8Array) => void) | undefined;
 }
 
 /**
@@ -94,15 +94,11 @@ export function createGrpcTransport(
       return unary(method, signal, timeoutMs, marked, message, contextValues).finally(begun);
     },
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
-      const arrived = arrivalOf(contextValues);
-      if (config.codec === "json") {
-        const { marked, begun } = begin(header, { signal, arrived });
-        return stream(method, signal, timeoutMs, marked, input, contextValues).finally(begun);
-      }
       const taken: Uint8Array[] = [];
-      const { marked, begun } = begin(header, { signal, arrived, take: (message) => taken.push(message) });
+      const take = config.codec === "json" ? undefined : (message: Uint8Array) => taken.push(message);
+      const { marked, begun } = begin(header, { signal, arrived: arrivalOf(contextValues), take });
       const response = await stream(method, signal, timeoutMs, marked, input, contextValues).finally(begun);
-      return { ...response, message: decoded(method.output, response.message, taken) };
+      return take === undefined ? response : { ...response, message: decoded(method.output, response.message, taken) };
     },
     async close() {
       sessions.close();
