@@ -2,19 +2,11 @@ import { expect, test } from "@jest/globals";
 import { createClient } from "../../src/client.js";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
-import { sender } from "../support/transactions.js";
+import { lastBlockAnswer, sender } from "../support/transactions.js";
 
 const other = "CD".repeat(32);
 
-const last = {
-  height: 7n,
-  hash: "07".repeat(32),
-  chainId: "test-1",
-  spamPowHashFunction: "sha3_24_rounds",
-  spamPowDifficulty: 1,
-  spamPowNumberOfPastBlocks: 1,
-  spamPowNumberOfTxPerBlock: 2,
-};
+const last = { ...lastBlockAnswer, spamPowNumberOfPastBlocks: 1 };
 
 const end = (block: number) => eventOf(`${block}-9`, { event: { case: "endBlock", value: {} } });
 

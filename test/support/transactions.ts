@@ -50,6 +50,18 @@ export function stopOrder(price = "9000000", marketId = market): CommandInit {
   };
 }
 
+/** A node's answer about its last block. */
+export const lastBlockAnswer = {
+  height: 7n,
+  hash: "07".repeat(32),
+  chainId: "test-1",
+  spamPowHashFunction: "sha3_24_rounds",
+  spamPowDifficulty: 1,
+  spamPowNumberOfPastBlocks: 10,
+  spamPowNumberOfTxPerBlock: 2,
+  spamPowIncreasingDifficulty: true,
+};
+
 /**
  * Get the last block of a node, as transactions are tied to it.
  *

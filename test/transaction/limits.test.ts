@@ -5,18 +5,9 @@ import { ConnectionError, OutcomeUnknownError, RequestError } from "../../src/er
 import { solve } from "../../src/transaction/proof-of-work.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
 import { serveNode } from "../support/node.js";
-import { sender, stopOrder } from "../support/transactions.js";
+import { lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 
-const last = {
-  height: 7n,
-  hash: "07".repeat(32),
-  chainId: "test-1",
-  spamPowHashFunction: "sha3_24_rounds",
-  spamPowDifficulty: 1,
-  spamPowNumberOfPastBlocks: 10,
-  spamPowNumberOfTxPerBlock: 2,
-  spamPowIncreasingDifficulty: true,
-};
+const last = lastBlockAnswer;
 const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
 const never = () => new Promise<never>(() => undefined);
 

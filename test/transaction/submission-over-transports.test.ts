@@ -18,7 +18,7 @@ import {
   TransactionError,
 } from "../../src/errors/index.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
-import { craft, sender, stopOrder } from "../support/transactions.js";
+import { craft, lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 
 const type = SubmitTransactionRequest_Type.SYNC;
 const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
@@ -163,16 +163,7 @@ test("a node that does not take the request at all answers with an error", async
 });
 
 describe("the allowance", () => {
-  const last = {
-    height: 7n,
-    hash: "07".repeat(32),
-    chainId: "test-1",
-    spamPowHashFunction: "sha3_24_rounds",
-    spamPowDifficulty: 1,
-    spamPowNumberOfPastBlocks: 10,
-    spamPowNumberOfTxPerBlock: 2,
-    spamPowIncreasingDifficulty: true,
-  };
+  const last = lastBlockAnswer;
 
   test("a banned key sends nothing", async () => {
     const statistics = { pow: { blockStates: [], bannedUntil: "2030-01-01" } };
@@ -209,16 +200,7 @@ describe("the allowance", () => {
 
 describe("a submission that ends while it waits for its turn", () => {
   const waiting = { limits: { callsPerSecond: 1 }, timeouts: { callMs: 300 } };
-  const last = {
-    height: 7n,
-    hash: "07".repeat(32),
-    chainId: "test-1",
-    spamPowHashFunction: "sha3_24_rounds",
-    spamPowDifficulty: 1,
-    spamPowNumberOfPastBlocks: 10,
-    spamPowNumberOfTxPerBlock: 1,
-    spamPowIncreasingDifficulty: false,
-  };
+  const last = { ...lastBlockAnswer, spamPowNumberOfTxPerBlock: 1, spamPowIncreasingDifficulty: false };
   const serve = () =>
     serveNode(
       {},
