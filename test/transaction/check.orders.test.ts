@@ -95,7 +95,7 @@ describe("an order", () => {
   test("a price of digits alone will do, and none of anything else", () => {
     fc.assert(
       fc.property(
-        fc.oneof(fc.bigInt({ min: 1n, max: 2n ** 256n }).map(String), fc.string({ minLength: 1 })),
+        fc.oneof(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }).map(String), fc.string({ minLength: 1 })),
         (price) => {
           const good = /^[0-9]+$/.test(price) && BigInt(price) > 0n;
           expect(problemsOf({ orderSubmission: { ...limit, price } }).length).toBe(good ? 0 : 1);
