@@ -58,7 +58,7 @@ export const configSchema = z
   .strictObject(
     {
       /**
-       * How the node is reached: `grpc` is Connect's gRPC, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP
+       * How the node is reached: `grpc` is gRPC on Node's HTTP/2, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP
        * gateway; `auto` takes gRPC, and REST where that cannot be reached. By default `auto` where both URLs are given,
        * else the one whose URL is.
        */

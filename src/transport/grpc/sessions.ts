@@ -6,6 +6,7 @@ import {
   type Http2Session,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
@@ -26,8 +27,11 @@ const IDLE_SESSION_MS = 15 * 60_000;
 export interface Sessions {
   /** The server's origin. */
   readonly authority: string;
-  /** Open a stream. Whatever this throws, nothing of the request has left. */
-  request(method: string, path: string, headers: OutgoingHttpHeaders): Promise<ClientHttp2Stream>;
+  /**
+   * Open a stream, unless the call is no longer wanted once there is a connection. Whatever this throws, nothing of the
+   * request has left.
+   */
+  request(headers: OutgoingHttpHeaders, isWanted: () => boolean): Promise<ClientHttp2Stream>;
   /** Say that bytes came on a stream, so that its connection needs no ping. */
   notifyResponseByteRead(stream: ClientHttp2Stream): void;
   /** Close all sessions and refuse further requests. */
@@ -123,7 +127,7 @@ export function createSessions(
 
   return {
     authority,
-    async request(method, path, headers) {
+    async request(headers, isWanted) {
       for (;;) {
         if (closed) {
           throw whileConnecting(
@@ -131,8 +135,11 @@ export function createSessions(
           );
         }
         const session = await usable();
+        if (!isWanted()) {
+          throw new ConnectError("the call has ended", Code.Canceled);
+        }
         try {
-          const stream = session.http2.request({ ...headers, ":method": method, ":path": path });
+          const stream = session.http2.request(headers);
           count(session, stream);
           noticeEnd(stream, () => (session.http2.destroyed ? closedByServer() : undefined));
           return stream;

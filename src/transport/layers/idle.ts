@@ -26,7 +26,7 @@ export function idleLimited(transport: AnyTransport, givenMs: number | undefined
       const idleMs = givenMs ?? (isHttpBody(method.output) ? DOWNLOAD_IDLE_MS : undefined);
       const abort = createLinkedAbortController(signal);
       const clock = idleClock(idleMs, (limitMs) => abort.abort(nothingCame(limitMs)));
-      onArrival(contextValues, clock.restart);
+      onArrival(contextValues, clock.arrived);
       abort.signal.addEventListener("abort", clock.stop); // The reader of an aborted stream may never ask for its end.
       const end = () => abort.abort();
       const failed = (reason: unknown): never => {
@@ -61,11 +61,14 @@ function idleClock(idleMs: number | undefined, onIdle: (idleMs: number) => void)
 
 interface IdleClock {
   restart(): void;
+  /** Restarts the clock where it runs: bytes may come while the reader is busy. */
+  arrived(): void;
   pause(): void;
   stop(): void;
 }
 
-const NO_CLOCK: IdleClock = { restart: () => undefined, pause: () => undefined, stop: () => undefined };
+const NONE = () => undefined;
+const NO_CLOCK: IdleClock = { restart: NONE, arrived: NONE, pause: NONE, stop: NONE };
 
 function startClock(idleMs: number, onIdle: () => void): IdleClock {
   let since: number | undefined = performance.now();
@@ -82,6 +85,9 @@ function startClock(idleMs: number, onIdle: () => void): IdleClock {
   return {
     restart() {
       since = performance.now();
+    },
+    arrived() {
+      since = since === undefined ? undefined : performance.now();
     },
     pause() {
       since = undefined;

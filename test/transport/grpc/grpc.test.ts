@@ -220,6 +220,13 @@ describe("failures over gRPC", () => {
     expect((await failure(messages.next())).code).toBe(Code.InvalidArgument);
   });
 
+  it("are told by the trailer, whatever the header says", async () => {
+    const error = await failure(exported({ headers: OK, ending: failureTrailers(status) }));
+    expect(error.code).toBe(Code.InvalidArgument);
+    const answer = { headers: failureTrailers(status), pieces: [PART], ending: OK };
+    expect(await exported(answer)).toHaveLength(1);
+  });
+
   it("may come without details", async () => {
     const error = await failure(exported({ ending: { "grpc-status": "13", "grpc-message": "a%20b" } }));
     expect(error).toMatchObject({ code: Code.Internal, rawMessage: "a b", details: [] });
@@ -238,9 +245,15 @@ describe("failures over gRPC", () => {
       Code.DataLoss,
       "premature end of the response",
     ],
-    ["missing trailers", { pieces: [PART], ending: "end" }, Code.Internal, "protocol error: missing status"],
-    ["a stream reset", { pieces: [PART], ending: "reset" }, Code.Internal, "INTERNAL_ERROR"],
-    ["a lost connection", { pieces: [PART], ending: "destroy" }, Code.Aborted, "the connection was closed"],
+    ["missing trailers", { pieces: [PART], ending: "end" }, Code.Internal, "the response ended without a status"],
+    ["a stream reset", { pieces: [PART], ending: "reset" }, Code.Internal, "RST_STREAM with code 2"],
+    ["a lost connection", { pieces: [PART], ending: "destroy" }, Code.Unavailable, "the connection was closed"],
+    [
+      "a status in front of a body, and none behind it",
+      { headers: OK, pieces: [PART], ending: "end" },
+      Code.Internal,
+      "the response ended without a status",
+    ],
     ["a status that is none", { ending: { "grpc-status": "x" } }, Code.Internal, "invalid grpc-status: x"],
     [
       "a message that is no Protobuf",
@@ -252,7 +265,7 @@ describe("failures over gRPC", () => {
       "a compressed message that was not asked for",
       { pieces: [frame(gzipSync("x"), 1)], ending: OK },
       Code.Internal,
-      "received compressed envelope, but do not know how to decompress",
+      "compressed in a way that was not asked for",
     ],
     [
       "an encoding that was not asked for",

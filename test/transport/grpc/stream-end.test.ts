@@ -1,9 +1,7 @@
 // Servers that break HTTP/2's manners: each call ends, and nothing of it is left.
 import { constants, type ServerHttp2Stream, type Settings } from "node:http2";
-import { setImmediate as turn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { wholeFrames } from "../../../src/transport/grpc/frames.js";
 import { createSessions } from "../../../src/transport/grpc/sessions.js";
 import { createGrpcJsTransport, createGrpcTransport } from "../../../src/transport.js";
 import { read, say, watch } from "../../support/probe.js";
@@ -98,41 +96,10 @@ describe("sessions", () => {
       { connectMs: 10_000 },
     );
     closing.push({ close: async () => sessions.close() });
-    const stream = await sessions.request("POST", "/", {});
+    const stream = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
     const closed = new Promise((resolve) => stream.once("close", resolve));
     stream.close(constants.NGHTTP2_CANCEL);
     await closed;
     expect(stream.destroyed).toBe(true);
-  });
-});
-
-describe("whole frames", () => {
-  it("join small pieces of a message, and hold nothing back at its end", async () => {
-    const message = Buffer.from(Array.from({ length: 100_000 }, (_, at) => at % 251));
-    const bytes = Buffer.concat([envelope(message), EMPTY]);
-    let arrived = 0;
-    const frames = wholeFrames(given([...bytes].map((byte) => Uint8Array.of(byte))), () => {
-      arrived += 1;
-    });
-    const { values, error } = await taken(frames);
-    expect(error).toBeUndefined();
-    expect(Buffer.concat(values).equals(bytes)).toBe(true);
-    expect(arrived).toBe(bytes.length);
-    expect(values.length).toBeLessThan(20);
-  });
-
-  it.each([
-    ["a head that is whole", envelope(new Uint8Array(9)).subarray(0, 5)],
-    ["a whole message, and the beginning of another", Buffer.concat([EMPTY, Uint8Array.of(0)])],
-  ])("pass on at once: %s", async (_, piece) => {
-    let asked = 0;
-    async function* source() {
-      yield piece;
-      asked += 1;
-    }
-    const frames = wholeFrames(source());
-    expect(await frames.next()).toEqual({ done: false, value: piece });
-    await turn();
-    expect(asked).toBe(0);
   });
 });

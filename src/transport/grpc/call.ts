@@ -1,0 +1,214 @@
+import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connectError } from "../bare-call.js";
+import type { MessageCall } from "../message-call.js";
+import { type Answer, addFields, failureIn, hasStatus, readHeader, resetError } from "./answer.js";
+import { createFrameReader, frameOf } from "./frames.js";
+
+/** How many bytes of messages are taken from a stream before they are asked for. */
+const AHEAD_BYTES = 64 * 1024;
+
+/** How a call is begun and watched. */
+export interface CallStart {
+  /** Opens the stream, unless `isWanted` has become false. */
+  open(headers: OutgoingHttpHeaders, isWanted: () => boolean): Promise<ClientHttp2Stream>;
+  readonly headers: OutgoingHttpHeaders;
+  /** The largest message that is read, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Called whenever bytes have come. */
+  arrived(stream: ClientHttp2Stream): void;
+  /** Called once: when the call is over, and its end was read. */
+  onEnd(): void;
+}
+
+/**
+ * Start a call over HTTP/2. Messages that came before a failure are read before it.
+ *
+ * @param start how the call is begun
+ * @returns the call
+ */
+export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: CallStart): MessageCall {
+  let stream: ClientHttp2Stream | undefined;
+  const answer: Answer = { header: undefined, trailer: new Headers(), hasBody: false };
+  /** Messages that nobody has asked for yet, how many were taken of them, and the size of the others. */
+  let messages: Uint8Array[] = [];
+  let taken = 0;
+  let aheadBytes = 0;
+  /** How the call has ended, and whether its end was read. */
+  let outcome: { readonly error?: ConnectError | undefined } | undefined;
+  let isEndRead = false;
+  let waiting: (() => void)[] = [];
+  const frames = createFrameReader(maxMessageBytes, (message) => {
+    messages.push(message);
+    aheadBytes += message.length;
+    if (waiting.length > 0) {
+      changed();
+    } else if (aheadBytes >= AHEAD_BYTES) {
+      stream?.pause();
+    }
+  });
+
+  function changed(): void {
+    const woken = waiting;
+    waiting = [];
+    for (const wake of woken) {
+      wake();
+    }
+  }
+
+  const change = () => new Promise<void>((resolve) => waiting.push(resolve));
+
+  function finish(error?: ConnectError): void {
+    if (outcome !== undefined) {
+      return;
+    }
+    outcome = { error };
+    if (error !== undefined || stream?.writableFinished === false) {
+      stream?.close(error === undefined ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+    }
+    changed();
+  }
+
+  function endRead(): void {
+    if (!isEndRead) {
+      isEndRead = true;
+      onEnd();
+    }
+  }
+
+  /** Finish with the status that the answer holds, or lacks. */
+  function finishWithStatus(): void {
+    const error = failureIn(answer);
+    const isCut = error === undefined && frames.isInside;
+    finish(isCut ? new ConnectError("premature end of the response, inside a message", Code.DataLoss) : error);
+  }
+
+  function attach(opened: ClientHttp2Stream): void {
+    stream = opened;
+    const tell = () => arrived(opened);
+    opened.once("response", (fields, flags) => {
+      tell();
+      try {
+        answer.header = readHeader(fields);
+      } catch (reason) {
+        finish(ConnectError.from(reason));
+      }
+      if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) {
+        finishWithStatus();
+      }
+      changed();
+    });
+    opened.once("trailers", (fields) => {
+      tell();
+      addFields(answer.trailer, fields);
+    });
+    opened.on("data", (bytes: Buffer) => {
+      tell();
+      answer.hasBody = true;
+      if (outcome !== undefined) {
+        return;
+      }
+      try {
+        frames.push(bytes);
+      } catch (reason) {
+        finish(ConnectError.from(reason));
+      }
+    });
+    opened.once("end", () => {
+      // A stream that was reset ends as one that was not; why is known when it closes.
+      if (hasStatus(answer) || (answer.header !== undefined && !isReset(opened))) {
+        finishWithStatus();
+      }
+    });
+    opened.on("error", (reason) => {
+      const isOfReset = isReset(opened) && "code" in reason && reason.code === "ERR_HTTP2_STREAM_ERROR";
+      finish(isOfReset ? resetError(opened.rstCode, reason) : connectError(reason));
+    });
+    opened.once("close", () => {
+      if (isReset(opened) && !hasStatus(answer)) {
+        finish(resetError(opened.rstCode));
+      }
+      finishWithStatus();
+    });
+  }
+
+  const opening = open(headers, () => outcome === undefined).then(attach, (reason) => finish(connectError(reason)));
+
+  /** The stream, where messages can be sent over it. */
+  async function writable(): Promise<ClientHttp2Stream | undefined> {
+    await opening;
+    return outcome === undefined && stream?.writable === true ? stream : undefined;
+  }
+
+  return {
+    trailer: answer.trailer,
+
+    async header() {
+      while (answer.header === undefined && outcome === undefined) {
+        await change();
+      }
+      if (outcome?.error !== undefined) {
+        endRead();
+        throw outcome.error;
+      }
+      return answer.header ?? new Headers();
+    },
+
+    async read() {
+      for (;;) {
+        const message = messages[taken];
+        if (message !== undefined) {
+          taken += 1;
+          aheadBytes -= message.length;
+          if (taken === messages.length) {
+            messages = [];
+            taken = 0;
+          }
+          if (aheadBytes < AHEAD_BYTES && stream?.isPaused() === true) {
+            stream.resume();
+          }
+          return message;
+        }
+        if (outcome !== undefined) {
+          endRead();
+          if (outcome.error !== undefined) {
+            throw outcome.error;
+          }
+          return undefined;
+        }
+        await change();
+      }
+    },
+
+    async write(message) {
+      const open = await writable();
+      if (open === undefined) {
+        return false;
+      }
+      await new Promise<void>((resolve) => open.write(frameOf(message), () => resolve()));
+      return outcome === undefined;
+    },
+
+    async end(message) {
+      const open = await writable();
+      open?.end(message === undefined ? undefined : frameOf(message));
+    },
+
+    fail(error) {
+      if (isEndRead) {
+        return;
+      }
+      finish(error);
+      outcome = { error };
+      messages = [];
+      taken = 0;
+      stream?.destroy(); // What is unread of an answer that has ended would keep it, and its connection, for ever.
+      endRead();
+      changed();
+    },
+  };
+}
+
+function isReset({ rstCode }: ClientHttp2Stream): boolean {
+  return rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR;
+}
