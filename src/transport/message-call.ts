@@ -12,6 +12,7 @@ import { unwritable } from "../errors/unwritable.js";
 import { follow } from "../signal/follow.js";
 import { connectError, type HeaderInit } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
+import type { Codec } from "./codec.js";
 
 /** A call under way whose messages are bytes, unary or streaming. */
 export interface MessageCall {
@@ -37,14 +38,6 @@ export interface CallBeginning {
   readonly contextValues: ContextValues;
   /** To be called once: when the call is over, and its end was read. */
   readonly onEnd: () => void;
-}
-
-/** How messages become bytes, and bytes messages. */
-export interface Codec {
-  /** Throws any error where the message cannot be written. */
-  serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array;
-  /** Throws a Connect error, or one of this library's, where the bytes are no such message. */
-  parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O>;
 }
 
 /** What {@link transportOfCalls} makes a transport of. */
@@ -84,7 +77,7 @@ export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTr
     const limitMs = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs;
     let release = () => {};
     const onEnd = () => release();
-    const call = open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd });
+    const call = opened(() => open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }));
     const leave = follow(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled)));
     const timer = limitMs === undefined ? undefined : setTimeout(() => call.fail(timedOut()), limitMs);
     calls.add(call);
@@ -151,6 +144,14 @@ export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTr
       close();
     },
   };
+}
+
+function opened(open: () => MessageCall): MessageCall {
+  try {
+    return open();
+  } catch (reason) {
+    throw connectError(reason);
+  }
 }
 
 function serialize<I extends DescMessage>(codec: Codec, desc: I, message: MessageInitShape<I>): Uint8Array {

@@ -1,34 +1,19 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Channel, type Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
+import type { MessageCall } from "../message-call.js";
 import { endedInsideMessage } from "./decoder.js";
 import { toHeaders } from "./metadata.js";
 import { statusError } from "./status.js";
 
-/** A call on a grpc-js channel, unary or streaming; messages are bytes. */
-export interface GrpcJsCall {
-  /** Wait for the response's header. */
-  header(): Promise<Headers>;
-  /** Wait for the next message; undefined after the last. grpc-js reads one only when the one before it was taken. */
-  read(): Promise<Uint8Array | undefined>;
-  /** The response's trailer; empty before the end. */
-  readonly trailer: Headers;
-  /** Send a message; resolves when there is room for another, or to `false` when the call is over. */
-  write(message: Uint8Array): Promise<boolean>;
-  /** Say that no message follows. */
-  end(): void;
-  /** End the call: pending reads get the error, and the node is told. Does nothing when the call is over. */
-  fail(error: ConnectError): void;
-}
-
 /**
- * Start a call of a channel.
+ * Start a call of a channel. grpc-js reads a message only when the one before it was taken.
  *
  * @param raw the call, as the channel created it
  * @param metadata the request's metadata
  * @param onEnd called once, when the call is over
  * @returns the call, whose first message may be read
  */
-export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Metadata, onEnd: () => void): GrpcJsCall {
+export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Metadata, onEnd: () => void): MessageCall {
   let change = nextChange();
   let header: Headers | undefined;
   let foreignType: string | undefined;
@@ -138,7 +123,10 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
       return outcome === undefined;
     },
 
-    end() {
+    end(bytes) {
+      if (outcome === undefined && bytes !== undefined) {
+        raw.sendMessageWithContext({}, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      }
       if (outcome === undefined) {
         raw.halfClose();
       }

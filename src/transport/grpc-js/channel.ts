@@ -68,6 +68,9 @@ function addressTarget(addresses: readonly string[]): string {
  * @returns a function that ends the watch
  */
 export function limitConnecting(channel: Channel, connectMs: number, onTimeout: () => void): () => void {
+  if (channel.getConnectivityState(false) === connectivityState.READY) {
+    return () => undefined; // As for most calls.
+  }
   const timer = setTimeout(onTimeout, connectMs);
   const stop = () => clearTimeout(timer);
   function watch(): void {

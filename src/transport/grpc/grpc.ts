@@ -2,9 +2,9 @@ import type { GrpcConfig } from "../../config/schema.js";
 import { knownTypes } from "../../json/any.js";
 import { arrivalOf } from "../arrival.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
+import { jsonCodec, protoCodec } from "../codec.js";
 import { transportOfCalls } from "../message-call.js";
 import { startCall } from "./call.js";
-import { jsonCodec, protoCodec } from "./codec.js";
 import { createSessions } from "./sessions.js";
 
 /** The largest number of digits that a time has in a header. */

@@ -1,0 +1,53 @@
+import {
+  type DescMessage,
+  fromBinary,
+  type JsonValue,
+  type MessageShape,
+  type Registry,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
+import { messageFromJson, requestToJson } from "../json/message.js";
+import { decodeUtf8 } from "../json/values.js";
+
+/** How messages become bytes, and bytes messages. */
+export interface Codec {
+  /** Throws any error where the message cannot be written. */
+  serialize<I extends DescMessage>(desc: I, message: MessageShape<I>): Uint8Array;
+  /** Throws a Connect error, or one of this library's, where the bytes are no such message. */
+  parse<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O>;
+}
+
+/** Protobuf's binary form. */
+export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
+
+function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
+  try {
+    return fromBinary(desc, bytes);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ConnectError(`a message is no ${desc.typeName}: ${reason}`, Code.Internal, undefined, undefined, cause);
+  }
+}
+
+/**
+ * Make the codec of Protobuf's JSON, which is read and written as the rest of this library does.
+ *
+ * @param registry the types that an `Any` may hold
+ * @returns the codec
+ */
+export function jsonCodec(registry: Registry): Codec {
+  return {
+    serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),
+    parse: (desc, bytes) => messageFromJson(desc, parseJson(bytes), registry),
+  };
+}
+
+function parseJson(bytes: Uint8Array): JsonValue {
+  try {
+    return JSON.parse(decodeUtf8(bytes));
+  } catch (cause) {
+    throw brokenAnswer(UNFITTING, "", cause);
+  }
+}
