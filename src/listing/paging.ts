@@ -6,7 +6,6 @@ import {
   type Message,
   type MessageInitShape,
   type MessageShape,
-  toBinary,
 } from "@bufbuild/protobuf";
 import type { CallOptions, Transport } from "@connectrpc/connect";
 import { type FailingCall, failingWith } from "../errors/failing.js";
@@ -159,8 +158,13 @@ function anyRecord<M extends DescMethodUnary>(method: M): RecordRules<NodeOf<M>,
   const { node: desc } = connectionOf(method);
   return {
     isWhole: (node): node is NodeOf<M> => node.$typeName === desc.typeName,
-    idOf: (node) => createHash("sha256").update(toBinary(desc, node)).digest("base64"),
+    idOf: (node) => createHash("sha256").update(JSON.stringify(node, inJson)).digest("base64"),
   };
+}
+
+/** A value of a message as JSON can hold it; its text only identifies a record, and costs less than its Protobuf. */
+function inJson(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
 }
 
 function isConnection(value: unknown, { message }: DescField): value is SentPage<Message> {

@@ -103,11 +103,13 @@ async function* iterate<P extends SentPage<unknown>>(
     let next: Promise<P> | undefined = fetchAfter(undefined);
     while (next !== undefined) {
       const page: P = await next;
-      checkProgress(page);
       const edges = Math.min(page.edges.length, left);
       left -= edges;
       next = page.pageInfo?.hasNextPage === true && left > 0 ? fetchAfter(page) : undefined;
       next?.catch(() => undefined); // The failure is thrown when the page's turn comes.
+      if (next !== undefined) {
+        checkProgress(page);
+      }
       yield { page, edges };
     }
   } finally {
@@ -117,7 +119,8 @@ async function* iterate<P extends SentPage<unknown>>(
 
 /**
  * Make a function that fails where pages go round in a circle under cursors that change. It keeps the records of one
- * page at a time, for twice as many pages as the one before, so a circle of any length comes round while one is kept.
+ * page at a time, for four times as many pages as the one before, so a circle of any length comes round while one is
+ * kept.
  */
 function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (page: P) => void {
   let kept = new Set<string>();
@@ -132,7 +135,7 @@ function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (p
     pages += 1;
     if (pages === keepUntil) {
       kept = new Set(edges.map(idOf));
-      keepUntil *= 2;
+      keepUntil *= 4;
     }
   };
 }

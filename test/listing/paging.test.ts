@@ -55,6 +55,7 @@ describe("the methods of the network", () => {
 /** Answers any method that pages: three pages of two records, the second's cursor leading to the next page. */
 let requests: { first: unknown; after: unknown; newestFirst: unknown }[] = [];
 let endless = false;
+let nodeOf: (number: number) => object = () => ({});
 function answer({ input, output, ...rest }: DescMethodUnary, request: Message): Message {
   const asked = reflect(input, request);
   const pagination = input.field["pagination"];
@@ -65,7 +66,7 @@ function answer({ input, output, ...rest }: DescMethodUnary, request: Message): 
   requests.push({ first: given.first, after: given.after, newestFirst: given.newestFirst });
   const number = endless ? requests.length - 1 : Number(given.after ?? "0");
   const [connection] = output.fields.filter(({ message }) => message?.field["edges"] !== undefined);
-  const edges = [1, 2].map((at) => ({ cursor: `${number + at}`, node: {} }));
+  const edges = [1, 2].map((at) => ({ cursor: `${number + at}`, node: nodeOf(number + at) }));
   const pageInfo = { hasNextPage: endless || number < 4, endCursor: `${number + 2}` };
   return create(output, { [connection?.localName ?? ""]: { edges, pageInfo } } as MessageInitShape<DescMessage>);
 }
@@ -95,6 +96,7 @@ afterAll(async () => {
 beforeEach(() => {
   requests = [];
   endless = false;
+  nodeOf = () => ({});
 });
 
 describe.each(ways)("the pages and records of any method over %s", (way) => {
@@ -135,6 +137,14 @@ describe.each(ways)("the pages and records of any method over %s", (way) => {
       method: "datanode.api.v2.TradingDataService/ListOrders",
     });
     expect(requests.length).toBeLessThan(40);
+  });
+
+  it("go on where records differ in nothing but a number of 64 bits", async () => {
+    endless = true;
+    nodeOf = (number) => ({ createdAt: BigInt(number) });
+    const records = await collect(clients[way].records(method.listOrders, {}, { limit: 60 }));
+    expect(records).toHaveLength(60);
+    expect(records.every(({ cursor, node }) => node.createdAt === BigInt(cursor))).toBe(true);
   });
 
   it("end where the signal is aborted", async () => {
