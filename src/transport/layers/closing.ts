@@ -58,17 +58,18 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
         abort.abort(new ConnectError("the rest of the answer is not read", Code.Canceled));
       },
       /** The promise's outcome, or the failure of a client that is closed before. */
-      whileOpen: <T>(promise: Promise<T>) => {
+      whileOpen<T>(promise: Promise<T>): Promise<T> {
         isAwaited = true;
+        const settled = () => {
+          isAwaited = false;
+          doneIfDropped();
+        };
         return new Promise<T>((resolve, reject) => {
           rejectWaiting = reject;
-          promise.then(resolve, reject);
+          promise.then(resolve, reject).then(settled);
           if (abort.signal.aborted && closed !== undefined) {
             reject(abort.signal.reason);
           }
-        }).finally(() => {
-          isAwaited = false;
-          doneIfDropped();
         });
       },
     };

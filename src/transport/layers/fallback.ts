@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import type { FallbackConfig } from "../../config/schema.js";
+import { failingWith } from "../../errors/failing.js";
 import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
 import { callId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
@@ -108,25 +109,23 @@ export function fallback(
     }
   }
 
-  /** Pass messages on, and note where they break off: {@link startingOver} then calls another member. */
-  async function* remembering<T>(
+  /** Note where messages break off: {@link startingOver} then calls another member. */
+  function remembering<T>(
     messages: AsyncIterable<T>,
     method: DescMethod,
     member: FallbackMember,
     next: FallbackMember,
     brokenOff: Set<string>,
     id: number,
-  ): AsyncGenerator<T> {
-    try {
-      yield* messages;
-    } catch (reason) {
+  ): AsyncIterable<T> {
+    return failingWith(messages, (reason) => {
       const error = errorOf(reason, member, method);
       if (isElsewhere(error)) {
         brokenOff.add(member.name);
         onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
       }
       throw reason;
-    }
+    });
   }
 
   return {
