@@ -61,23 +61,35 @@ async function checkEntries(entries: readonly Pick<ArchiveEntry, "name" | "size"
   rules.end();
 }
 
+/** Checks the names in an archive that passes. */
+export interface NameCheck {
+  /**
+   * Take the next bytes of the archive.
+   *
+   * @param bytes the bytes, split anywhere
+   */
+  push(bytes: Uint8Array): void;
+  /**
+   * Check the names in the directory, once the archive has ended.
+   *
+   * @throws {@link ProtocolError} where the archive is not what was asked for
+   */
+  finish(): Promise<void>;
+}
+
 /**
- * Pass an archive on, and check the names in its directory once it has ended.
+ * Start to check the names in an archive.
  *
- * @param bytes the archive, split anywhere; its errors are thrown unchanged
  * @param exported the table and range that were asked for
- * @returns the same bytes
- * @throws {@link ProtocolError} behind them, where the archive is not what was asked for
+ * @returns the check, to which every byte of the archive must be pushed
  */
-export async function* verifyNames(
-  bytes: AsyncIterable<Uint8Array>,
-  exported: Exported,
-): AsyncGenerator<Uint8Array, void, undefined> {
+export function createNameCheck(exported: Exported): NameCheck {
   const tail = createTail();
-  for await (const piece of bytes) {
-    tail.push(piece);
-    yield piece;
-  }
-  const { readDirectory } = await import("../zip/directory.js");
-  await checkEntries((await readDirectory(tail.bytes())).entries, exported);
+  return {
+    push: tail.push,
+    async finish() {
+      const { readDirectory } = await import("../zip/directory.js");
+      await checkEntries((await readDirectory(tail.bytes())).entries, exported);
+    },
+  };
 }

@@ -35,48 +35,86 @@ export interface AssembleOptions {
  */
 export async function* assemble(
   chunks: AsyncIterable<ExportChunk>,
-  { extensions }: AssembleOptions,
+  options: AssembleOptions,
 ): AsyncGenerator<ExportResult> {
+  const assembly = createAssembly(options);
+  for await (const { result, error } of chunks) {
+    if (error !== undefined) {
+      throw new NodeError(error);
+    }
+    const passed = assembly.push(result);
+    if (passed !== undefined) {
+      yield passed;
+    }
+  }
+  yield* assembly.finish();
+}
+
+/** Holds the results of an export to its rules, one after the other, as {@link assemble} does. */
+export interface Assembly {
+  /**
+   * Take the next result.
+   *
+   * @param result the result
+   * @returns it, with those bytes of these and of earlier ones that certainly belong to the archive; `undefined` where
+   *   there are none, but for the first result
+   * @throws as {@link assemble}
+   */
+  push(result: ExportResult): ExportResult | undefined;
+  /**
+   * Take the end.
+   *
+   * @returns the bytes that were held back, if any
+   * @throws as {@link assemble}, behind them
+   */
+  finish(): Iterable<ExportResult>;
+}
+
+/**
+ * Start to check the results of an export.
+ *
+ * @param options whether the first one must carry extensions
+ * @returns the check, to which every result must be pushed
+ */
+export function createAssembly({ extensions }: AssembleOptions): Assembly {
   const end = createArchiveEnd();
   const tail = createErrorTail();
   const checkBody = createBodyCheck(ARCHIVE_TYPE);
   let last: ExportResult | undefined;
   let number = 0;
   let begun = false;
-  for await (const chunk of chunks) {
-    number += 1;
-    if (chunk.error !== undefined) {
-      throw new NodeError(chunk.error);
-    }
-    const { result } = chunk;
-    checkBody(result);
-    checkExtensions(result, number, extensions);
-    last = result;
-    const free = tail.push(result.data);
-    if (!begun && free.length > 0) {
-      checkBeginning(free);
-      begun = true;
-    }
-    const data = end.push(free);
-    if (data.length > 0 || number === 1) {
-      yield { ...result, data };
-    }
-  }
-  if (last === undefined) {
-    throw broken(
-      "the stream of the export is empty: it held no chunk",
-      "Check the node; it ended the export with no data.",
-    );
-  }
-  const { rest, error } = tail.finish();
-  const data = end.push(rest);
-  if (data.length > 0) {
-    yield { ...last, data };
-  }
-  if (error !== undefined) {
-    throw error;
-  }
-  checkEnd(end);
+  return {
+    push(result) {
+      number += 1;
+      checkBody(result);
+      checkExtensions(result, number, extensions);
+      last = result;
+      const free = tail.push(result.data);
+      if (!begun && free.length > 0) {
+        checkBeginning(free);
+        begun = true;
+      }
+      const data = end.push(free);
+      return data.length > 0 || number === 1 ? { ...result, data } : undefined;
+    },
+    *finish() {
+      if (last === undefined) {
+        throw broken(
+          "the stream of the export is empty: it held no chunk",
+          "Check the node; it ended the export with no data.",
+        );
+      }
+      const { rest, error } = tail.finish();
+      const data = end.push(rest);
+      if (data.length > 0) {
+        yield { ...last, data };
+      }
+      if (error !== undefined) {
+        throw error;
+      }
+      checkEnd(end);
+    },
+  };
 }
 
 function checkExtensions({ extensions }: ExportResult, number: number, rule: "required" | "optional"): void {

@@ -31,8 +31,8 @@ export type ExportChunk =
  */
 export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGenerator<ExportChunk> {
   try {
-    for await (const { contentType, data, extensions } of messages) {
-      yield { result: { contentType, data, extensions: extensions.map(anyToObject) } };
+    for await (const message of messages) {
+      yield { result: resultOf(message) };
     }
   } catch (reason) {
     if (!(reason instanceof NodeError)) {
@@ -40,4 +40,14 @@ export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGen
     }
     yield { error: reason.object };
   }
+}
+
+/**
+ * Turn a message of a call into the result that it carries (specification, 2.7).
+ *
+ * @param message one of the messages of `ExportNetworkHistory`
+ * @returns the result
+ */
+export function resultOf({ contentType, data, extensions }: HttpBody): ExportResult {
+  return { contentType, data, extensions: extensions.map(anyToObject) };
 }

@@ -5,7 +5,7 @@ import { chainOf, type ExportedRange, fileNameFor } from "../archive/names.js";
 import { type Archive, openAssembled, type RowOptions, type TypedRowOptions } from "../archive/open.js";
 import { saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
-import { verifyNames } from "../archive/verify.js";
+import { createNameCheck } from "../archive/verify.js";
 import type { CsvRecord } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
@@ -13,8 +13,8 @@ import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { followingController } from "../signal/follow.js";
-import { ARCHIVE_TYPE, assemble } from "./assemble.js";
-import { type ExportChunk, type ExportResult, exportChunks } from "./chunks.js";
+import { ARCHIVE_TYPE, createAssembly } from "./assemble.js";
+import { type ExportChunk, type ExportResult, resultOf } from "./chunks.js";
 import type { ExportOptions, NetworkHistoryExport, SavedExport, SaveOptions } from "./network-history-export.js";
 import { isInParts } from "./parts/in-parts.js";
 import type { PartSaving } from "./parts/save-in-parts.js";
@@ -58,65 +58,62 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
   interface Watch {
     readonly onHeader?: (header: Headers) => void;
     readonly onResult?: (result: ExportResult) => void;
+    /** Called behind the last result; what it throws follows that. */
+    readonly onEnd?: () => Promise<void>;
     /** Ends the call. */
     readonly call?: AbortController;
     readonly contextValues?: ContextValues;
   }
 
-  async function* results({
-    onHeader,
-    onResult,
-    contextValues,
-    call = followingController(signal),
-  }: Watch = {}): AsyncGenerator<ExportResult> {
-    let thrown: NodeError | undefined;
-    async function* remembering(messages: AsyncIterable<HttpBody>): AsyncGenerator<HttpBody> {
-      try {
-        yield* messages;
-      } catch (reason) {
-        thrown = reason instanceof NodeError ? reason : undefined;
-        throw reason;
-      }
-    }
-    let bytes = 0;
-    let chunks = 0;
+  /** Call the node, and pass on what is made of each result; nothing where that is undefined. */
+  async function* results<T>(
+    { onHeader, onResult, onEnd, contextValues, call = followingController(signal) }: Watch,
+    passing: (result: ExportResult) => T | undefined,
+  ): AsyncGenerator<T> {
+    const progress = { bytes: 0, chunks: 0 };
+    const pass = (result: ExportResult) => {
+      progress.bytes += result.data.length;
+      progress.chunks += 1;
+      onProgress?.({ ...progress });
+      onResult?.(result);
+      return passing(result);
+    };
     try {
       const { fromBlock, toBlock } = await takeRange();
       const { header, message } = await parts.open({ fromBlock, toBlock }, call.signal, contextValues);
       onHeader?.(header);
       // A response that is the archive itself has no chunks, so it can carry no extensions.
       const raw = header.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() === ARCHIVE_TYPE;
-      const rules = { extensions: raw ? ("optional" as const) : extensions };
-      for await (const result of assemble(exportChunks(remembering(message)), rules)) {
-        bytes += result.data.length;
-        chunks += 1;
-        onProgress?.({ bytes, chunks });
-        onResult?.(result);
-        yield result;
+      const assembly = createAssembly({ extensions: raw ? "optional" : extensions });
+      // One generator, and functions in it: each further one would cost a chunk some microseconds.
+      for await (const body of message) {
+        const result = assembly.push(resultOf(body));
+        const passed = result && pass(result);
+        if (passed !== undefined) {
+          yield passed;
+        }
       }
-    } catch (reason) {
-      // The error as it was thrown names its call; the one that was made of the chunk does not.
-      throw reason instanceof NodeError && reason.object === thrown?.object ? thrown : reason;
+      for (const result of assembly.finish()) {
+        const passed = pass(result);
+        if (passed !== undefined) {
+          yield passed;
+        }
+      }
+      await onEnd?.();
     } finally {
       call.abort(); // A caller that stops early does not want the rest.
     }
   }
 
-  async function* archive(watch?: Watch): AsyncGenerator<Uint8Array> {
-    for await (const { data } of results(watch)) {
-      if (data.length > 0) {
-        yield data;
-      }
-    }
+  function archive(watch: Watch = {}): AsyncGenerator<Uint8Array> {
+    return results(watch, ({ data }) => (data.length > 0 ? data : undefined));
   }
 
   const bytes = (watch?: Watch) => failingWith(archive(watch), fail);
 
   async function* chunks(): AsyncGenerator<ExportChunk> {
     try {
-      for await (const result of results()) {
-        yield { result };
-      }
+      yield* results({}, (result) => ({ result }));
     } catch (reason) {
       if (reason instanceof NodeError) {
         yield { error: reason.object };
@@ -209,7 +206,8 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
     chunks: () => failingWith(chunks(), fail),
     bytes() {
       const { onHeader, asked } = expecting();
-      return failingWith(verifyNames(archive({ onHeader }), asked), fail);
+      const names = createNameCheck(asked);
+      return bytes({ onHeader, onResult: ({ data }) => names.push(data), onEnd: names.finish });
     },
     async saveTo(target, options = {}) {
       const saving = isInParts(options)
