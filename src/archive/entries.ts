@@ -35,6 +35,7 @@ export async function* arrivingEntries(
   reading: Reading,
 ): AsyncGenerator<Entry, void, undefined> {
   const { streamedEntries } = await import("../zip/stream.js");
-  const bytes = abortable(source, reading.signal);
-  yield* streamedEntries(reading.isAssembled === true ? bytes : withoutErrorObject(bytes), reading);
+  // The reader of the archive can leave its source at any time, but not what a generator waits for.
+  const bytes = reading.isAssembled === true ? source : withoutErrorObject(abortable(source, reading.signal));
+  yield* streamedEntries(bytes, reading);
 }

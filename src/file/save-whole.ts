@@ -96,7 +96,9 @@ export async function saveWhole<T, F>(
     async function* passing(): AsyncGenerator<Uint8Array> {
       for await (const piece of bytes) {
         path ??= await choosePath();
-        await writing.add(piece);
+        if (writing.add(piece) >= WRITE_SIZE) {
+          await writing.flush();
+        }
         yield piece;
       }
     }
@@ -149,6 +151,7 @@ function startWriting(file: FileHandle, folder: string) {
   let gathered: Uint8Array[] = [];
   let gatheredSize = 0;
   let written: Promise<unknown> = Promise.resolve();
+  /** Begin to write what is gathered, once what was gathered before is written. */
   const flush = async () => {
     await written;
     written = onFile(folder, writeFully(file, gathered, gatheredSize));
@@ -157,15 +160,15 @@ function startWriting(file: FileHandle, folder: string) {
     gatheredSize = 0;
   };
   return {
-    async add(piece: Uint8Array): Promise<void> {
+    /** Gather a piece; gives how many bytes are gathered. */
+    add(piece: Uint8Array): number {
       gathered.push(piece);
       gatheredSize += piece.length;
       size += piece.length;
       hash.update(piece);
-      if (gatheredSize >= WRITE_SIZE) {
-        await flush();
-      }
+      return gatheredSize;
     },
+    flush,
     async finish() {
       await flush();
       await written;

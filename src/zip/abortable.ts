@@ -25,26 +25,36 @@ export function abortable<T>(source: AsyncIterable<T>, signal: AbortSignal | und
     }
   }
 
-  return {
-    async next() {
-      if (signal?.aborted === true) {
+  const settled = (result: IteratorResult<T>): IteratorResult<T, undefined> => {
+    waiting -= 1;
+    return result.done === true ? { done: true, value: undefined } : result;
+  };
+  const failed = (reason: unknown): never => {
+    waiting -= 1;
+    throw reason;
+  };
+
+  function pull(): Promise<IteratorResult<T, undefined>> {
+    waiting += 1;
+    return iterator.next().then(settled, failed);
+  }
+
+  async function pullUntil(abort: AbortSignal): Promise<IteratorResult<T, undefined>> {
+    try {
+      if (abort.aborted) {
+        throw new CanceledError({ cause: abort.reason });
+      }
+      return await untilAborted(pull(), abort);
+    } catch (reason) {
+      if (reason instanceof CanceledError) {
         await close();
-        throw new CanceledError({ cause: signal.reason });
       }
-      waiting += 1;
-      const next = iterator.next().finally(() => {
-        waiting -= 1;
-      });
-      try {
-        const { done, value } = await untilAborted(next, signal);
-        return done === true ? { done, value: undefined } : { done: false, value };
-      } catch (reason) {
-        if (reason instanceof CanceledError) {
-          await close();
-        }
-        throw reason;
-      }
-    },
+      throw reason;
+    }
+  }
+
+  return {
+    next: () => (signal === undefined ? pull() : pullUntil(signal)),
     async return() {
       await close();
       return { done: true, value: undefined };

@@ -20,45 +20,61 @@ export interface Growth {
   size: number;
 }
 
+/** How the content of an entry is read. */
+export interface ContentReading {
+  /** The measures in the archive's directory, where they are known already. */
+  readonly listed?: Measures;
+  /** How large the files may become, in bytes and by ratio. */
+  readonly limits: Limits;
+  /** Counts the bytes of all entries together. */
+  readonly growth: Growth;
+  /** Called with the measures of content that was read and is right. */
+  readonly onMeasured?: (measured: Measures) => void;
+  /** Called where the content cannot be read, before that is thrown. */
+  readonly onFailure?: () => Promise<void>;
+}
+
 /**
  * Read the content of an entry whose header was just read, and check its sizes and its CRC-32.
  *
  * @param reader stands behind the header, and behind the entry afterwards
  * @param header the entry's header
- * @param listed the measures in the archive's directory, where they are known already
- * @param limits how large the files may become, in bytes and by ratio
- * @param growth counts the bytes of all entries together
- * @returns yields the content; returns its measures
+ * @param reading limits, and what is known of the content and done with it
+ * @returns the content
  * @throws {@link ProtocolError} where the content is corrupt, cut short or over a limit
  */
 export async function* readContent(
   reader: ByteReader,
-  { name, method, measures }: LocalHeader,
-  listed: Measures | undefined,
-  limits: Limits,
-  growth: Growth,
-): AsyncGenerator<Buffer, Measures, undefined> {
+  header: LocalHeader,
+  { listed, limits, growth, onMeasured, onFailure }: ContentReading,
+): AsyncGenerator<Buffer, void, undefined> {
+  const { name, method, measures } = header;
   const known = (measures ?? listed)?.compressedSize;
   const inflating = method === "deflate" ? inflation(reader, name, known) : undefined;
   const sum: Sum = { size: 0, crc32: 0 };
   const content = inflating?.bytes ?? (known === undefined ? scanStored(reader, name, sum) : takeStored(reader, known));
-  for await (const bytes of content) {
-    sum.size += bytes.length;
-    growth.size += bytes.length;
-    sum.crc32 = crc32(bytes, sum.crc32);
-    checkGrowth(name, sum.size, inflating?.used ?? sum.size, limits, growth);
-    yield bytes;
-  }
-  const measured = { ...sum, compressedSize: inflating?.used ?? sum.size };
-  if (measures === undefined) {
-    await readDescriptor(reader, name, measured);
-  }
-  for (const said of [measures, listed]) {
-    if (said !== undefined) {
-      checkMeasures(name, measured, said);
+  try {
+    for await (const bytes of content) {
+      sum.size += bytes.length;
+      growth.size += bytes.length;
+      sum.crc32 = crc32(bytes, sum.crc32);
+      checkGrowth(name, sum.size, inflating?.used ?? sum.size, limits, growth);
+      yield bytes;
     }
+    const measured = { ...sum, compressedSize: inflating?.used ?? sum.size };
+    if (measures === undefined) {
+      await readDescriptor(reader, name, measured);
+    }
+    for (const said of [measures, listed]) {
+      if (said !== undefined) {
+        checkMeasures(name, measured, said);
+      }
+    }
+    onMeasured?.(measured);
+  } catch (reason) {
+    await onFailure?.();
+    throw reason;
   }
-  return measured;
 }
 
 /**

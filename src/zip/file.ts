@@ -72,7 +72,7 @@ function seekableEntry(
       try {
         const header = await readLocalHeader(reader);
         checkHeader(header, listed);
-        yield* readContent(reader, header, listed, limits, growth);
+        yield* readContent(reader, header, { listed, limits, growth });
         checkContiguous(end, reader.position);
       } finally {
         await reader.close();

@@ -44,14 +44,15 @@ export async function* streamedEntries(
         get measures() {
           return measured;
         },
-        async *content() {
-          try {
-            measured = yield* readContent(reader, header, undefined, limits, growth);
-          } catch (reason) {
-            await drain(reader);
-            throw reason;
-          }
-        },
+        content: () =>
+          readContent(reader, header, {
+            limits,
+            growth,
+            onMeasured: (found) => {
+              measured = found;
+            },
+            onFailure: () => drain(reader),
+          }),
       };
       if (measured === undefined) {
         throw new Error("the next entry was asked for before this one was read");

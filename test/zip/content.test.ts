@@ -40,12 +40,13 @@ async function read(pieces: readonly Buffer[], { method = "deflate", measures, l
   const reader = createByteReader(given(pieces, end), { position: 100 });
   const header = { offset: 60, name: "a.csv", rawName: Buffer.from("a.csv"), method, measures };
   const limits = { maxSize: 1e12, maxRatio: 1e6, ...rest.limits };
-  const content = readContent(reader, header, listed, limits, rest.growth ?? { size: 0 });
   let measured: Measures | undefined;
-  async function* watched() {
-    measured = yield* content;
-  }
-  const { values, error } = await taken(watched());
+  const onMeasured = (found: Measures) => {
+    measured = found;
+  };
+  const growth = rest.growth ?? { size: 0 };
+  const known = listed === undefined ? {} : { listed };
+  const { values, error } = await taken(readContent(reader, header, { ...known, limits, growth, onMeasured }));
   return { data: Buffer.concat(values), error, measured, reader, position: reader.position };
 }
 
@@ -140,9 +141,9 @@ describe("content", () => {
     const reader = createByteReader(given(cutEvery(packed, 1000)));
     const header = { offset: 0, name: "a.csv", rawName: Buffer.from("a.csv"), method: "deflate", measures: undefined };
     const limits = { maxSize: 1e12, maxRatio: 1e6 };
-    const content = readContent(reader, { ...header, method: "deflate" }, undefined, limits, { size: 0 });
+    const content = readContent(reader, { ...header, method: "deflate" }, { limits, growth: { size: 0 } });
     expect((await content.next()).done).toBe(false);
-    await content.return({ compressedSize: 0, size: 0, crc32: 0 });
+    await content.return();
     await new Promise(setImmediate);
     const { position } = reader;
     await new Promise((resolve) => setTimeout(resolve, 20));
