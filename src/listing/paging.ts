@@ -103,18 +103,18 @@ export function createPaging(
     const { field, node } = connectionOf(method);
     const { first, after, pageRequest } = readRequest(method.input, init);
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
-    const isNode = (value: Message | undefined): value is NodeOf<M> => isMessage(value, node);
+    const isPage = (page: SentPage<Message>): page is SentPage<NodeOf<M>> =>
+      page.edges.every((edge) => edge.node === undefined || isMessage(edge.node, node));
     return sentPages(
       {
         async fetchPage(page, callSignal) {
           const request = pageRequest(page);
           const { message: answer } = await unary(method, callSignal, undefined, headers, request, undefined);
           const connection: unknown = Reflect.get(answer, field.localName);
-          if (!isAnswer(answer) || !isConnection(connection, field)) {
+          if (!isAnswer(answer) || !isConnection(connection, field) || !isPage(connection)) {
             return undefined;
           }
-          const edges = connection.edges.map(({ cursor, node }) => ({ cursor, node: isNode(node) ? node : undefined }));
-          return { answer, edges, pageInfo: connection.pageInfo };
+          return { answer, edges: connection.edges, pageInfo: connection.pageInfo };
         },
         idOf: ({ cursor, node }) => (node !== undefined && isWhole(node) ? idOf(node) : cursor),
       },
