@@ -3,6 +3,7 @@
 // a class is one class. All that importing the library loads is one file. The generated code of the whole interface
 // stays as it is: users import its files one by one.
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
 const entries = [
@@ -24,6 +25,7 @@ const JOINED = [
   "@noble/hashes",
   "commander",
   "content-disposition",
+  "undici",
   "yauzl",
   "yazl",
   "zod",
@@ -37,8 +39,19 @@ const HEAD = /^(\/\/.*\n)+/;
 const { dependencies, peerDependencies } = JSON.parse(await readFile("package.json", "utf8"));
 const packages = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => !JOINED.includes(name));
 
+/** Of undici its client alone is joined, without what it has for HTTP/2 and for the bodies of fetch. */
+const UNDICI_CLIENT = fileURLToPath(new URL("node_modules/undici/lib/dispatcher/client.js", import.meta.url));
+const LEFT_OUT = /\/(client-h2|web\/fetch\/body)\.js$/;
+const NOTHING = "\0nothing";
+
 /** Leave packages as they are, and name our generated files as the package does, from wherever a file of the bundle is. */
 function resolveId(id, importer = "") {
+  if (id === "undici") {
+    return "\0undici";
+  }
+  if (LEFT_OUT.test(id) && importer.includes("/node_modules/undici/")) {
+    return NOTHING;
+  }
   if (packages.some((name) => id === name || id.startsWith(`${name}/`))) {
     return { id, external: true };
   }
@@ -46,6 +59,12 @@ function resolveId(id, importer = "") {
     return { id: id.replace(/^(\.\.\/)+/, "tradewire/"), external: true };
   }
   return undefined;
+}
+
+function load(id) {
+  return { [NOTHING]: "export {};", "\0undici": `export { default as Client } from ${JSON.stringify(UNDICI_CLIENT)};` }[
+    id
+  ];
 }
 
 /** The licence of a package, by its folder; where it comes without one, what stands at the head of its files. */
@@ -78,7 +97,7 @@ const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `dist/${entry}.js`])),
   platform: "node",
   preserveEntrySignatures: "allow-extension",
-  plugins: [{ name: "packages", resolveId }],
+  plugins: [{ name: "packages", resolveId, load }],
 });
 await rm("dist/chunks", { recursive: true, force: true });
 const { output } = await bundle.write({

@@ -10,7 +10,7 @@ import { decodeUtf8, isJsonObject } from "../../json/values.js";
 import { redirect } from "../layers/failure.js";
 
 /** The most bytes to read of a failing response: an error object is short, and a proxy's page is only quoted. */
-const MAX_ERROR_BYTES = 1024 * 1024;
+export const MAX_ERROR_BYTES = 1024 * 1024;
 
 /**
  * Make the error of a failing HTTP response: from its error object (specification, 7), bare or under `error`, else from
@@ -22,7 +22,7 @@ const MAX_ERROR_BYTES = 1024 * 1024;
  */
 export async function errorFromResponse(
   status: number,
-  response: { readonly header: Headers; readonly body: AsyncIterable<Uint8Array> },
+  response: { readonly header: Headers; readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array> },
 ): Promise<ConnectError> {
   const bytes = await beginning(response.body);
   const isWhole = bytes.length <= MAX_ERROR_BYTES;
@@ -64,7 +64,7 @@ function incomingDetail(object: TypedObject) {
   };
 }
 
-async function beginning(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+async function beginning(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> {
   const gathering = createGathering();
   for await (const piece of body) {
     gathering.push(piece);

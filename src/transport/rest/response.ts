@@ -14,17 +14,22 @@ import {
 import { ProtocolError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
 import { createGathering } from "../../json/gathering.js";
+import { mediaTypeOf } from "../../json/http-body.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
 import { decodeUtf8 } from "../../json/values.js";
+import type { WholeResponse } from "./call-client.js";
 import { bodyType, throwErrorIn } from "./error-in.js";
 
+/** The pieces of a body: as they come, or those that have come. */
+type Pieces = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+
 /** A response of the gateway. */
-export interface RestResponse {
+export interface RestResponse<Body extends Pieces = AsyncIterable<Uint8Array>> {
   readonly header: Headers;
   /** The media type of the body without its parameters, in lower case; empty without one. */
   readonly mediaType: string;
   /** The body without compression. */
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: Body;
 }
 
 /**
@@ -37,9 +42,39 @@ export interface RestResponse {
  */
 export function openResponse(response: IncomingMessage, arrived: () => void): RestResponse {
   const header = webHeaders(response);
-  const mediaType = (header.get("content-type")?.split(";", 1)[0] ?? "").trim().toLowerCase();
   arrived();
-  return { header, mediaType, body: decoded(response, header, arrived) };
+  if (!isReadable(header)) {
+    response.destroy();
+  }
+  const body = decoded(response.statusCode, header, telling(response, arrived));
+  return { header, mediaType: mediaTypeOf(header), body };
+}
+
+/**
+ * Open a response of the gateway that has come.
+ *
+ * @param response the response
+ * @returns its header, its media type and its body, which is decompressed
+ * @throws {@link ProtocolError} where the body of a success is compressed in another way than gzip
+ */
+export function openWhole({ status, header, body }: WholeResponse): RestResponse<Pieces> {
+  return { header, mediaType: mediaTypeOf(header), body: decoded(status, header, body.length === 0 ? [] : [body]) };
+}
+
+/**
+ * Say how much is read of the body of a success.
+ *
+ * @param header the response's header
+ * @param isRaw whether any body is the answer, and not JSON alone
+ * @param reading how JSON is read, and the largest body, in bytes
+ * @returns the most bytes to read; of a body that is no answer the beginning will do, and of one that cannot be read
+ *   nothing
+ */
+export function successLimit(header: Headers, isRaw: boolean, { maxBytes, jsonAsText }: JsonReading): number {
+  if (!isReadable(header)) {
+    return -1;
+  }
+  return isRaw || isJson(mediaTypeOf(header), jsonAsText) ? maxBytes : 0;
 }
 
 /**
@@ -58,18 +93,22 @@ export function webHeaders({ headersDistinct }: IncomingMessage): Headers {
   return header;
 }
 
+/** How a body is compressed, in lower case. */
+function encodingOf(header: Headers): string {
+  return header.get("content-encoding")?.toLowerCase() ?? "identity";
+}
+
+/** Whether a body is compressed in no way, or in one that is known. */
+function isReadable(header: Headers): boolean {
+  return ["identity", "gzip"].includes(encodingOf(header));
+}
+
 /** The body without compression, which a proxy may add although the request does not accept it. */
-function decoded(response: IncomingMessage, header: Headers, arrived: () => void): AsyncIterable<Uint8Array> {
-  const body = telling(response, arrived);
-  const encoding = header.get("content-encoding")?.toLowerCase() ?? "identity";
-  if (encoding === "identity") {
-    return body;
+function decoded<Body extends Pieces>(status: number | undefined, header: Headers, body: Body) {
+  if (isReadable(header)) {
+    return encodingOf(header) === "gzip" ? gunzipped(body) : body;
   }
-  if (encoding === "gzip") {
-    return gunzipped(body);
-  }
-  response.destroy();
-  if (response.statusCode !== 200) {
+  if (status !== 200) {
     return nothing(); // The status tells enough.
   }
   throw brokenAnswer(COMPRESSED);
@@ -84,7 +123,7 @@ async function* telling(body: AsyncIterable<Uint8Array>, arrived: () => void): A
   }
 }
 
-async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* gunzipped(body: Pieces): AsyncGenerator<Uint8Array> {
   try {
     yield* pipeline(body, createGunzip(), () => undefined); // The iteration throws a failure.
   } catch (cause) {
@@ -120,7 +159,7 @@ export interface JsonReading extends Pick<RestConfig, "streams" | "jsonAsText"> 
 export async function responseMessage<O extends DescMessage>(
   desc: O,
   rule: HttpBinding,
-  response: RestResponse,
+  response: RestResponse<Pieces>,
   reading: JsonReading,
 ): Promise<MessageShape<O>> {
   const { maxBytes, registry } = reading;
@@ -150,7 +189,7 @@ export function inField({ responseBody }: HttpBinding, json: JsonValue): JsonVal
   return responseBody === "" ? json : { [responseBody]: json };
 }
 
-async function wholeBody(response: RestResponse, maxBytes: number): Promise<Buffer> {
+async function wholeBody(response: RestResponse<Pieces>, maxBytes: number): Promise<Buffer> {
   const gathering = createGathering();
   for await (const piece of response.body) {
     gathering.push(piece);
@@ -161,7 +200,7 @@ async function wholeBody(response: RestResponse, maxBytes: number): Promise<Buff
   return gathering.take();
 }
 
-async function wholeJson(response: RestResponse, { maxBytes, jsonAsText }: JsonReading): Promise<JsonValue> {
+async function wholeJson(response: RestResponse<Pieces>, { maxBytes, jsonAsText }: JsonReading): Promise<JsonValue> {
   if (!isJson(response.mediaType, jsonAsText)) {
     throw await notJson(response);
   }
@@ -193,11 +232,11 @@ export function isJson(mediaType: string, orText: boolean): boolean {
  * @param response the response, whose beginning is read
  * @returns the error, which quotes the beginning
  */
-export async function notJson(response: RestResponse): Promise<ProtocolError> {
+export async function notJson(response: RestResponse<Pieces>): Promise<ProtocolError> {
   return brokenAnswer(notOfTheInterface(response.mediaType), await quoted(response));
 }
 
-async function quoted(response: RestResponse): Promise<string> {
+async function quoted(response: RestResponse<Pieces>): Promise<string> {
   for await (const bytes of response.body) {
     return `; it begins with ${JSON.stringify(Buffer.from(bytes).subarray(0, 80).toString("latin1"))}`;
   }

@@ -17,9 +17,10 @@ import { asConnectError, callLimits, connectError, type HeaderInit } from "../ba
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { runUnary } from "../run-unary.js";
-import { errorFromResponse } from "./error.js";
+import type { CallClient } from "./call-client.js";
+import { errorFromResponse, MAX_ERROR_BYTES } from "./error.js";
 import { createHttpClient } from "./http-client.js";
-import { openResponse, type RestResponse, responseMessage } from "./response.js";
+import { openResponse, openWhole, responseMessage, successLimit } from "./response.js";
 import { createSocketClient } from "./socket.js";
 import { openSocket, socketMessages, socketTarget } from "./socket-call.js";
 import { responseMessages } from "./stream.js";
@@ -28,6 +29,9 @@ import { responseMessages } from "./stream.js";
 const SUCCESSES: ReadonlySet<number | undefined> = new Set([200, 201, 202]);
 /** The content type of bytes that have none. */
 const OCTETS = "application/octet-stream";
+
+/** What of a call is sent, beside its message. */
+type Call = Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal">;
 
 /**
  * Make a Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
@@ -49,36 +53,59 @@ export function createRestTransport(
   const prefix = new URL(config.url).pathname.replace(/\/$/, "");
   const client = createHttpClient(config, options);
   const sockets = createSocketClient(config, options);
+  let calls: CallClient | undefined;
+  let closed = false;
   const { maxJsonBytes: maxBytes, registry } = options;
   const json = { maxBytes, registry, streams: config.streams, jsonAsText: config.jsonAsText };
 
-  /** Send a call by the first way that fits, and throw the error of a response that is no success. */
-  async function send(
-    req: Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal" | "contextValues">,
-    message: MessageShape<DescMessage>,
-  ): Promise<{ readonly response: RestResponse; readonly rule: HttpBinding }> {
-    const { call, rule } =
-      writeFirstCall(req.method.input, bindings(req.method), message, registry) ?? noBinding(req.method);
-    const { verb, target, raw } = call;
+  /** Make the client of calls that do not stream. An export needs none. */
+  async function loadCalls(): Promise<CallClient> {
+    const { createCallClient } = await import("./call-client.js");
+    calls ??= createCallClient(config, options);
+    if (closed) {
+      calls.close();
+    }
+    return calls;
+  }
+
+  /** Write a call by the first way that fits. */
+  function write(req: Call, message: MessageShape<DescMessage>) {
+    const { method, header, signal } = req;
+    const { call, rule } = writeFirstCall(method.input, bindings(method), message, registry) ?? noBinding(method);
+    const { verb, raw } = call;
     const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
-    const { header, signal } = req;
+    const isRaw = answersRaw(method.output, rule);
     if (body !== undefined) {
       header.set("content-type", raw === undefined ? "application/json" : raw.contentType || OCTETS);
     }
     if (!header.has("accept")) {
-      header.set("accept", answersRaw(req.method.output, rule) ? "*/*" : "application/json");
+      header.set("accept", isRaw ? "*/*" : "application/json");
     }
-    const response = await client.send({ verb, target: `${prefix}${target}`, header, body, signal });
-    const opened = openResponse(response, arrivalOf(req.contextValues));
-    if (!SUCCESSES.has(response.statusCode)) {
-      throw await errorFromResponse(response.statusCode ?? 0, opened);
+    return { rule, isRaw, request: { verb, target: `${prefix}${call.target}`, header, body, signal } };
+  }
+
+  /** Call a method that does not stream. */
+  async function call<I extends DescMessage, O extends DescMessage>(req: UnaryRequest<I, O>) {
+    const { rule, isRaw, request } = write(req, req.message);
+    const answer = await (calls ?? (await loadCalls())).call({
+      ...request,
+      bodyLimit: (status, header) => (SUCCESSES.has(status) ? successLimit(header, isRaw, json) : MAX_ERROR_BYTES),
+    });
+    const response = openWhole(answer);
+    if (!SUCCESSES.has(answer.status)) {
+      throw await errorFromResponse(answer.status, response);
     }
-    return { response: opened, rule };
+    return { header: response.header, message: await responseMessage(req.method.output, rule, response, json) };
   }
 
   /** Call a method that streams its answers alone. */
   async function stream<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
-    const { response, rule } = await send(req, await onlyMessage(req.message));
+    const { rule, request } = write(req, await onlyMessage(req.message));
+    const answer = await client.send(request);
+    const response = openResponse(answer, arrivalOf(req.contextValues));
+    if (!SUCCESSES.has(answer.statusCode)) {
+      throw await errorFromResponse(answer.statusCode ?? 0, response);
+    }
     return { header: response.header, message: responseMessages(req.method.output, rule, response, json) };
   }
 
@@ -105,15 +132,8 @@ export function createRestTransport(
         req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
         next: (req) =>
           asConnectError(async () => {
-            const { response, rule } = await send(req, req.message);
-            return {
-              stream: false,
-              service: method.parent,
-              method,
-              header: response.header,
-              message: await responseMessage(method.output, rule, response, json),
-              trailer: new Headers(),
-            };
+            const answer = await call<I, O>(req);
+            return { stream: false, service: method.parent, method, ...answer, trailer: new Headers() };
           }),
       });
     },
@@ -146,7 +166,9 @@ export function createRestTransport(
     },
 
     async close() {
+      closed = true;
       client.close();
+      calls?.close();
       sockets.close();
     },
   };

@@ -1,0 +1,167 @@
+import type { RestConfig } from "../../config/schema.js";
+import { createGathering } from "../../json/gathering.js";
+import type { TransportSettings } from "../closable.js";
+import { type Connection, connectionOpener } from "./connection.js";
+import type { HttpRequest } from "./http-client.js";
+
+/** The most connections that are kept open while nothing is sent over them. */
+const MAX_IDLE = 256;
+
+/** A request whose response is read whole. */
+export interface CallRequest extends HttpRequest {
+  /**
+   * The most bytes to read of a response's body, by its status and header. What is behind is not waited for, and with
+   * less than 0 no body is.
+   */
+  bodyLimit(status: number, header: Headers): number;
+}
+
+/** A response, with its body. */
+export interface WholeResponse {
+  readonly status: number;
+  readonly header: Headers;
+  /** The body; where it is larger than the limit, its beginning, which is larger too. */
+  readonly body: Buffer;
+}
+
+/** Makes calls to one server whose responses are read whole, on connections that are reused. */
+export interface CallClient {
+  call(request: CallRequest): Promise<WholeResponse>;
+  /** Close all connections. */
+  close(): void;
+}
+
+/**
+ * Make a client of an HTTP/1.1 server for small calls, on undici: its connections cost a part of what those of Node's own
+ * HTTP do. A connection has one request at a time, and no request is sent twice. A call that is aborted while it connects
+ * ends at once.
+ *
+ * @param config where the server is, and how its connections are
+ * @param settings `connectMs` is the longest time until a connection is usable, TLS included, in milliseconds
+ * @returns the client
+ * @throws {@link FileError} where a file of `config.tls` cannot be read
+ */
+export function createCallClient(config: RestConfig, settings: TransportSettings): CallClient {
+  const open = connectionOpener(config, settings);
+  const idle: Connection[] = [];
+  const underWay = new Set<(reason: Error) => void>();
+  let closed = false;
+
+  function lost(connection: Connection): void {
+    const at = idle.indexOf(connection);
+    if (at >= 0) {
+      idle.splice(at, 1);
+    }
+  }
+
+  function release(connection: Connection): void {
+    if (closed || idle.length === MAX_IDLE) {
+      connection.destroy();
+    } else {
+      idle.push(connection);
+    }
+  }
+
+  return {
+    call: ({ verb, target, header, body, signal, bodyLimit }) =>
+      new Promise((resolve, reject) => {
+        if (closed) {
+          throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
+        }
+        signal.throwIfAborted();
+        const connection = idle.pop() ?? open(lost);
+        const gathering = createGathering();
+        let status = 0;
+        let received: Headers | undefined;
+        let limit = 0;
+
+        const settled = () => {
+          underWay.delete(fail);
+          signal.removeEventListener("abort", abort);
+        };
+        const failed = (reason: Error) => {
+          settled();
+          reject(reason);
+        };
+        const fail = (reason: Error) => {
+          failed(reason);
+          connection.destroy();
+        };
+        const abort = () => fail(new Error("aborted", { cause: signal.reason }));
+        const answered = (header: Headers) => {
+          settled();
+          resolve({ status, header, body: gathering.take() });
+        };
+        const endAtLimit = () => {
+          if (gathering.size > limit && received !== undefined) {
+            answered(received);
+            connection.destroy();
+          }
+        };
+        underWay.add(fail);
+        signal.addEventListener("abort", abort, { once: true });
+
+        const options = { path: target, method: verb, headers: Object.fromEntries(header), body: body ?? null };
+        connection.client.dispatch(options, {
+          onRequestStart() {},
+          onResponseStart(_, code, fields) {
+            if (code >= 200) {
+              status = code;
+              received = headersOf(fields);
+              limit = bodyLimit(status, received);
+              endAtLimit();
+            }
+          },
+          onResponseData(_, bytes) {
+            gathering.push(bytes);
+            endAtLimit();
+          },
+          onResponseEnd() {
+            if (received !== undefined) {
+              answered(received);
+              release(connection);
+            }
+          },
+          onResponseError: (_, reason) => failed(nodesError(connection.failure() ?? reason)),
+        });
+      }),
+    close() {
+      closed = true;
+      for (const end of underWay) {
+        end(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
+      }
+      for (const { destroy } of idle.splice(0)) {
+        destroy();
+      }
+    },
+  };
+}
+
+function headersOf(fields: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const header = new Headers();
+  for (const [name, values = []] of Object.entries(fields)) {
+    for (const value of Array.isArray(values) ? values : [values]) {
+      header.append(name, value);
+    }
+  }
+  return header;
+}
+
+/** Codes of undici's for a connection that was lost, or that it gives up. */
+const LOST: ReadonlySet<unknown> = new Set([
+  "UND_ERR_DESTROYED",
+  "UND_ERR_INFO",
+  "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+  "UND_ERR_SOCKET",
+]);
+
+/** The error that Node's own HTTP has for an error of undici's. */
+function nodesError(reason: Error): Error {
+  const code = "code" in reason ? reason.code : undefined;
+  if (LOST.has(code) || /Invalid EOF state/.test(reason.message)) {
+    return Object.assign(new Error(reason.message), { code: "ECONNRESET" });
+  }
+  const known = code === "UND_ERR_HEADERS_OVERFLOW" ? "HPE_HEADER_OVERFLOW" : undefined;
+  const other = reason.name === "HTTPParserError" ? "HPE_INVALID" : undefined;
+  return known === undefined && other === undefined ? reason : Object.assign(reason, { code: known ?? other });
+}
