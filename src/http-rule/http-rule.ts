@@ -40,8 +40,12 @@ const bindings = new WeakMap<DescMethod, readonly HttpBinding[]>();
  * @throws Error where a path of the option is not a path template
  */
 export function httpBindings(method: DescMethod): readonly HttpBinding[] {
+  const known = bindings.get(method);
+  if (known !== undefined) {
+    return known;
+  }
   const rule = ruleOf(method);
-  const all = bindings.get(method) ?? (rule === undefined ? [] : [rule, ...rule.additionalBindings].flatMap(binding));
+  const all = rule === undefined ? [] : [rule, ...rule.additionalBindings].flatMap(binding);
   bindings.set(method, all);
   return all;
 }
@@ -58,11 +62,13 @@ export function mainVerb(method: DescMethod): string | undefined {
 }
 
 function ruleOf(method: DescMethod): HttpRule | undefined {
-  const known = rules.get(method) ?? {
-    rule: hasOption(method, httpOption) ? getOption(method, httpOption) : undefined,
-  };
-  rules.set(method, known);
-  return known.rule;
+  const known = rules.get(method);
+  if (known !== undefined) {
+    return known.rule;
+  }
+  const rule = hasOption(method, httpOption) ? getOption(method, httpOption) : undefined;
+  rules.set(method, { rule });
+  return rule;
 }
 
 function binding(rule: HttpRule): HttpBinding[] {

@@ -91,10 +91,17 @@ export function writeCall<I extends DescMessage>(
     body = raw === undefined ? fields[name] && (isKnownEnum ? value : fields[name]) : undefined;
     delete fields[name];
   }
+  const target = `${path}${queryOf(desc, fields)}`;
+  return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
+}
+
+function queryOf(desc: DescMessage, fields: JsonObject): string {
+  if (Object.keys(fields).length === 0) {
+    return "";
+  }
   const query = new URLSearchParams();
   writeQuery(desc, fields, "", query);
-  const target = query.size === 0 ? path : `${path}?${query}`;
-  return { verb: rule.verb, target, ...(body === undefined ? {} : { body }), ...(raw === undefined ? {} : { raw }) };
+  return query.size === 0 ? "" : `?${query}`;
 }
 
 /**

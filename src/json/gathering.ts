@@ -27,10 +27,12 @@ const JOINED_BYTES = 16 * 1024;
  */
 export function createGathering(): Gathering {
   let pieces: Uint8Array[] = [];
-  let size = 0;
 
   /** Join the last two pieces where the first is not much larger: sizes then halve from piece to piece. */
   function joinLast(): boolean {
+    if (pieces.length < 2) {
+      return false;
+    }
     const [before, last] = pieces.slice(-2);
     if (before === undefined || last === undefined) {
       return false;
@@ -43,14 +45,13 @@ export function createGathering(): Gathering {
     return isDue;
   }
 
-  return {
-    get size() {
-      return size;
-    },
-    push(bytes) {
+  // No accessor: V8 would keep something for each object that has its own.
+  const gathering = {
+    size: 0,
+    push(bytes: Uint8Array) {
       if (bytes.length > 0) {
         pieces.push(bytes);
-        size += bytes.length;
+        gathering.size += bytes.length;
       }
       while (joinLast()) {
         // Until the sizes halve.
@@ -58,13 +59,15 @@ export function createGathering(): Gathering {
     },
     take() {
       const [only] = pieces;
-      const bytes =
-        pieces.length === 1 && only !== undefined
-          ? Buffer.from(only.buffer, only.byteOffset, only.length)
-          : Buffer.concat(pieces, size);
+      const bytes = pieces.length === 1 && only !== undefined ? asBuffer(only) : Buffer.concat(pieces, gathering.size);
       pieces = [];
-      size = 0;
+      gathering.size = 0;
       return bytes;
     },
   };
+  return gathering;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

@@ -63,7 +63,17 @@ const OUTGOING = { enums: nameUnknownNumber, floats: signedZero, doubles: signed
  * @throws Error where the message holds an `Any` of an unknown type
  */
 export function requestToJson<I extends DescMessage>(desc: I, message: MessageShape<I>, registry: Registry): JsonValue {
-  return replaceValues(desc, structuredClone(toJson(desc, message, { registry })), registry, OUTGOING);
+  return replaceValues(desc, copyOf(toJson(desc, message, { registry })), registry, OUTGOING);
+}
+
+/** A copy that may be changed; `structuredClone` takes many times as long for a small request. */
+function copyOf(json: JsonValue): JsonValue {
+  if (Array.isArray(json)) {
+    return json.map(copyOf);
+  }
+  return isJsonObject(json)
+    ? Object.fromEntries(Object.entries(json).map(([key, value]) => [key, copyOf(value)]))
+    : json;
 }
 
 /**

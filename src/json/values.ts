@@ -11,8 +11,11 @@ export const MAX_DEPTH = 100;
  * @throws TypeError where the bytes are not UTF-8
  */
 export function decodeUtf8(bytes: Uint8Array): string {
-  return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  return decoder.decode(bytes);
 }
+
+/** It keeps nothing from one text to the next. */
+const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /**
  * Whether a JSON value is an object.

@@ -6,6 +6,20 @@ interface Followers {
 
 const followed = new WeakMap<AbortSignal, Followers>();
 
+type Listener = Parameters<AbortSignal["addEventListener"]>;
+
+/** A controller that tells by itself what follows its signal. */
+export interface OwnController {
+  readonly signal: AbortSignal;
+  abort(reason: unknown): void;
+}
+
+/** Where a signal keeps its own controller. */
+const own = Symbol("own controller");
+type OwnSignal = AbortSignal & {
+  readonly [own]?: { readonly all: Set<() => void>; readonly abort: OwnController["abort"] };
+};
+
 /**
  * Call a function when a signal is aborted.
  *
@@ -23,8 +37,13 @@ export function follow(signal: AbortSignal | undefined, onAbort: () => void): ()
   if (signal === undefined || signal.aborted) {
     return () => undefined;
   }
-  const { all, tell } = followersOf(signal);
   const entry = () => onAbort(); // The same function may follow twice.
+  const owner = ownerOf(signal);
+  if (owner !== undefined) {
+    owner.all.add(entry);
+    return () => owner.all.delete(entry);
+  }
+  const { all, tell } = followersOf(signal);
   all.add(entry);
   return () => {
     if (all.delete(entry) && all.size === 0) {
@@ -49,6 +68,70 @@ export function followingController(signal: AbortSignal | undefined): AbortContr
     controller.signal.addEventListener("abort", leave, { once: true });
   }
   return controller;
+}
+
+/**
+ * Make a controller whose signal is Node's only when someone listens at it, or when it is aborted. To make Node's own
+ * takes as long as most of a small call, and {@link follow} needs none. The signal is for code that takes what has the
+ * properties of one, as all does but `AbortSignal.any` and `fetch`.
+ *
+ * @returns the controller
+ */
+export function ownController(): OwnController {
+  const all = new Set<() => void>();
+  let made: AbortController | undefined;
+  const nodes = () => {
+    if (made === undefined) {
+      made = new AbortController();
+      if (signal.aborted) {
+        made.abort(signal.reason);
+      }
+    }
+    return made.signal;
+  };
+  const signal = {
+    // No accessors: V8 would keep something for each object that has its own.
+    aborted: false,
+    reason: undefined as unknown,
+    onabort: null,
+    throwIfAborted() {
+      if (signal.aborted) {
+        throw signal.reason;
+      }
+    },
+    addEventListener: (...listener: Listener) => nodes().addEventListener(...listener),
+    removeEventListener: (...listener: Listener) => made?.signal.removeEventListener(...listener),
+    dispatchEvent: (event: Event) => nodes().dispatchEvent(event),
+    [own]: { all, abort },
+  };
+
+  function abort(reason: unknown): void {
+    if (!signal.aborted) {
+      signal.aborted = true;
+      signal.reason = reason ?? new DOMException("This operation was aborted", "AbortError");
+      made?.abort(signal.reason);
+      for (const entry of all) {
+        entry();
+      }
+    }
+  }
+
+  return { signal, abort };
+}
+
+/**
+ * Find the own controller of a signal.
+ *
+ * @param signal the signal
+ * @returns the controller; undefined where the signal was made in another way than by {@link ownController}
+ */
+export function controllerOf(signal: AbortSignal | undefined): OwnController | undefined {
+  const abort = ownerOf(signal)?.abort;
+  return signal === undefined || abort === undefined ? undefined : { signal, abort };
+}
+
+function ownerOf(signal: OwnSignal | undefined) {
+  return signal?.[own];
 }
 
 function followersOf(signal: AbortSignal): Followers {

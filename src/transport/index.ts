@@ -122,6 +122,7 @@ export function createTransport(
     url: endpoint.url,
     timeouts,
     interceptors: [...interceptors.map(marking), retryInterceptor(retry, observers)],
+    isWatched: interceptors.length > 0 || hooks !== undefined,
   });
   const transport = failingWithRequests(bounded);
   // Without hooks, a call keeps the number that hooks around this transport know it by.

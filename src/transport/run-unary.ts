@@ -1,6 +1,6 @@
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
-import { follow } from "../signal/follow.js";
+import { controllerOf, follow } from "../signal/follow.js";
 
 /** Why the signal of a call that has its answer is aborted: one error for all, as each would cost more than all below. */
 const ENDED = new DOMException("the call has ended", "AbortError");
@@ -8,9 +8,14 @@ const ENDED = new DOMException("the call has ended", "AbortError");
 /** A call that does not stream, with its request in any form. */
 export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
   /** Ends the call. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The longest time of the call, in milliseconds. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Whether someone may listen for the call's end at a signal, which is the default. Else the call needs no signal of its
+   * own where the given one is of `ownController`: its time aborts that one.
+   */
+  readonly isWatched?: boolean;
   readonly req: Omit<UnaryRequest<I, O>, "message" | "signal"> & { readonly message: MessageInitShape<I> };
   /** Makes the call. */
   next(req: UnaryRequest<I, O>): Promise<UnaryResponse<I, O>>;
@@ -18,7 +23,7 @@ export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
 
 /**
  * Run a call that does not stream, as Connect's `runUnaryCall` does, for a part of its CPU time. The signal that `next`
- * gets is aborted when the call has ended, however it did.
+ * gets is aborted when the call has ended, however it did, where it is the call's own.
  *
  * @param call the call and its limits
  * @returns the answer
@@ -27,13 +32,15 @@ export interface UnaryCall<I extends DescMessage, O extends DescMessage> {
 export async function runUnary<I extends DescMessage, O extends DescMessage>({
   signal,
   timeoutMs,
+  isWatched = true,
   req,
   next,
 }: UnaryCall<I, O>): Promise<UnaryResponse<I, O>> {
   const message = create(req.method.input, req.message);
-  const abort = new AbortController();
+  const shared = isWatched ? undefined : controllerOf(signal);
+  const abort = shared ?? new AbortController();
   const follows = () => abort.abort(signal?.reason);
-  const leave = follow(signal, follows);
+  const leave = shared === undefined ? follow(signal, follows) : undefined;
   if (signal?.aborted === true) {
     follows();
   }
@@ -41,11 +48,26 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>({
   const timer = timeoutMs === undefined ? undefined : setTimeout(timeout, timeoutMs);
   const end = (reason: unknown) => {
     clearTimeout(timer);
-    leave();
-    abort.abort(reason);
+    leave?.();
+    if (shared === undefined) {
+      abort.abort(reason);
+    }
   };
   try {
-    const response = await next({ ...req, message, signal: abort.signal });
+    // To spread the request here costs more than all below.
+    const { service, method, requestMethod, url, header, contextValues } = req;
+    const whole = {
+      stream: false,
+      service,
+      method,
+      requestMethod,
+      url,
+      signal: abort.signal,
+      header,
+      contextValues,
+      message,
+    } as const;
+    const response = await next(whole);
     end(ENDED);
     return response;
   } catch (reason) {

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
-import { follow } from "../../signal/follow.js";
+import { follow, ownController } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { watched } from "../watched.js";
@@ -21,7 +21,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     if (closed !== undefined) {
       throw closedError("the client is closed; nothing was sent", false, name, method);
     }
-    const abort = new AbortController();
+    const abort = ownController();
     let isAwaited = false;
     const abortToo = () => {
       abort.abort(signal?.reason);
@@ -60,13 +60,22 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       /** The promise's outcome, or the failure of a client that is closed before. */
       whileOpen<T>(promise: Promise<T>): Promise<T> {
         isAwaited = true;
-        const settled = () => {
-          isAwaited = false;
-          doneIfDropped();
-        };
         return new Promise<T>((resolve, reject) => {
           rejectWaiting = reject;
-          promise.then(resolve, reject).then(settled);
+          const settled = () => {
+            isAwaited = false;
+            doneIfDropped();
+          };
+          promise.then(
+            (value) => {
+              settled();
+              resolve(value);
+            },
+            (reason: unknown) => {
+              settled();
+              reject(reason);
+            },
+          );
           if (abort.signal.aborted && closed !== undefined) {
             reject(abort.signal.reason);
           }
@@ -78,9 +87,11 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues) {
       const call = begin(method, signal);
-      return call
-        .whileOpen(transport.unary(method, call.signal, timeoutMs, header, message, contextValues))
-        .finally(call.done);
+      try {
+        return await call.whileOpen(transport.unary(method, call.signal, timeoutMs, header, message, contextValues));
+      } finally {
+        call.done();
+      }
     },
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {

@@ -46,7 +46,8 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
     error.details = ConnectError.from(reason).details;
     throw error;
   };
-  const failable = failingBy(transport, failing, (header) => withHeaders(endpoint, header));
+  const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
+  const failable = failingBy(transport, failing, (header) => withHeaders(endpoint.headers, exposed, header));
   return { ...failable, close: async () => transport.close?.() };
 }
 
@@ -101,10 +102,11 @@ function perhapsTaken(failure: TradewireError): TradewireError {
   return new ConnectionError(summary, { code, advice, cause: failure });
 }
 
-function withHeaders(endpoint: Endpoint, header: HeaderInit): Headers {
-  const all = new Headers(endpoint.headers);
-  const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
-  new Headers(header).forEach((value, name) => {
+/** The headers of a call, over those of every call. Where they must not go over plain HTTP, `exposed` is the host. */
+function withHeaders(everyCalls: Endpoint["headers"], exposed: string | undefined, header: HeaderInit): Headers {
+  const all = new Headers(everyCalls);
+  const own = header instanceof Headers ? header : new Headers(header);
+  own.forEach((value, name) => {
     if (isForbiddenHeader(name)) {
       throw new RequestError(`the header ${name} of the call is one that only the connection sets`, {
         advice: "Leave it out; nothing was sent.",

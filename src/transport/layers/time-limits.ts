@@ -10,7 +10,6 @@ import {
 import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import { LONGEST_TIMER_MS } from "../../config/values.js";
-import type { HeaderInit } from "../bare-call.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { runUnary } from "../run-unary.js";
 import { isEndUnsent } from "./failure.js";
@@ -23,7 +22,8 @@ type Call = ReturnType<Interceptor>;
  * the rest of a call's time.
  *
  * @param transport the transport that makes the calls
- * @param options the URL that interceptors see, the time limit in milliseconds, and Connect's interceptors
+ * @param options the URL that interceptors see, the time limit in milliseconds, Connect's interceptors, and whether
+ *   someone may listen at the signal of a call that does not stream; else the time ends the signal that the call is given
  * @returns the transport; closing it closes `transport`
  */
 export function limited(
@@ -32,18 +32,16 @@ export function limited(
     url,
     timeouts,
     interceptors = [],
+    isWatched = true,
   }: {
     readonly url: string;
     readonly timeouts: Pick<TimeoutConfig, "callMs">;
     readonly interceptors?: readonly Interceptor[];
+    readonly isWatched?: boolean;
   },
 ): ClosableTransport {
-  const request = (method: DescMethod, header: HeaderInit) => ({
-    service: method.parent,
-    requestMethod: "POST",
-    url: `${url.replace(/\/$/, "")}/${method.parent.typeName}/${method.name}`,
-    header: new Headers(header),
-  });
+  const base = url.replace(/\/$/, "");
+  const urlOf = (method: DescMethod) => `${base}/${method.parent.typeName}/${method.name}`;
 
   return {
     async unary(method, signal, timeoutMs = timeouts.callMs, header, message, contextValues = createContextValues()) {
@@ -62,15 +60,26 @@ export function limited(
       };
       const intercepted = interceptors.reduceRight((next, interceptor) => interceptor(next), call);
       return runUnary({
-        ...(signal && { signal }),
-        ...limit.option,
-        req: { ...request(method, header), stream: false, method, contextValues: limit.values, message },
+        signal,
+        timeoutMs: limit.timeoutMs,
+        isWatched,
+        req: {
+          stream: false,
+          service: method.parent,
+          method,
+          requestMethod: "POST",
+          url: urlOf(method),
+          header: new Headers(header),
+          contextValues: limit.values,
+          message,
+        },
         async next(req) {
           const response = await intercepted(req);
           if (response.stream || !isMessage(response.message, method.output)) {
             throw changedKind();
           }
-          return { ...response, method, message: response.message };
+          const { service, header, message, trailer } = response;
+          return { stream: false, service, method, header, message, trailer };
         },
       }).catch((reason: unknown) => {
         throw unsent ?? reason; // Connect puts the signal's reason in the place of an error.
@@ -82,8 +91,17 @@ export function limited(
       return runStreamingCall({
         interceptors: [...interceptors],
         ...(signal && { signal }),
-        ...limit.option,
-        req: { ...request(method, header), stream: true, method, contextValues: limit.values, message: input },
+        ...(limit.timeoutMs !== undefined && { timeoutMs: limit.timeoutMs }),
+        req: {
+          stream: true,
+          service: method.parent,
+          method,
+          requestMethod: "POST",
+          url: urlOf(method),
+          header: new Headers(header),
+          contextValues: limit.values,
+          message: input,
+        },
         next: (req) => transport.stream(method, req.signal, limit.left(), req.header, req.message, req.contextValues),
       });
     },
@@ -132,7 +150,7 @@ function timeLimit(givenMs: number | undefined, callers: ContextValues) {
   };
   return {
     values,
-    option: timeoutMs === undefined ? {} : { timeoutMs },
+    timeoutMs,
     left: () => (end === undefined ? undefined : Math.max(Math.ceil(end - performance.now()), 1)),
   };
 }

@@ -1,6 +1,7 @@
 import type { RestConfig } from "../../config/schema.js";
 import { createGathering } from "../../json/gathering.js";
 import type { TransportSettings } from "../closable.js";
+import type { CallEnd } from "../until-end.js";
 import { type Connection, connectionOpener } from "./connection.js";
 import type { HttpRequest } from "./http-client.js";
 
@@ -8,7 +9,8 @@ import type { HttpRequest } from "./http-client.js";
 const MAX_IDLE = 256;
 
 /** A request whose response is read whole. */
-export interface CallRequest extends HttpRequest {
+export interface CallRequest extends Omit<HttpRequest, "signal"> {
+  readonly ending: CallEnd;
   /**
    * The most bytes to read of a response's body, by its status and header. What is behind is not waited for, and with
    * less than 0 no body is.
@@ -63,33 +65,31 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
   }
 
   return {
-    call: ({ verb, target, header, body, signal, bodyLimit }) =>
+    call: ({ verb, target, headers, body, ending, bodyLimit }) =>
       new Promise((resolve, reject) => {
         if (closed) {
           throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
         }
-        signal.throwIfAborted();
+        const ended = ending.reason();
+        if (ended !== undefined) {
+          throw ended;
+        }
         const connection = idle.pop() ?? open(lost);
         const gathering = createGathering();
         let status = 0;
         let received: Headers | undefined;
         let limit = 0;
 
-        const settled = () => {
-          underWay.delete(fail);
-          signal.removeEventListener("abort", abort);
-        };
         const failed = (reason: Error) => {
-          settled();
+          underWay.delete(fail);
           reject(reason);
         };
         const fail = (reason: Error) => {
           failed(reason);
           connection.destroy();
         };
-        const abort = () => fail(new Error("aborted", { cause: signal.reason }));
         const answered = (header: Headers) => {
-          settled();
+          underWay.delete(fail);
           resolve({ status, header, body: gathering.take() });
         };
         const endAtLimit = () => {
@@ -99,9 +99,9 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
           }
         };
         underWay.add(fail);
-        signal.addEventListener("abort", abort, { once: true });
+        ending.onEnd(fail);
 
-        const options = { path: target, method: verb, headers: Object.fromEntries(header), body: body ?? null };
+        const options = { path: target, method: verb, headers, body: body ?? null };
         connection.client.dispatch(options, {
           onRequestStart() {},
           onResponseStart(_, code, fields) {

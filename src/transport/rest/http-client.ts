@@ -11,7 +11,7 @@ export interface HttpRequest {
   readonly verb: string;
   /** Path and query string, percent-encoded. */
   readonly target: string;
-  readonly header: Headers;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | undefined;
   readonly signal: AbortSignal;
 }
@@ -45,14 +45,13 @@ export function createHttpClient(
   let closed = false;
 
   return {
-    send: ({ verb, target, header, body, signal }) =>
+    send: ({ verb, target, headers, body, signal }) =>
       new Promise((resolve, reject) => {
         if (closed) {
           throw Object.assign(new Error("the transport is closed"), { code: "ERR_STREAM_DESTROYED" });
         }
         signal.throwIfAborted();
-        const headers = Object.fromEntries(header);
-        const request = start({ ...server, path: target, method: verb, headers });
+        const request = start({ ...server, path: target, method: verb, headers: { ...headers } });
         let connecting = true;
         const failed = (reason: Error) => reject(connecting ? whileConnecting(reason) : reason);
         const fail = (reason: Error) => {

@@ -1,12 +1,13 @@
-import type {
-  DescMessage,
-  DescMethod,
-  DescMethodStreaming,
-  DescMethodUnary,
-  MessageInitShape,
-  MessageShape,
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, createContextValues, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues, type StreamRequest } from "@connectrpc/connect";
 import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
@@ -16,7 +17,7 @@ import { arrivalOf } from "../arrival.js";
 import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
-import { runUnary } from "../run-unary.js";
+import { untilEnd } from "../until-end.js";
 import type { CallClient } from "./call-client.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./error.js";
 import { createHttpClient } from "./http-client.js";
@@ -29,9 +30,6 @@ import { responseMessages } from "./stream.js";
 const SUCCESSES: ReadonlySet<number | undefined> = new Set([200, 201, 202]);
 /** The content type of bytes that have none. */
 const OCTETS = "application/octet-stream";
-
-/** What of a call is sent, beside its message. */
-type Call = Pick<UnaryRequest | StreamRequest, "method" | "header" | "signal">;
 
 /**
  * Make a Connect transport over the HTTP gateway (specification, 4), on HTTP/1.1.
@@ -69,44 +67,32 @@ export function createRestTransport(
   }
 
   /** Write a call by the first way that fits. */
-  function write(req: Call, message: MessageShape<DescMessage>) {
-    const { method, header, signal } = req;
+  function write(method: DescMethod, given: HeaderInit, message: MessageShape<DescMessage>) {
     const { call, rule } = writeFirstCall(method.input, bindings(method), message, registry) ?? noBinding(method);
     const { verb, raw } = call;
     const body = raw?.data ?? (call.body === undefined ? undefined : JSON.stringify(call.body));
     const isRaw = answersRaw(method.output, rule);
-    if (body !== undefined) {
-      header.set("content-type", raw === undefined ? "application/json" : raw.contentType || OCTETS);
-    }
-    if (!header.has("accept")) {
-      header.set("accept", isRaw ? "*/*" : "application/json");
-    }
-    return { rule, isRaw, request: { verb, target: `${prefix}${call.target}`, header, body, signal } };
-  }
-
-  /** Call a method that does not stream. */
-  async function call<I extends DescMessage, O extends DescMessage>(req: UnaryRequest<I, O>) {
-    const { rule, isRaw, request } = write(req, req.message);
-    const answer = await (calls ?? (await loadCalls())).call({
-      ...request,
-      bodyLimit: (status, header) => (SUCCESSES.has(status) ? successLimit(header, isRaw, json) : MAX_ERROR_BYTES),
+    const headers: Record<string, string> = { accept: isRaw ? "*/*" : "application/json" };
+    (given instanceof Headers ? given : new Headers(given)).forEach((value, name) => {
+      headers[name] = value;
     });
-    const response = openWhole(answer);
-    if (!SUCCESSES.has(answer.status)) {
-      throw await errorFromResponse(answer.status, response);
+    if (body !== undefined) {
+      headers["content-type"] = raw === undefined ? "application/json" : raw.contentType || OCTETS;
     }
-    return { header: response.header, message: await responseMessage(req.method.output, rule, response, json) };
+    headers["accept-encoding"] = "identity"; // An archive gains nothing from compression.
+    return { rule, isRaw, verb, target: `${prefix}${call.target}`, headers, body };
   }
 
   /** Call a method that streams its answers alone. */
   async function stream<I extends DescMessage, O extends DescMessage>(req: StreamRequest<I, O>) {
-    const { rule, request } = write(req, await onlyMessage(req.message));
-    const answer = await client.send(request);
-    const response = openResponse(answer, arrivalOf(req.contextValues));
+    const { method, header, signal, message, contextValues } = req;
+    const { rule, ...request } = write(method, header, await onlyMessage(message));
+    const answer = await client.send({ ...request, signal });
+    const response = openResponse(answer, arrivalOf(contextValues));
     if (!SUCCESSES.has(answer.statusCode)) {
       throw await errorFromResponse(answer.statusCode ?? 0, response);
     }
-    return { header: response.header, message: responseMessages(req.method.output, rule, response, json) };
+    return { header: response.header, message: responseMessages(method.output, rule, response, json) };
   }
 
   /** Call a method that streams both ways. */
@@ -125,16 +111,29 @@ export function createRestTransport(
       timeoutMs: number | undefined,
       header: HeaderInit,
       message: MessageInitShape<I>,
-      contextValues = createContextValues(),
     ) {
-      return runUnary<I, O>({
-        ...callLimits(signal, timeoutMs),
-        req: { stream: false, ...requestOf(config, method, header), method, contextValues, message },
-        next: (req) =>
-          asConnectError(async () => {
-            const answer = await call<I, O>(req);
-            return { stream: false, service: method.parent, method, ...answer, trailer: new Headers() };
-          }),
+      return untilEnd(signal, timeoutMs, async (ending) => {
+        const { rule, isRaw, verb, target, headers, body } = write(method, header, create(method.input, message));
+        const answer = await (calls ?? (await loadCalls())).call({
+          verb,
+          target,
+          headers,
+          body,
+          ending,
+          bodyLimit: (status, fields) => (SUCCESSES.has(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
+        });
+        const response = openWhole(answer);
+        if (!SUCCESSES.has(answer.status)) {
+          throw await errorFromResponse(answer.status, response);
+        }
+        return {
+          stream: false,
+          service: method.parent,
+          method,
+          header: response.header,
+          message: await responseMessage(method.output, rule, response, json),
+          trailer: new Headers(),
+        };
       });
     },
 
@@ -194,9 +193,8 @@ function noBinding(method: DescMethod): never {
 /** What Connect's interceptors are told of a call, by the main way to call its method. */
 function requestOf(config: RestConfig, method: DescMethod, given: HeaderInit) {
   const { verb, template } = bindings(method)[0] ?? noBinding(method);
-  const header = new Headers(given);
-  header.set("accept-encoding", "identity"); // An archive gains nothing from compression.
-  return { service: method.parent, requestMethod: verb, url: `${config.url}${template.text}`, header };
+  const url = `${config.url}${template.text}`;
+  return { service: method.parent, requestMethod: verb, url, header: new Headers(given) };
 }
 
 async function onlyMessage<T>(messages: AsyncIterable<T>): Promise<T> {
