@@ -190,7 +190,7 @@ export function inField({ responseBody }: HttpBinding, json: JsonValue): JsonVal
 }
 
 async function wholeBody(response: RestResponse<Pieces>, maxBytes: number): Promise<Buffer> {
-  if (response.body instanceof Array && response.body.length < 2) {
+  if ("length" in response.body && response.body.length < 2) {
     const [only = Buffer.alloc(0)] = response.body;
     if (only.length > maxBytes) {
       throw brokenAnswer(TOO_LARGE);
