@@ -17,7 +17,7 @@ export interface OwnController {
 /** Where a signal keeps its own controller. */
 const own = Symbol("own controller");
 type OwnSignal = AbortSignal & {
-  readonly [own]?: { readonly all: Set<() => void>; readonly abort: OwnController["abort"] };
+  readonly [own]?: { readonly all: (() => void)[]; readonly abort: OwnController["abort"] };
 };
 
 /**
@@ -40,8 +40,13 @@ export function follow(signal: AbortSignal | undefined, onAbort: () => void): ()
   const entry = () => onAbort(); // The same function may follow twice.
   const owner = ownerOf(signal);
   if (owner !== undefined) {
-    owner.all.add(entry);
-    return () => owner.all.delete(entry);
+    owner.all.push(entry);
+    return () => {
+      const at = owner.all.indexOf(entry);
+      if (at >= 0) {
+        owner.all.splice(at, 1);
+      }
+    };
   }
   const { all, tell } = followersOf(signal);
   all.add(entry);
@@ -78,7 +83,7 @@ export function followingController(signal: AbortSignal | undefined): AbortContr
  * @returns the controller
  */
 export function ownController(): OwnController {
-  const all = new Set<() => void>();
+  const all: (() => void)[] = [];
   let made: AbortController | undefined;
   const nodes = () => {
     if (made === undefined) {
@@ -110,7 +115,7 @@ export function ownController(): OwnController {
       signal.aborted = true;
       signal.reason = reason ?? new DOMException("This operation was aborted", "AbortError");
       made?.abort(signal.reason);
-      for (const entry of all) {
+      for (const entry of all.splice(0)) {
         entry();
       }
     }

@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextValues, type UnaryResponse } from "@connectrpc/connect";
 import { unwritable } from "../errors/unwritable.js";
+import { createBag } from "../signal/bag.js";
 import { follow } from "../signal/follow.js";
 import { connectError, type HeaderInit } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
@@ -57,7 +58,7 @@ export interface CallMaking {
  * @returns the transport; a stream is ended when its reader stops, and all calls when the transport is closed
  */
 export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTransport {
-  const calls = new Set<MessageCall>();
+  const calls = createBag<MessageCall>();
   let closed = false;
 
   function begin(
@@ -80,9 +81,9 @@ export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTr
     const call = opened(() => open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }));
     const leave = follow(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled)));
     const timer = limitMs === undefined ? undefined : setTimeout(() => call.fail(timedOut()), limitMs);
-    calls.add(call);
+    const done = calls.add(call);
     release = () => {
-      calls.delete(call);
+      done();
       clearTimeout(timer);
       leave();
       onOver();
@@ -138,7 +139,7 @@ export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTr
 
     async close() {
       closed = true;
-      for (const call of [...calls]) {
+      for (const call of calls.list()) {
         call.fail(new ConnectError("the transport was closed", Code.Canceled));
       }
       close();

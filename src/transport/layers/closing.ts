@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
+import { createBag } from "../../signal/bag.js";
 import { follow, ownController } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
@@ -14,7 +15,7 @@ import { watched } from "../watched.js";
  * @returns the transport; closing it a second time does nothing
  */
 export function closing(transport: AnyTransport, name: string): ClosableTransport {
-  const underWay = new Set<() => void>();
+  const underWay = createBag<() => void>();
   let closed: Promise<void> | undefined;
 
   function begin(method: DescMethod, signal: AbortSignal | undefined) {
@@ -36,7 +37,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
       rejectWaiting(reason);
     };
     const done = () => {
-      underWay.delete(end);
+      takeOut();
       leave();
     };
     /** Who has aborted a call, as by `break`, may never ask for its end. */
@@ -45,7 +46,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
         done();
       }
     };
-    underWay.add(end);
+    const takeOut = underWay.add(end);
     if (signal?.aborted === true) {
       abort.abort(signal.reason);
     }
@@ -117,7 +118,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
 
     close() {
       closed ??= Promise.resolve(transport.close?.());
-      for (const end of [...underWay]) {
+      for (const end of underWay.list()) {
         end();
       }
       return closed;

@@ -1,5 +1,6 @@
 import type { RestConfig } from "../../config/schema.js";
 import { createGathering } from "../../json/gathering.js";
+import { createBag } from "../../signal/bag.js";
 import type { TransportSettings } from "../closable.js";
 import type { CallEnd } from "../until-end.js";
 import { type Connection, connectionOpener } from "./connection.js";
@@ -46,7 +47,7 @@ export interface CallClient {
 export function createCallClient(config: RestConfig, settings: TransportSettings): CallClient {
   const open = connectionOpener(config, settings);
   const idle: Connection[] = [];
-  const underWay = new Set<(reason: Error) => void>();
+  const underWay = createBag<(reason: Error) => void>();
   let closed = false;
 
   function lost(connection: Connection): void {
@@ -81,7 +82,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
         let limit = 0;
 
         const failed = (reason: Error) => {
-          underWay.delete(fail);
+          done();
           reject(reason);
         };
         const fail = (reason: Error) => {
@@ -89,7 +90,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
           connection.destroy();
         };
         const answered = (header: Headers) => {
-          underWay.delete(fail);
+          done();
           resolve({ status, header, body: gathering.take() });
         };
         const endAtLimit = () => {
@@ -98,7 +99,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
             connection.destroy();
           }
         };
-        underWay.add(fail);
+        const done = underWay.add(fail);
         ending.onEnd(fail);
 
         const options = { path: target, method: verb, headers, body: body ?? null };
@@ -127,7 +128,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
       }),
     close() {
       closed = true;
-      for (const end of underWay) {
+      for (const end of underWay.list()) {
         end(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }
       for (const { destroy } of idle.splice(0)) {
