@@ -9,7 +9,7 @@ import { start } from "./support/command.js";
 /** Packages and built-in modules that are not everyone's, and the definitions of the whole interface. */
 const heavy = [
   ...["jszip", "yazl", "yauzl", "ws", "@scure/bip39", "@grpc/grpc-js", "@electric-sql/pglite"],
-  ...["node:http2", "dist/gen/vega", "dist/gen/datanode"],
+  ...["call-client", "node:http2", "dist/gen/vega", "dist/gen/datanode"],
 ];
 const index = pathToFileURL(resolve("dist/src/index.js")).href;
 const folder = await mkdtemp(join(tmpdir(), "tradewire-index-"));
@@ -61,7 +61,15 @@ describe("the library", () => {
       calling(`{ transport: "grpc-js", grpc: { url: "http://127.0.0.1:1" } }`),
       ["@grpc/grpc-js"],
     ],
-    ["a call over rest", calling(`{ rest: { url: "http://127.0.0.1:1" } }`), []],
+    ["a call over rest", calling(`{ rest: { url: "http://127.0.0.1:1" } }`), ["call-client"]],
+    [
+      "an export over rest",
+      `const client = tradewire.createClient({ rest: { url: "http://127.0.0.1:1" }, retry: { tries: 1 } });
+       const asked = client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 1000 }).bytes();
+       const error = await asked[Symbol.asyncIterator]().next().catch((reason) => reason);
+       if (!(error instanceof tradewire.ConnectionError)) throw error;`,
+      [],
+    ],
     [
       "a mnemonic",
       `const { publicKey } = await tradewire.signerFromMnemonic(${JSON.stringify(words)});
@@ -103,7 +111,7 @@ describe("the library", () => {
       const told = await intercepted.listSegments().catch((reason) => reason);
       if (told.constructor !== ConnectError || told.message !== "[data_loss] mine") throw told;
     `;
-    expect(await loadedBy(program)).toEqual(["dist/gen/vega"]);
+    expect(await loadedBy(program)).toEqual(["call-client", "dist/gen/vega"]);
   });
 
   test("loads a ZIP library for each use of archives", async () => {

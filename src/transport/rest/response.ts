@@ -17,6 +17,7 @@ import { createGathering } from "../../json/gathering.js";
 import { mediaTypeOf } from "../../json/http-body.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
 import { decodeUtf8 } from "../../json/values.js";
+import { bodyOf } from "./body.js";
 import type { WholeResponse } from "./call-client.js";
 import { bodyType, throwErrorIn } from "./error-in.js";
 
@@ -46,7 +47,7 @@ export function openResponse(response: IncomingMessage, arrived: () => void): Re
   if (!isReadable(header)) {
     response.destroy();
   }
-  const body = decoded(response.statusCode, header, telling(response, arrived));
+  const body = decoded(response.statusCode, header, bodyOf(response, arrived));
   return { header, mediaType: mediaTypeOf(header), body };
 }
 
@@ -115,13 +116,6 @@ function decoded<Body extends Pieces>(status: number | undefined, header: Header
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
-
-async function* telling(body: AsyncIterable<Uint8Array>, arrived: () => void): AsyncGenerator<Uint8Array> {
-  for await (const bytes of body) {
-    arrived();
-    yield bytes;
-  }
-}
 
 async function* gunzipped(body: Pieces): AsyncGenerator<Uint8Array> {
   try {
