@@ -29,8 +29,13 @@ export function errorObject(error: ConnectError): ErrorObject {
   return { code: error.code in Code ? error.code : Code.Unknown, message: error.rawMessage, details };
 }
 
-/** Decode the message of gRPC's trailers, which is percent-encoded. */
-function decodeMessage(encoded: string): string {
+/**
+ * Decode the message of gRPC's trailers, which is percent-encoded.
+ *
+ * @param encoded the message, as it was sent
+ * @returns the message; as it was sent where that is no percent-encoding
+ */
+export function decodeMessage(encoded: string): string {
   try {
     return decodeURIComponent(encoded);
   } catch {

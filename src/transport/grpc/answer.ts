@@ -2,17 +2,23 @@ import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { findTrailerError, validateResponseWithCompression } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
+import { decodeMessage } from "../../json/error-object.js";
 
-/** The header that holds a call's status. */
+/** The headers that hold a call's status. */
 const STATUS = "grpc-status";
+const MESSAGE = "grpc-message";
+const DETAILS = "grpc-status-details-bin";
+const SUCCESS = "0";
 
 /** What has come of an answer. */
 export interface Answer {
   /** The header, once it has come. */
   header: Headers | undefined;
   readonly trailer: Headers;
-  /** Whether any byte of the body has come. */
-  hasBody: boolean;
+  /** Whether a body or a trailer has come. */
+  isFollowed: boolean;
+  /** Whether the answer's own end has come, in a header or a trailer: a stream that is reset behind it lacks nothing. */
+  isWhole: boolean;
 }
 
 /**
@@ -30,25 +36,15 @@ export function readHeader(fields: IncomingHttpHeaders & IncomingHttpStatusHeade
 }
 
 /**
- * Tell whether an answer holds the status of its call: in its trailer, or in its header where nothing follows that. A
- * status in front of a body says nothing of it.
- *
- * @param answer what has come
- * @returns whether it does
- */
-export function hasStatus(answer: Answer): boolean {
-  return statusOf(answer).has(STATUS);
-}
-
-/**
- * Find what an answer says of its call's success.
+ * Find what an answer says of its call's success: in its trailer, or in its header where nothing follows that. A status in
+ * front of a body says nothing of it.
  *
  * @param answer what has come, to its end
  * @returns the error; undefined where the call has succeeded
  */
 export function failureIn(answer: Answer): ConnectError | undefined {
-  const { header = new Headers(), trailer } = answer;
-  const status = statusOf(answer);
+  const { header = new Headers(), trailer, isFollowed } = answer;
+  const status = isFollowed ? trailer : header;
   if (!status.has(STATUS)) {
     return new ConnectError("the response ended without a status", Code.Internal);
   }
@@ -59,10 +55,6 @@ export function failureIn(answer: Answer): ConnectError | undefined {
     }
   }
   return error;
-}
-
-function statusOf({ header, trailer, hasBody }: Answer): Headers {
-  return header === undefined || hasBody || trailer.has(STATUS) ? trailer : header;
 }
 
 /**
@@ -82,20 +74,22 @@ export function addFields(headers: Headers, fields: IncomingHttpHeaders): void {
   }
 }
 
-/** Drop details, and escape a message, that cannot be read: the error that they belong to would be lost. */
+/**
+ * Escape a message, and drop details, that cannot be read: the error that they belong to would be lost. So are details
+ * that contradict the status, unless they tell of the only failure.
+ */
 function mendStatus(fields: IncomingHttpHeaders): void {
-  const { "grpc-status-details-bin": details, "grpc-message": message } = fields;
-  try {
-    decodeURIComponent(String(message));
-  } catch {
-    fields["grpc-message"] = encodeURIComponent(String(message));
+  const { [STATUS]: status, [DETAILS]: details, [MESSAGE]: message } = fields;
+  if (typeof message === "string") {
+    fields[MESSAGE] = encodeURIComponent(decodeMessage(message));
   }
   try {
-    if (typeof details === "string") {
-      decodeBinaryHeader(details, StatusSchema);
+    const code = typeof details === "string" ? decodeBinaryHeader(details, StatusSchema).code : status;
+    if (status !== SUCCESS && String(code) !== status) {
+      delete fields[DETAILS];
     }
   } catch {
-    delete fields["grpc-status-details-bin"];
+    delete fields[DETAILS];
   }
 }
 

@@ -2,10 +2,10 @@ import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "nod
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectError } from "../bare-call.js";
 import type { MessageCall } from "../message-call.js";
-import { type Answer, addFields, failureIn, hasStatus, readHeader, resetError } from "./answer.js";
-import { createFrameReader, frameOf } from "./frames.js";
+import { type Answer, addFields, failureIn, readHeader, resetError } from "./answer.js";
+import { createFrameReader, frameOf, HEAD_SIZE } from "./frames.js";
 
-/** How many bytes of messages are taken from a stream before they are asked for. */
+/** How many bytes of frames are taken from a stream before they are asked for. */
 const AHEAD_BYTES = 64 * 1024;
 
 /** How a call is begun and watched. */
@@ -29,8 +29,8 @@ export interface CallStart {
  */
 export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: CallStart): MessageCall {
   let stream: ClientHttp2Stream | undefined;
-  const answer: Answer = { header: undefined, trailer: new Headers(), hasBody: false };
-  /** Messages that nobody has asked for yet, how many were taken of them, and the size of the others. */
+  const answer: Answer = { header: undefined, trailer: new Headers(), isFollowed: false, isWhole: false };
+  /** Messages that nobody has asked for yet, how many were taken of them, and the size of the others in frames. */
   let messages: Uint8Array[] = [];
   let taken = 0;
   let aheadBytes = 0;
@@ -40,7 +40,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
   let waiting: (() => void)[] = [];
   const frames = createFrameReader(maxMessageBytes, (message) => {
     messages.push(message);
-    aheadBytes += message.length;
+    aheadBytes += HEAD_SIZE + message.length; // An empty message takes room too.
     if (waiting.length > 0) {
       changed();
     } else if (aheadBytes >= AHEAD_BYTES) {
@@ -83,8 +83,24 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
     finish(isCut ? new ConnectError("premature end of the response, inside a message", Code.DataLoss) : error);
   }
 
+  function take(bytes: Uint8Array): void {
+    answer.isFollowed = true;
+    if (outcome !== undefined) {
+      return;
+    }
+    try {
+      frames.push(bytes);
+    } catch (reason) {
+      finish(ConnectError.from(reason));
+    }
+  }
+
   function attach(opened: ClientHttp2Stream): void {
     stream = opened;
+    if (outcome !== undefined) {
+      opened.close(constants.NGHTTP2_CANCEL); // The call was ended in the moment in which the stream was opened.
+      return;
+    }
     const tell = () => arrived(opened);
     opened.once("response", (fields, flags) => {
       tell();
@@ -94,6 +110,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
         finish(ConnectError.from(reason));
       }
       if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) {
+        answer.isWhole = true;
         finishWithStatus();
       }
       changed();
@@ -101,31 +118,38 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
     opened.once("trailers", (fields) => {
       tell();
       addFields(answer.trailer, fields);
+      answer.isFollowed = true;
+      answer.isWhole = true;
     });
-    opened.on("data", (bytes: Buffer) => {
+    const received = (bytes: Uint8Array) => {
       tell();
-      answer.hasBody = true;
-      if (outcome !== undefined) {
-        return;
+      take(bytes);
+    };
+    opened.on("data", received);
+    /** Take what Node holds of a stream that is lost: it gives that to no listener. */
+    const takeRest = () => {
+      opened.off("data", received);
+      for (let bytes: unknown = opened.read(); bytes instanceof Uint8Array; bytes = opened.read()) {
+        take(bytes);
       }
-      try {
-        frames.push(bytes);
-      } catch (reason) {
-        finish(ConnectError.from(reason));
-      }
-    });
+    };
     opened.once("end", () => {
       // A stream that was reset ends as one that was not; why is known when it closes.
-      if (hasStatus(answer) || (answer.header !== undefined && !isReset(opened))) {
+      if (answer.isWhole || (answer.header !== undefined && !isReset(opened))) {
         finishWithStatus();
       }
     });
     opened.on("error", (reason) => {
+      takeRest();
+      if (answer.isWhole) {
+        finishWithStatus();
+      }
       const isOfReset = isReset(opened) && "code" in reason && reason.code === "ERR_HTTP2_STREAM_ERROR";
       finish(isOfReset ? resetError(opened.rstCode, reason) : connectError(reason));
     });
     opened.once("close", () => {
-      if (isReset(opened) && !hasStatus(answer)) {
+      takeRest();
+      if (isReset(opened) && !answer.isWhole) {
         finish(resetError(opened.rstCode));
       }
       finishWithStatus();
@@ -159,7 +183,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
         const message = messages[taken];
         if (message !== undefined) {
           taken += 1;
-          aheadBytes -= message.length;
+          aheadBytes -= HEAD_SIZE + message.length;
           if (taken === messages.length) {
             messages = [];
             taken = 0;

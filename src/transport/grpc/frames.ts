@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /** The size of a frame's head: a byte of flags, and the length of the message. */
-const HEAD_SIZE = 5;
+export const HEAD_SIZE = 5;
 
 /** The flag of a compressed message; the others mean nothing. */
 const COMPRESSED = 1;
