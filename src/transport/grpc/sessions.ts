@@ -115,6 +115,9 @@ export function createSessions(
       }
       session.http2.destroy();
     }
+    if (closed) {
+      throw whileConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_HTTP2_SESSION_CLOSED" }));
+    }
     if (current === known) {
       const opening = open(Math.max(connectMs - (performance.now() - begin), 1));
       current = opening;
@@ -129,11 +132,6 @@ export function createSessions(
     authority,
     async request(headers, isWanted) {
       for (;;) {
-        if (closed) {
-          throw whileConnecting(
-            Object.assign(new Error("the transport is closed"), { code: "ERR_HTTP2_SESSION_CLOSED" }),
-          );
-        }
         const session = await usable();
         if (!isWanted()) {
           throw new ConnectError("the call has ended", Code.Canceled);

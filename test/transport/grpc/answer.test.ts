@@ -177,4 +177,20 @@ describe("a call", () => {
     await expect(call.read()).rejects.toMatchObject({ code: Code.Canceled });
     expect(opened?.destroyed).toBe(true);
   });
+
+  it("that waits for a ping opens no connection once all are closed", async () => {
+    const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
+    const sessions = sessionsWith(server, 1);
+    const request = () => sessions.request({ ":method": "POST", ":path": "/" }, () => true);
+    const first = await request();
+    first.resume().end();
+    await new Promise((done) => first.once("close", done));
+    await sleep(20); // The connection is to be pinged before its next use.
+    const next = request();
+    const failed = expect(next).rejects.toThrow("the transport is closed");
+    await new Promise(setImmediate);
+    sessions.close();
+    await failed;
+    expect(server.sessions).toHaveLength(1);
+  });
 });
