@@ -59,19 +59,20 @@ describe("connections of small calls over REST", () => {
 
   it("have one request at a time", async () => {
     const { seen, segments } = await serve((request, response) => {
-      if (seen.requests === 3) {
-        answered(request, response); // The other two wait, and hold back nobody.
+      if (seen.requests === 1 || seen.requests === 4) {
+        answered(request, response); // The two between wait, and hold back nobody.
       }
     });
+    await segments({}); // Its connection is kept.
     const abort = new AbortController();
     const waiting = [1, 2].map(() => failure(segments({}, { signal: abort.signal })));
-    while (seen.requests < 2) {
+    while (seen.requests < 3) {
       await turn();
     }
     await segments({});
     abort.abort();
     expect((await Promise.all(waiting)).map(({ code }) => code)).toEqual([Code.Canceled, Code.Canceled]);
-    expect(seen).toEqual({ connections: 3, requests: 3 });
+    expect(seen).toEqual({ connections: 3, requests: 4 });
   });
 
   it("are made anew where the server has closed those that were kept", async () => {
