@@ -67,6 +67,15 @@ function load(id) {
   ];
 }
 
+/**
+ * Keep calls that are made for the error that they throw: the bundler takes these for calls that never throw, and leaves
+ * out those whose value nobody uses. Protobuf checks texts so.
+ */
+function transform(code) {
+  const kept = code.replaceAll(/^(\s*)((?:de|en)codeURI(?:Component)?)\(/gm, "$1globalThis.$2(");
+  return kept === code ? undefined : { code: kept, map: null };
+}
+
 /** The licence of a package, by its folder; where it comes without one, what stands at the head of its files. */
 async function licence(folder) {
   const { name, version, license, author } = JSON.parse(await readFile(`${folder}package.json`, "utf8"));
@@ -97,7 +106,7 @@ const bundle = await rolldown({
   input: Object.fromEntries(entries.map((entry) => [entry, `dist/${entry}.js`])),
   platform: "node",
   preserveEntrySignatures: "allow-extension",
-  plugins: [{ name: "packages", resolveId, load }],
+  plugins: [{ name: "packages", resolveId, load, transform }],
 });
 await rm("dist/chunks", { recursive: true, force: true });
 const { output } = await bundle.write({
