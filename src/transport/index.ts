@@ -4,6 +4,7 @@ import type { Config, TransportName } from "../config/schema.js";
 import type { FailingCall } from "../errors/failing.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
+import { ownController } from "../signal/follow.js";
 import type { ClosableTransport } from "./closable.js";
 import type { Hooks } from "./hooks.js";
 import { callersError, failingWithRequests, marking } from "./layers/callers-errors.js";
@@ -126,7 +127,8 @@ export function createTransport(
   });
   const transport = failingWithRequests(bounded);
   // Without hooks, a call keeps the number that hooks around this transport know it by.
-  return closing(hooks === undefined ? transport : tellingHooks(transport, endpoint, observers), endpoint.name);
+  const told = hooks === undefined ? transport : tellingHooks(transport, endpoint, observers);
+  return closing(told, endpoint.name, ownController);
 }
 
 /**

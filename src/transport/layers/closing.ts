@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectionError } from "../../errors/index.js";
 import { createBag } from "../../signal/bag.js";
-import { follow, ownController } from "../../signal/follow.js";
+import { follow, type OwnController } from "../../signal/follow.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { methodName } from "../method-name.js";
 import { watched } from "../watched.js";
@@ -12,9 +12,15 @@ import { watched } from "../watched.js";
  *
  * @param transport the transport that makes the calls
  * @param name the transport's name in the configuration, for errors
+ * @param newController makes the controller of each call; by default Node's own: a signal of another kind is not for
+ *   every transport
  * @returns the transport; closing it a second time does nothing
  */
-export function closing(transport: AnyTransport, name: string): ClosableTransport {
+export function closing(
+  transport: AnyTransport,
+  name: string,
+  newController: () => OwnController = () => new AbortController(),
+): ClosableTransport {
   const underWay = createBag<() => void>();
   let closed: Promise<void> | undefined;
 
@@ -22,7 +28,7 @@ export function closing(transport: AnyTransport, name: string): ClosableTranspor
     if (closed !== undefined) {
       throw closedError("the client is closed; nothing was sent", false, name, method);
     }
-    const abort = ownController();
+    const abort = newController();
     let isAwaited = false;
     const abortToo = () => {
       abort.abort(signal?.reason);

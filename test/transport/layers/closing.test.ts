@@ -46,6 +46,11 @@ describe.each(kinds)("a call (%s)", (_, make, method) => {
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
+  it("gives a transport of another's making a signal of Node's", async () => {
+    const inner = memoryTransport(({ signal }) => texts(String(signal instanceof AbortSignal)));
+    expect([await make(closing(inner, "grpc"))].flat()).toEqual(["true"]);
+  });
+
   it("ends with its signal", async () => {
     const abort = new AbortController();
     const reason = new Error("enough");
