@@ -81,25 +81,32 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
         let received: Headers | undefined;
         let limit = 0;
 
-        const failed = (reason: Error) => {
-          done();
-          reject(reason);
-        };
-        const fail = (reason: Error) => {
-          failed(reason);
-          connection.destroy();
-        };
-        const answered = (header: Headers) => {
-          done();
-          resolve({ status, header, body: gathering.take() });
-        };
-        const endAtLimit = () => {
-          if (gathering.size > limit && received !== undefined) {
-            answered(received);
-            connection.destroy();
+        let isDone = false;
+
+        /** End the call once: the connection may then be another call's. */
+        const once = (end: () => void) => {
+          if (!isDone) {
+            isDone = true;
+            takeOut();
+            end();
           }
         };
-        const done = underWay.add(fail);
+        const fail = (reason: Error) =>
+          once(() => {
+            reject(reason);
+            connection.destroy();
+          });
+        const answer = (header: Headers, leave: (connection: Connection) => void) =>
+          once(() => {
+            resolve({ status, header, body: gathering.take() });
+            leave(connection);
+          });
+        const endAtLimit = () => {
+          if (gathering.size > limit && received !== undefined) {
+            answer(received, ({ destroy }) => destroy());
+          }
+        };
+        const takeOut = underWay.add(fail);
         ending.onEnd(fail);
 
         const options = { path: target, method: verb, headers, body: body ?? null };
@@ -118,12 +125,14 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
             endAtLimit();
           },
           onResponseEnd() {
-            if (received !== undefined) {
-              answered(received);
-              release(connection);
+            const failure = connection.failure(); // For undici, a reset may end a body.
+            if (failure !== undefined) {
+              fail(nodesError(failure));
+            } else if (received !== undefined) {
+              answer(received, release);
             }
           },
-          onResponseError: (_, reason) => failed(nodesError(connection.failure() ?? reason)),
+          onResponseError: (_, reason) => fail(nodesError(connection.failure() ?? reason)),
         });
       }),
     close() {
@@ -150,6 +159,7 @@ function headersOf(fields: Readonly<Record<string, string | string[] | undefined
 
 /** Codes of undici's for a connection that was lost, or that it gives up. */
 const LOST: ReadonlySet<unknown> = new Set([
+  "ERR_ASSERTION", // It has none for an answer with status 101 and no header.
   "UND_ERR_DESTROYED",
   "UND_ERR_INFO",
   "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",

@@ -8,7 +8,9 @@ import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb
 import { readConfig } from "../../../src/config/schema.js";
 import { ConnectionError } from "../../../src/errors/index.js";
 import { createTransport } from "../../../src/transport/index.js";
-import { failure } from "../../support/rest-probe.js";
+import { MAX_ERROR_BYTES } from "../../../src/transport/rest/error.js";
+import { head, startRawHttp, whole } from "../../support/raw-http.js";
+import { failure, JSON_TYPE } from "../../support/rest-probe.js";
 
 const ends: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
@@ -137,5 +139,32 @@ describe("connections of small calls over REST", () => {
     expect(await waiting).toBeInstanceOf(ConnectError);
     expect((await waiting).code).toBe(Code.Canceled);
     await Promise.all(closed);
+  });
+
+  it("are not taken again once they were given up in the middle of the answer", async () => {
+    const raw = await startRawHttp();
+    ends.push(() => raw.close());
+    const large = whole("500 Oops", " ".repeat(MAX_ERROR_BYTES + 1), { ...JSON_TYPE, connection: "close" });
+    raw.answer = () => (raw.requests.length === 1 ? large : whole("200 OK", "{}", JSON_TYPE));
+    const { listAllNetworkHistorySegments: segments } = connect(raw.url);
+    await failure(segments({}));
+    expect((await segments({})).segments).toEqual([]);
+  });
+
+  it("do not let a reset pass for the end of an answer", async () => {
+    const raw = await startRawHttp();
+    ends.push(() => raw.close());
+    raw.answer = { pieces: [head("200 OK", JSON_TYPE), "{}"], ending: "reset" };
+    const { cause } = await failure(connect(raw.url).listAllNetworkHistorySegments({}));
+    expect(cause).toBeInstanceOf(ConnectionError);
+    expect(cause).toMatchObject({ connected: true, code: Code.Unavailable });
+  });
+
+  it("are lost where the server changes the protocol", async () => {
+    const raw = await startRawHttp();
+    ends.push(() => raw.close());
+    raw.answer = { pieces: [head("101 Switching Protocols")], ending: "keep" };
+    const { cause } = await failure(connect(raw.url).listAllNetworkHistorySegments({}));
+    expect(cause).toBeInstanceOf(ConnectionError);
   });
 });
