@@ -18,7 +18,7 @@ import { nameUnknownNumber, numberUnknownName } from "./enums.js";
 import { httpBodyFromJson } from "./envelope.js";
 import { exactLong, nearestFloat, signedZero } from "./numbers.js";
 import { replaceValues } from "./replace.js";
-import { isJsonObject } from "./values.js";
+import { decodeUtf8, isJsonObject } from "./values.js";
 
 /**
  * Read a message that a node sent as JSON.
@@ -45,6 +45,21 @@ export function messageFromJson<O extends DescMessage>(
     return fromJson(desc, mended, { registry, ignoreUnknownFields: true });
   } catch (cause) {
     throw cause instanceof ProtocolError ? cause : brokenAnswer(UNFITTING, "", cause);
+  }
+}
+
+/**
+ * Parse the JSON of an answer.
+ *
+ * @param bytes the JSON, in UTF-8
+ * @returns its value
+ * @throws {@link ProtocolError} where it is not JSON
+ */
+export function parseAnswer(bytes: Uint8Array): JsonValue {
+  try {
+    return JSON.parse(decodeUtf8(bytes));
+  } catch (cause) {
+    throw brokenAnswer(UNFITTING, "", cause);
   }
 }
 

@@ -16,6 +16,15 @@ export function callLimits(signal: AbortSignal | undefined, timeoutMs: number | 
 }
 
 /**
+ * Make the error of a call whose time is up.
+ *
+ * @returns the error, in Connect's words
+ */
+export function timedOut(): ConnectError {
+  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}
+
+/**
  * Run a part of a call, with its errors as Connect errors.
  *
  * @param run the part of the call

@@ -1,15 +1,6 @@
-import {
-  type DescMessage,
-  fromBinary,
-  type JsonValue,
-  type MessageShape,
-  type Registry,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type MessageShape, type Registry, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
-import { messageFromJson, requestToJson } from "../json/message.js";
-import { decodeUtf8 } from "../json/values.js";
+import { messageFromJson, parseAnswer, requestToJson } from "../json/message.js";
 
 /** How messages become bytes, and bytes messages. */
 export interface Codec {
@@ -40,14 +31,6 @@ function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): Messa
 export function jsonCodec(registry: Registry): Codec {
   return {
     serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),
-    parse: (desc, bytes) => messageFromJson(desc, parseJson(bytes), registry),
+    parse: (desc, bytes) => messageFromJson(desc, parseAnswer(bytes), registry),
   };
-}
-
-function parseJson(bytes: Uint8Array): JsonValue {
-  try {
-    return JSON.parse(decodeUtf8(bytes));
-  } catch (cause) {
-    throw brokenAnswer(UNFITTING, "", cause);
-  }
 }

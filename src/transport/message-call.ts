@@ -11,7 +11,7 @@ import { Code, ConnectError, type ContextValues, createContextValues, type Unary
 import { unwritable } from "../errors/unwritable.js";
 import { createBag } from "../signal/bag.js";
 import { follow } from "../signal/follow.js";
-import { connectError, type HeaderInit } from "./bare-call.js";
+import { connectError, type HeaderInit, timedOut } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
 import type { Codec } from "./codec.js";
 
@@ -214,8 +214,4 @@ function messagesOf<O extends DescMessage>(desc: O, call: MessageCall, codec: Co
     },
   };
   return { [Symbol.asyncIterator]: () => iterator };
-}
-
-function timedOut(): ConnectError {
-  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
 }

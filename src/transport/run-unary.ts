@@ -1,6 +1,7 @@
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
 import { controllerOf, follow } from "../signal/follow.js";
+import { timedOut } from "./bare-call.js";
 
 /** Why the signal of a call that has its answer is aborted: one error for all, as each would cost more than all below. */
 const ENDED = new DOMException("the call has ended", "AbortError");
@@ -44,7 +45,7 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>({
   if (signal?.aborted === true) {
     follows();
   }
-  const timeout = () => abort.abort(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+  const timeout = () => abort.abort(timedOut());
   const timer = timeoutMs === undefined ? undefined : setTimeout(timeout, timeoutMs);
   const end = (reason: unknown) => {
     clearTimeout(timer);

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { follow } from "../signal/follow.js";
-import { connectError } from "./bare-call.js";
+import { connectError, timedOut } from "./bare-call.js";
 
 /** What ends a call before its answer. */
 export interface CallEnd {
@@ -35,7 +35,7 @@ export async function untilEnd<T>(
     end(signal.reason);
   }
   const leave = follow(signal, () => end(signal?.reason));
-  const timeout = () => end(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+  const timeout = () => end(timedOut());
   const timer = timeoutMs === undefined || timeoutMs <= 0 ? undefined : setTimeout(timeout, timeoutMs);
   try {
     return await run({

@@ -1,5 +1,4 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
  * See to it that the end of a stream is noticed by whoever listens for its errors: Node says nothing of some ends.
@@ -8,20 +7,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
  * @param onLost makes the error of a lost connection; undefined where the connection is there
  */
 export function noticeEnd(stream: ClientHttp2Stream, onLost: () => Error | undefined): void {
-  let answered = false;
-  stream.once("response", () => {
-    answered = true;
-  });
   stream.on("error", () => undefined);
   stream.once("close", () => {
     // Where its connection is lost, Node ends a stream as if the server had canceled it.
     const lost = stream.rstCode === constants.NGHTTP2_CANCEL ? onLost() : undefined;
-    // A server may reset a stream as if nothing were wrong, before it has answered.
-    const unanswered = stream.rstCode === constants.NGHTTP2_NO_ERROR && !answered;
     if (lost !== undefined) {
       stream.emit("error", lost);
-    } else if (unanswered) {
-      stream.emit("error", new ConnectError("the response ended without a status", Code.Internal));
     }
   });
   // A stream that waits for its turn, as the server takes no more, would wait on when it is given up.

@@ -3,20 +3,12 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { DescMessage, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
 import type { RestConfig } from "../../config/schema.js";
-import {
-  brokenAnswer,
-  COMPRESSED,
-  EMPTY,
-  notOfTheInterface,
-  TOO_LARGE,
-  UNFITTING,
-} from "../../errors/broken-answer.js";
+import { brokenAnswer, COMPRESSED, EMPTY, notOfTheInterface, TOO_LARGE } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
 import { createGathering } from "../../json/gathering.js";
 import { mediaTypeOf } from "../../json/http-body.js";
-import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
-import { decodeUtf8 } from "../../json/values.js";
+import { httpBodyPiece, isHttpBody, messageFromJson, parseAnswer } from "../../json/message.js";
 import { bodyOf } from "./body.js";
 import type { WholeResponse } from "./call-client.js";
 import { bodyType, throwErrorIn } from "./error-in.js";
@@ -209,11 +201,7 @@ async function wholeJson(response: RestResponse<Pieces>, { maxBytes, jsonAsText 
   if (bytes.length === 0) {
     throw brokenAnswer(EMPTY);
   }
-  try {
-    return JSON.parse(decodeUtf8(bytes));
-  } catch (cause) {
-    throw brokenAnswer(UNFITTING, "", cause);
-  }
+  return parseAnswer(bytes);
 }
 
 /**
