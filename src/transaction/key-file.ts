@@ -24,7 +24,7 @@ const STICKY = 0o1000;
  * @throws {@link FileError} where the file exists, cannot be written, or would stand in a folder that all may write to
  *
  * @example
- * const { publicKey } = await createKeyFile("trading.key");
+ * const { publicKey } = await createKeyFile("trader.key");
  */
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
   const seed = randomFillSync(secretBytes(SEED_BYTES));
@@ -63,7 +63,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
  * @throws {@link FileError} where the file cannot be read, is a pipe, may be used or replaced by others, or holds no seed
  *
  * @example
- * const signer = await signerFromKeyFile("trading.key");
+ * const signer = await signerFromKeyFile("trader.key");
  * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
  */
 export async function signerFromKeyFile(path: string): Promise<Signer> {
