@@ -10,7 +10,7 @@ import { type Block, readBlocks } from "./blocks.js";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** What the note of a block says. */
-const NOTE = /^(?:given: (?<names>[\w, ]+?))?(?<runsOn>(?:; )?runs on)?$/;
+const NOTE = /^(?:given: (?<names>[\w, ]+))?(?:; )?(?<how>runs on|run twice)?$/;
 const RUN_ELSEWHERE = "run by a test of its own";
 
 const programs = (await readBlocks(root)).filter(
@@ -40,7 +40,14 @@ beforeAll(async () => {
     problems = await compile(folder);
     if (problems === "") {
       await writeFile(join(folder, "trader.key"), `${"01".repeat(32)}\n`, { mode: 0o600 });
-      const files = programs.map((block) => `built/${nameOf(block)}.js${noteOf(block).runsOn ? ":on" : ""}`);
+      await Promise.all(
+        programs.filter(isPlain).map((block) => writeFile(join(folder, fileOf(block)), there(moduleOf(block)))),
+      );
+      const files = programs.flatMap((block) => {
+        const { how } = noteOf(block);
+        const file = fileOf(block);
+        return how === "run twice" ? [file, `${file}?again`] : how === "runs on" ? [`${file}:on`] : [file];
+      });
       const environment = { TRADEWIRE_GRPC_URL: node.grpcUrl, TRADEWIRE_REST_URL: node.restUrl };
       const { out } = await start(process.execPath, ["run-programs.mjs", ...files], folder, environment).ended;
       ends = new Map(
@@ -56,6 +63,9 @@ beforeAll(async () => {
   }
 });
 
+/** Whether a program is plain JavaScript, which is run as it stands. */
+const isPlain = ({ language }: Block) => language === "js";
+const fileOf = (block: Block) => `built/${nameOf(block)}.js`;
 const nameOf = ({ page, line }: Block) => `${page.replaceAll("/", "-")}-${line}`;
 
 function noteOf({ page, line, note }: Block) {
@@ -63,7 +73,7 @@ function noteOf({ page, line, note }: Block) {
   if (groups === undefined) {
     throw new Error(`${page}:${line}: the comment before the block, "${note}", is none that is known`);
   }
-  return { names: groups["names"] ?? "", runsOn: groups["runsOn"] !== undefined };
+  return { names: groups["names"] ?? "", how: groups["how"] };
 }
 
 /** A block as a module. Its lines have the numbers that they have on its page. */
@@ -102,6 +112,9 @@ it("compiles", () => {
 });
 
 it.each(programs.map((block) => [`${block.page}:${block.line}`, block] as const))("%s runs", (_, block) => {
-  const { runsOn } = noteOf(block);
-  expect(ends.get(`built/${nameOf(block)}.js`)).toBe(runsOn ? "runs on" : "ended");
+  const { how } = noteOf(block);
+  expect(ends.get(fileOf(block))).toBe(how === "runs on" ? how : "ended");
+  if (how === "run twice") {
+    expect(ends.get(`${fileOf(block)}?again`)).toBe("ended");
+  }
 });

@@ -26,7 +26,7 @@ for (const name of ["log", "warn", "error"]) {
 for (const argument of process.argv.slice(2)) {
   const file = argument.replace(/:on$/, "");
   lines = 0;
-  const ran = import(pathToFileURL(file).href).then(
+  const ran = import(new URL(file, `${pathToFileURL(process.cwd())}/`).href).then(
     () => "ended",
     (error) => `failed: ${error?.stack ?? error}`,
   );
