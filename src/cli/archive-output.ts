@@ -2,7 +2,7 @@ import type { SavedArchive } from "../archive/save.js";
 import { type CommandContext, json, printable, size, table } from "./output.js";
 
 /**
- * Report a saved archive. The path goes to standard output and the rest to standard error, or everything to standard
+ * Report a saved archive. The path goes to standard output and the rest is a note, or everything to standard
  * output as a JSON object.
  *
  * @param saved the archive
@@ -12,7 +12,7 @@ import { type CommandContext, json, printable, size, table } from "./output.js";
 export function tellSaved(
   saved: SavedArchive,
   { start, asJson }: { readonly start: number; readonly asJson: boolean },
-  { out, err }: CommandContext,
+  { out, notes }: CommandContext,
 ): void {
   if (asJson) {
     out.write(json(saved));
@@ -20,8 +20,8 @@ export function tellSaved(
   }
   out.write(`${saved.path}\n`);
   const seconds = (performance.now() - start) / 1000;
-  err.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
-  err.write(
+  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
+  notes.write(
     table(
       ["file", "bytes"],
       saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),

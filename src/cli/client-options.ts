@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import { type LoadedConfig, loadConfig } from "../config/load.js";
 import { type ClientConfig, configSchema } from "../config/schema.js";
+import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
 import { profiles } from "../schema/profile.js";
 
@@ -16,6 +17,7 @@ export interface ClientOptions {
   readonly connectTimeout?: number;
   readonly callTimeout?: number;
   readonly idleTimeout?: number;
+  /** Of all commands. */
   readonly verbose?: boolean;
 }
 
@@ -30,7 +32,7 @@ export function clientOptions(): Option[] {
     new Option(`--${name}-timeout <duration>`, description).argParser((text) =>
       milliseconds(`--${name}-timeout`, text),
     );
-  return [
+  const options = [
     new Option("--config <file>", "configuration file; by default tradewire.config.json, if it exists"),
     new Option("--transport <name>", "how to reach the node").choices(configSchema.shape.transport.unwrap().options),
     profileOption(),
@@ -40,8 +42,8 @@ export function clientOptions(): Option[] {
     timeout("connect", "longest time until a connection is made, such as 500ms, 30s, 2m; without a unit, seconds"),
     timeout("call", "longest time for a call that does not stream"),
     timeout("idle", "longest time in which nothing comes on a stream"),
-    new Option("--verbose", "report on standard error when and why calls wait or are tried again"),
   ];
+  return options.map((option) => option.helpGroup("Reaching the node:"));
 }
 
 /**
@@ -120,7 +122,7 @@ const UNITS = new Map([
  * @param option the option, for errors
  * @param text a number with a unit, such as `500ms`, `30s`, `2m` or `1h`; without a unit, it is in seconds
  * @returns the duration in milliseconds
- * @throws {@link RequestError} if the text is no duration
+ * @throws {@link RequestError} if the text is no duration, or one that no timer can wait
  */
 export function milliseconds(option: string, text: string): number {
   const [, number, unit = "s"] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? [];
@@ -129,5 +131,9 @@ export function milliseconds(option: string, text: string): number {
       advice: "Give a number with a unit, such as 500ms, 30s, 2m or 1h; without a unit, it is in seconds.",
     });
   }
-  return Math.round(Number(number) * (UNITS.get(unit) ?? 1));
+  const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
+  if (time < 1 || time > LONGEST_TIMER_MS) {
+    throw new RequestError(`${option} is ${text}, which is no time to wait`, { advice: "Give 1ms to 596h." });
+  }
+  return time;
 }

@@ -4,11 +4,18 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { TradewireError } from "../errors/index.js";
 import { cut } from "../errors/quoted.js";
 import { untilAborted } from "../signal/until-aborted.js";
+import type { Told } from "./option-names.js";
+import { styled } from "./style.js";
 
-/** The output streams of a command: results go to `out`, everything else to `err`. */
+/** A stream that may be a terminal, which tells its size in characters. */
+type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
+
+/** The output streams of a command: results go to `out`, errors to `err`. */
 export interface Streams {
-  readonly out: NodeJS.WritableStream & { readonly isTTY?: boolean };
-  readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
+  readonly out: Output;
+  readonly err: Output;
+  /** Standard error for what is no error: notes and progress. With `--quiet` it takes nothing. */
+  readonly notes: Output;
 }
 
 /** The streams and the signal that a command runs with. */
@@ -133,29 +140,57 @@ export function indentedJson(value: JsonValue): string {
 /** The most characters that are shown of each detail of an error. */
 const MAX_DETAIL = 1000;
 
+/** How an error is told: with what words of its own, and where. */
+export interface Telling {
+  /** Words in place of the error's own. */
+  readonly told?: Told | undefined;
+  /** Where it goes; without it, it is not coloured. */
+  readonly err?: Streams["err"] | undefined;
+}
+
 /**
  * Describe an error for a person.
  *
  * @param reason the value that was thrown
+ * @param telling how it is told
  * @returns lines with the error, the advice and the node's details
  */
-export function errorText(reason: unknown): string {
+export function errorText(reason: unknown, { told, err }: Telling = {}): string {
   if (!(reason instanceof TradewireError)) {
-    return `tradewire: ${printable(reason instanceof Error ? reason.message : String(reason))}\n`;
+    return `${head(reason instanceof Error ? reason.message : String(reason), err)}\n`;
   }
+  const { summary, advice } = told ?? reason;
   const details = reason.details.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  return `tradewire: ${printable(reason.summary)}\n${printable(reason.advice)}\n${details.join("")}`;
+  return `${twoLines(summary, advice, err)}${details.join("")}`;
+}
+
+/**
+ * Write the two lines of an error.
+ *
+ * @param summary what went wrong
+ * @param advice what to do
+ * @param err where they go; without it, they are not coloured
+ * @returns the lines
+ */
+export function twoLines(summary: string, advice: string, err?: Streams["err"]): string {
+  return `${head(summary, err)}\n${printable(advice)}\n`;
+}
+
+function head(summary: string, err?: Streams["err"]): string {
+  return `${err === undefined ? "tradewire:" : styled(err, ["bold", "red"], "tradewire:")} ${printable(summary)}`;
 }
 
 /**
  * Describe an error for a program.
  *
  * @param reason the value that was thrown
+ * @param told words in place of the error's own
  * @returns a line with a JSON object, whose member `error` describes the error
  */
-export function errorJson(reason: unknown): string {
+export function errorJson(reason: unknown, told?: Told): string {
   const plain = { name: "Error", code: "UNKNOWN", message: reason instanceof Error ? reason.message : String(reason) };
-  return json({ error: reason instanceof TradewireError ? reason : plain });
+  const own = told && { message: told.summary, advice: told.advice };
+  return json({ error: reason instanceof TradewireError ? { ...reason.toJSON(), ...own } : plain });
 }
 
 /**

@@ -1,26 +1,64 @@
 import { Command, CommanderError, Help } from "commander";
 import { fileError } from "../errors/file-error.js";
-import { OutcomeUnknownError, RequestError } from "../errors/index.js";
-import { COMMANDS } from "./commands.js";
+import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
+import { COMMANDS, GROUPS } from "./commands.js";
+import { COMPLETE } from "./completion/shells.js";
+import { finish } from "./finish.js";
+import { createNotes } from "./notes.js";
+import { asTyped } from "./option-names.js";
 import { type CommandContext, EXIT, errorJson, errorText, Interruption, Reported } from "./output.js";
+import { fullName } from "./usage-error.js";
 
-/** Give the command what it is told to do, and return its exit code. */
-async function main(args: readonly string[], version: string, context: CommandContext): Promise<number> {
+/**
+ * Make the command with those below it.
+ *
+ * @param version what `--version` prints
+ * @param context the streams of the command, and the signal that interrupts it
+ * @param isLoaded tells of a command's name whether its arguments, options and action are needed; the others are listed
+ * @returns the command
+ */
+export async function createProgram(
+  version: string,
+  context: CommandContext,
+  isLoaded: (name: string) => boolean,
+): Promise<Command> {
   const program = new Command("tradewire")
     .description("Network history as archives of CSV, network parameters and stop orders, over gRPC or over REST.")
-    .version(version)
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "show this help")
     .exitOverride()
     // A command's own options are its alone, also where the command above has one of that name.
     .enablePositionalOptions()
-    .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) })
-    .showHelpAfterError("Try --help.");
-  for (const [name, { description, load }] of COMMANDS) {
-    const command = program.command(name).description(description);
-    if (args.includes(name)) {
+    .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) });
+  for (const [name, { description, group, load }] of COMMANDS) {
+    const command = program.command(name).description(description).helpGroup(`${group}:`);
+    if (isLoaded(name)) {
       (await load())(command, context);
     }
   }
-  program.configureHelp({ subcommandTerm: term }); // Set last: the commands below have their own.
+  program.commandsGroup(`${GROUPS.setup}:`).helpCommand("help [command]", "Show the help of a command.");
+  finish(program, context);
+  program.configureHelp({ ...program.configureHelp(), subcommandTerm: term }); // Set last: the commands below have their own.
+  return program;
+}
+
+/** Give the command what it is told to do, and return its exit code. `silence` ends notes and progress. */
+async function main(
+  args: readonly string[],
+  version: string,
+  context: CommandContext,
+  silence: () => void,
+): Promise<number> {
+  const { out, err, signal } = context;
+  const began = performance.now();
+  let running: Command | undefined;
+  const program = await createProgram(version, context, (name) => args.includes(name));
+  program.hook("preAction", (_, command) => {
+    running = command;
+    if (command.opts()["quiet"] === true) {
+      silence();
+    }
+  });
   try {
     await program.parseAsync(args, { from: "user" });
     return EXIT.ok;
@@ -29,22 +67,34 @@ async function main(args: readonly string[], version: string, context: CommandCo
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
     // An interruption must not hide that a transaction may have arrived.
-    if (context.signal.aborted && !(reason instanceof OutcomeUnknownError)) {
+    if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return EXIT.interrupted;
     }
     if (reason instanceof Reported) {
       return reason.exitCode;
     }
+    const told = reason instanceof TradewireError ? asTyped(reason, running) : undefined;
     if (args.includes("--json")) {
-      context.out.write(errorJson(reason));
+      out.write(errorJson(reason, told));
     } else {
-      context.err.write(errorText(reason));
+      err.write(errorText(reason, { told, err }));
     }
     if (reason instanceof OutcomeUnknownError) {
       return EXIT.unknown;
     }
     return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
+  } finally {
+    if (running?.opts()["verbose"] === true) {
+      err.write(`${fullName(running)}: ended after ${Math.round(performance.now() - began)} ms\n`);
+    }
   }
+}
+
+/** Answer a shell that completes, with what may stand in place of the last of the words. */
+async function answerShell(words: readonly string[], version: string, context: CommandContext): Promise<void> {
+  const { complete, completionText } = await import("./completion/complete.js");
+  const program = await createProgram(version, context, (name) => words.includes(name));
+  context.out.write(completionText(await complete(program, words)));
 }
 
 /** What stands behind a command's name in the list of commands. */
@@ -72,15 +122,24 @@ export async function run(args: readonly string[], version: string): Promise<voi
     }
     process.exit(interrupt.signal.aborted ? EXIT.interrupted : (process.exitCode ?? EXIT.ok));
   });
-  process.exitCode = await main(args, version, {
+  const notes = createNotes(process.stderr);
+  const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
     get in() {
       return process.stdin;
     },
     out: process.stdout,
     err: process.stderr,
+    get notes() {
+      return notes.stream;
+    },
     signal: interrupt.signal,
-  });
+  };
+  if (args[0] === COMPLETE) {
+    await answerShell(args.slice(1), version, context);
+    return;
+  }
+  process.exitCode = await main(args, version, context, notes.silence);
   if (interrupt.signal.aborted) {
     // A reader that has stopped reading would keep what is left of the output, and with it the process.
     process.exit();

@@ -1,32 +1,59 @@
-import type { ExportProgress } from "../history/network-history-export.js";
 import { type Streams, size } from "./output.js";
+import { span } from "./sync/figures.js";
 
 /** Milliseconds between two updates of the progress line. */
 const INTERVAL = 200;
 
+/** What is known of something under way. */
+export interface Progress {
+  /** The bytes that have come. */
+  readonly bytes: number;
+  /** The part that is done, from 0 to 1, where the whole is known. */
+  readonly part?: number | undefined;
+}
+
+/** A line that shows how something goes. */
+export interface ProgressLine {
+  update(progress: Progress): void;
+  /** Remove the line, before something else is written. */
+  end(): void;
+}
+
 /**
- * Create a line on a terminal that shows the progress of an export. Nothing is written if the stream is not a terminal.
+ * Show how something goes in a line on a terminal, from the wait for the node on. Nothing is written if the stream is not
+ * a terminal.
  *
- * @param err the stream to write to
+ * @param notes the stream to write to
  * @returns functions that update the line and remove it
  */
-export function createProgress(err: Streams["err"]): { update(progress: ExportProgress): void; end(): void } {
+export function createProgress(notes: Streams["notes"]): ProgressLine {
+  const isShown = notes.isTTY === true && process.env["TERM"] !== "dumb";
   const start = performance.now();
-  let shown = 0;
+  let shownAt = Number.NEGATIVE_INFINITY;
+  let isEnded = false;
+  const show = (text: string) => notes.write(`\r\x1b[K${text}`);
+  if (isShown) {
+    show("waiting for the node …");
+  }
   return {
-    update({ bytes }) {
+    update({ bytes, part }) {
       const now = performance.now();
-      if (err.isTTY !== true || now - shown < INTERVAL) {
+      if (!isShown || isEnded || now - shownAt < INTERVAL) {
         return;
       }
-      shown = now;
+      shownAt = now;
       const seconds = (now - start) / 1000;
-      err.write(`\r\x1b[K${size(bytes)}, ${size(bytes / seconds)}/s, ${seconds.toFixed(0)} s`);
+      const whole =
+        part === undefined || part === 0
+          ? `${seconds.toFixed(0)} s`
+          : `${Math.floor(part * 100)} %, ${span((seconds / part) * (1 - part))} left`;
+      show(`${size(bytes)}, ${size(bytes / seconds)}/s, ${whole}`);
     },
     end() {
-      if (shown > 0) {
-        err.write("\r\x1b[K");
+      if (isShown && !isEnded) {
+        notes.write("\r\x1b[K");
       }
+      isEnded = true;
     },
   };
 }

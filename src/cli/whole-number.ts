@@ -27,3 +27,18 @@ export function blockHeight(text: string): bigint {
   }
   return BigInt(text);
 }
+
+/**
+ * Parse a number of the command line that counts what is wanted.
+ *
+ * @param text a whole number from 1
+ * @returns the number
+ * @throws {@link RequestError} if the text is not such a number
+ */
+export function countFromOne(text: string): number {
+  const number = wholeNumber(text);
+  if (number === 0) {
+    throw new RequestError("0 is too few", { advice: "Give a whole number from 1." });
+  }
+  return number;
+}

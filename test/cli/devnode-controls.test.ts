@@ -88,7 +88,7 @@ describe("tradewire devnode", () => {
     [["set-time", "2001-01-01"], "the time 2001-01-01T00:00:00.000Z is not later than", "Time goes forward only"],
     [["fail-next", "Nothing", "cut"], 'there is no method "Nothing"', "Give its name as"],
     [["fail-next", "Info", "burn"], 'a call cannot fail with "burn"', "Give cut, stall"],
-    [["fail-next", "Info", "cut", "--times", "0"], "times is 0", "Give a whole number from 1 on."],
+    [["fail-next", "Info", "cut", "--times", "0"], "--times is 0", "Give a whole number from 1 on."],
   ])("says once why the node refuses %j, and what to do", async (args, summary, advice) => {
     const { code, out, err } = await control(...args);
     expect([code, out]).toEqual([2, ""]);
@@ -102,13 +102,17 @@ describe("tradewire devnode", () => {
     [["fail-next", "Info"], "missing required argument 'how'"],
     [["make-block", "2"], "too many arguments for 'make-block'"],
     [["fail-next", "Info", "cut", "--times", "x"], '"x" is no whole number'],
-    [["make-block", "--url", "localhost"], "Give an http: URL, such as http://127.0.0.1:3008."],
-    [["make-block", "--url", "ftp://localhost"], "Give an http: URL"],
+    [["make-block", "--url", "localhost"], "argument 'localhost' is invalid"],
+    [["make-block", "--url", "ftp://localhost"], "argument 'ftp://localhost' is invalid"],
     [["make-blocks"], "unknown command 'make-blocks'"],
   ])("takes %j for bad usage", async (args, said) => {
     const { code, out, err } = await run(["devnode", ...args]);
     expect([code, out]).toEqual([2, ""]);
-    expect(err.split("\n")).toEqual([expect.stringContaining(said), expect.stringMatching(/^(Try|Give) /), ""]);
+    expect(err.split("\n")).toEqual([
+      expect.stringContaining(said),
+      expect.stringMatching(/^(Did you mean make-block\? )?(Try|Give) /),
+      "",
+    ]);
   });
 
   it("tells that a node takes no commands", async () => {

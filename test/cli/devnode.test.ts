@@ -152,16 +152,20 @@ describe("tradewire devnode", () => {
 
   it.each([
     [["--activity", "10001"], "activity is 10001"],
-    [["--schema-versions", "117"], "schemaVersions[0] is 117"],
+    [["--schema-versions", "117"], "--schema-versions[0] is 117"],
     [["--schema-versions", "115,"], '"" is no whole number'],
     [["--profile", "mine"], "argument 'mine' is invalid"],
-    [["--genesis", "trade=rows.csv"], "Give TABLE=FILE; the tables are balances, "],
-    [["--genesis", "trades"], "Give TABLE=FILE"],
+    [["--genesis", "trade=rows.csv"], "argument 'trade=rows.csv' is invalid"],
+    [["--genesis", "trades"], "argument 'trades' is invalid"],
     [["--block-ms", "-1"], '"-1" is no whole number'],
   ])("refuses %j in a line, with advice", async (args, said) => {
     const { code, out, err } = await run(["devnode", ...args]);
     expect([code, out]).toEqual([2, ""]);
-    expect(err.split("\n")).toEqual([expect.stringContaining(said), expect.stringMatching(/^(Try|Give) /), ""]);
+    expect(err.split("\n")).toEqual([
+      expect.stringContaining(said),
+      expect.stringMatching(/^(Try|Give|Allowed choices are) /),
+      "",
+    ]);
   });
 
   it("says that a file of rows does not exist, or does not fit its table", async () => {

@@ -141,8 +141,8 @@ describe("tradewire events", () => {
 
   it.each([
     [["--type", "ordr"], '--type is "ordr", which is no type of events\nDid you mean order?'],
-    [["--party", "x"], 'partyId is "x", which is no identifier'],
-    [["--limit", "0"], "--limit is 0"],
+    [["--party", "x"], '--party is "x", which is no identifier'],
+    [["--limit", "0"], "--limit: 0 is too few"],
     [["--format", "csv"], "Allowed choices are table, jsonl"],
   ])("is used in another way than %j", async (args, words) => {
     const { code, err } = await run(["events", "--grpc-url", "http://127.0.0.1:1", ...args]);

@@ -94,7 +94,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     presentable(refused);
     expect(refused).toMatchObject({ code: 1, out: "" });
     expect(refused.err).toBe(
-      `tradewire: ${JSON.stringify(join(folder, NAME))}: it exists already\nChoose another name, or allow it to be replaced (force).\n`,
+      `tradewire: ${JSON.stringify(join(folder, NAME))}: it exists already\nChoose another name, or allow it to be replaced (--force).\n`,
     );
     expect(await readFile(join(folder, NAME), "utf8")).toBe("mine");
     expect(await run([...options(transport, server), "--out", folder, "--force"])).toMatchObject({ code: 0 });
@@ -206,17 +206,19 @@ describe("tradewire export", () => {
   });
 
   it.each([
-    [[], "required option '--table <name>' not specified"],
-    [["--table", "trades"], "required option '--from-block <height>' not specified"],
-    [["--table", "trades", "--from-block", "1"], "required option '--to-block <height>' not specified"],
+    [[], "missing --table <name>, --from-block <height>, --to-block <height>"],
+    [["--table", "trades"], "missing --from-block <height>, --to-block <height>"],
+    [["--table", "trades", "--from-block", "1"], "missing --to-block <height>"],
     [["--table", "nothing", "--from-block", "1", "--to-block", "2"], '"nothing" is not a table that can be exported'],
     [["--table", "trades", "--from-block", "x", "--to-block", "2"], '"x" is no block'],
     [["--table", "trades", "--from-block", "-1", "--to-block", "2"], '"-1" is no block'],
-    [["--table", "trades", "--from-block", "0", "--to-block", "2"], "fromBlock is 0, which is no block"],
-    [["--table", "trades", "--from-block", "3", "--to-block", "2"], "fromBlock 3 is behind toBlock 2"],
-    [[...RANGE, "--transport", "smoke"], "'smoke' is invalid. Allowed choices are auto, grpc, grpc-js, rest"],
+    [["--table", "trades", "--from-block", "0", "--to-block", "2"], "--from-block is 0, which is no block"],
+    [["--table", "trades", "--from-block", "3", "--to-block", "2"], "--from-block 3 is behind --to-block 2"],
+    [[...RANGE, "--transport", "smoke"], "'smoke' is invalid\nAllowed choices are auto, grpc, grpc-js, rest.\n"],
     [[...RANGE, "--grpc-url", "127.0.0.1:3007"], "must be a URL such as"],
     [[...RANGE, "--unknown"], "unknown option '--unknown'"],
+    [["--tabel", "trades"], "unknown option '--tabel'\nDid you mean --table? Try `tradewire export --help`.\n"],
+    [[...RANGE, "--transport", "grcp"], "Did you mean grpc? Allowed choices are "],
     [[...RANGE, "more"], "too many arguments"],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["export", ...args, ...(args.includes("--out") ? [] : ["--out", folder])]);

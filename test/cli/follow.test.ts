@@ -131,7 +131,7 @@ describe("tradewire follow", () => {
       [["--cursor-file", wrong], 2, `"${wrong}": "no cursor!" is no cursor of a follow`],
       [["--cursor", "x", "--cursor-file", wrong], 2, "--cursor and --cursor-file both say"],
       [["--cursor-file", folder], 1, "it is a folder"],
-      [["--from-block", "20", "--to-block", "10"], 2, "fromBlock 20 is behind toBlock 10"],
+      [["--from-block", "20", "--to-block", "10"], 2, "--from-block 20 is behind --to-block 10"],
       [["--cursor-file", join(folder, "no", "folder"), "--to-block", "10"], 1, "it does not exist"],
     ] as const) {
       const { code, out, err } = await run(args(...more));

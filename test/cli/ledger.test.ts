@@ -98,8 +98,8 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
 
 describe("tradewire ledger", () => {
   it.each([
-    [["--party", "x"], 'partyId is "x", which is no identifier'],
-    [["--asset", "x"], 'assetId is "x", which is no identifier'],
+    [["--party", "x"], '--party is "x", which is no identifier'],
+    [["--asset", "x"], '--asset is "x", which is no identifier'],
     [["--from", "soon"], '"soon" is no time'],
     [["--from", "2025-01-01", "--to", "2024-01-01"], "the date range is empty"],
     [["--limit", "1"], "--limit is about rows that are printed, but a file is asked for"],

@@ -132,9 +132,9 @@ describe("tradewire devnode", () => {
 
   it.each([
     [["--grpc-port", "x"], '"x" is no whole number'],
-    [["--rest-port", "70000"], "restPort is 70000"],
+    [["--rest-port", "70000"], "--rest-port is 70000"],
     [["--segments", "0"], "segments is 0"],
-    [["--chain-id", "../x"], 'chainId is "../x"'],
+    [["--chain-id", "../x"], '--chain-id is "../x"'],
   ])("refuses %j", async (args, said) => {
     const outcome = await run(["devnode", ...args]);
     presentable(outcome);

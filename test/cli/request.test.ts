@@ -14,6 +14,7 @@ async function requestOf(desc: DescMessage, argument: string | undefined, ...set
     in: Readable.from(['{"pagination":', '{"first":1}}'].map((text) => Buffer.from(text))),
     out: process.stdout,
     err: process.stderr,
+    notes: process.stderr,
     signal: AbortSignal.timeout(60_000),
   };
   return toJson(desc, await readRequest(desc, { argument, settings, registry: knownTypes }, context));

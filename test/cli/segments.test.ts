@@ -79,7 +79,7 @@ describe("tradewire export", () => {
     expect(outcome).toEqual({
       code: 2,
       out: "",
-      err: "tradewire: fromBlock 5 is not the first block of a history segment\nCorrect the range: the nearest valid range is 1 to 20; snap takes 1 to 20.\n",
+      err: "tradewire: --from-block 5 is not the first block of a history segment\nCorrect the range: the nearest valid range is 1 to 20; --snap takes 1 to 20.\n",
     });
     const beyond = await run(on("export", ...range(1, 99), "--snap", "--out", folder));
     expect(beyond).toMatchObject({ code: 2, out: "" });

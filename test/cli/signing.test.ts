@@ -63,7 +63,11 @@ describe("the chain that the user names", () => {
 
   test("is refused where it is no identifier of a chain", async () => {
     const refused = await run(["sign", commandFile, "--key-file", keyFile, ...over, "--chain-id", "a b"]);
-    expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining('chainId is "a b", but must be') });
+    expect(refused).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining('--chain-id is "a b", but must be'),
+    });
   });
 });
 

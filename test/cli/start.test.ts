@@ -49,7 +49,7 @@ describe("the command", () => {
 
   it.each([...COMMANDS])("lists %s as it is", async (name, { takes, load }) => {
     const command = new Command(name);
-    const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough() };
+    const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough(), notes: new PassThrough() };
     (await load())(command, { ...streams, signal: new AbortController().signal });
     expect(new Help().subcommandTerm(command)).toBe(`${name} ${takes}`.trimEnd());
   });

@@ -20,7 +20,11 @@ describe("what does not fit is refused, with what to do", () => {
     [["--to", "postgres://h/d?schema=a", "--schema", "b"], 'names the schema "a"', "Give one"],
     [["--to", "duckdb:x", "--poll", "5s"], "--poll is for --follow", "--follow"],
     [["--to", "duckdb:x", "--parallel", "0"], "parallel is 0", "from 1 to 100"],
-    [["--to", "duckdb:x", "--from-block", "9", "--to-block", "3"], "fromBlock 9 is behind toBlock 3", "first block"],
+    [
+      ["--to", "duckdb:x", "--from-block", "9", "--to-block", "3"],
+      "--from-block 9 is behind --to-block 3",
+      "first block",
+    ],
     [["--to", "duckdb:x", "--queue"], "--queue needs PostgreSQL", "postgres://"],
     [["--to", "duckdb:x", "--queue", "--dry-run"], "--queue needs PostgreSQL", "postgres://"],
     [["--to", "duckdb:x", "--retry-failed", "--dry-run"], "--retry-failed is for a queue", "--queue"],

@@ -45,7 +45,7 @@ export async function runCall(
 ): Promise<void> {
   const definitions = await loadDefinitions(options.proto, context.signal);
   const methods = methodsOf(definitions).map((item) => ({ name: methodName(item), item, yields: yields(item) }));
-  const method = findName(name, methods, "method", (sentence) => context.err.write(`${sentence}\n`));
+  const method = findName(name, methods, "method", (sentence) => context.notes.write(`${sentence}\n`));
   checkOutput(method, options);
   const registry = createRegistry(definitions.registry, knownTypes);
   // What still waits for a line of the input ends with the call.
@@ -53,7 +53,7 @@ export async function runCall(
   const given = { argument, data: options.data, settings: options.set, registry };
   const requests = await requestsOf(method, given, input.context);
   const config = readConfig(clientConfig(options));
-  await using client = commandClient(options, context, registry);
+  await using client = commandClient(options, context, { registry });
   const call = { requests, headers: headersOf(options.header), registry };
   const paging = pagingMethod(method, options);
   if (paging !== undefined) {
@@ -87,7 +87,7 @@ interface ReadyCall {
 
 /** The context of a call, whose signal is aborted at the end of the call too. */
 function callEnd(context: CommandContext): { readonly context: CommandContext } & Disposable {
-  const { out, err, signal } = context;
+  const { out, err, notes, signal } = context;
   const end = new AbortController();
   return {
     context: {
@@ -96,6 +96,7 @@ function callEnd(context: CommandContext): { readonly context: CommandContext } 
       },
       out,
       err,
+      notes,
       signal: AbortSignal.any([signal, end.signal]),
     },
     [Symbol.dispose]: () => end.abort(),

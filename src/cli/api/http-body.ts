@@ -77,7 +77,7 @@ export async function writeBody(
     context.out.write(json(saved));
   } else {
     context.out.write(`${saved.path}\n`);
-    context.err.write(`${size(saved.bytes)}, SHA-256 ${saved.sha256}\n`);
+    context.notes.write(`${size(saved.bytes)}, SHA-256 ${saved.sha256}\n`);
   }
 }
 

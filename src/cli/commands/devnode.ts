@@ -23,7 +23,7 @@ type DevnodeCommandOptions = Omit<DevnodeOptions, "signal" | "genesis" | "onFail
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addDevnode(devnode: Command, context: CommandContext): void {
-  const { out, err, signal } = context;
+  const { out, signal } = context;
   devnode
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--grpc-port <port>", "TCP port for gRPC; 0 takes a free one", wholeNumber, DEFAULT_GRPC_PORT)
@@ -67,7 +67,7 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
         genesis: await readGenesis(files, signal),
         signal,
         onFailure({ height, txHash, errors }) {
-          err.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
+          context.notes.write(`Block ${height}: transaction ${txHash} failed: ${printable(errors.join("; "))}\n`);
         },
       });
       const { grpcUrl, restUrl, chainId, mnemonic, keys } = node;
@@ -75,10 +75,10 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
         out.write(json({ grpcUrl, restUrl, chainId, mnemonic, keys }));
       } else {
         out.write(`gRPC ${grpcUrl}\nREST ${restUrl}\n`);
-        err.write(`Keys with balances, of the mnemonic that everybody knows, "${mnemonic}":\n`);
-        err.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
+        context.notes.write(`Keys with balances, of the mnemonic that everybody knows, "${mnemonic}":\n`);
+        context.notes.write(keys.map((key, index) => `  ${String(index + 1).padStart(2)} ${key}\n`).join(""));
       }
-      err.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
+      context.notes.write(`The node of chain ${chainId} is running; Ctrl-C stops it.\n`);
       if (!signal.aborted) {
         await once(signal, "abort");
       }

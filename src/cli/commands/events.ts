@@ -1,7 +1,6 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
 import { BusEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
-import { RequestError } from "../../errors/index.js";
 import { messageToJson } from "../../json/message.js";
 import { type EventType, readEventType } from "../../live/event-types.js";
 import type { Gap, LiveEvent } from "../../live/events.js";
@@ -9,7 +8,7 @@ import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { eventLine } from "../event-line.js";
 import { type CommandContext, json, writeOut } from "../output.js";
-import { wholeNumber } from "../whole-number.js";
+import { countFromOne } from "../whole-number.js";
 
 interface EventsCommandOptions extends ClientOptions {
   readonly type?: readonly EventType[];
@@ -43,7 +42,7 @@ export function addEvents(command: Command, context: CommandContext): void {
       ),
     )
     .option("--wide", "print identifiers in full")
-    .addOption(new Option("--limit <count>", "end after so many events").argParser(count))
+    .addOption(new Option("--limit <count>", "end after so many events").argParser(countFromOne))
     .option("--no-reconnect", "end with an error where the connection is lost")
     .option("--chain-id <id>", "the chain that events must be of");
   for (const option of clientOptions()) {
@@ -56,12 +55,12 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
   const { type: types, party: partyId, market: marketId, limit = Number.POSITIVE_INFINITY, reconnect } = options;
   const format = options.format ?? (context.out.isTTY === true ? "table" : "jsonl");
   // Someone who waits for events is told when a connection is lost.
-  await using client = commandClient({ ...options, verbose: options.verbose === true || reconnect }, context);
+  await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });
   const { signal } = context;
   let left = limit;
   for await (const item of client.events({ types, partyId, marketId }, { signal, reconnect })) {
     if ("gap" in item) {
-      context.err.write(`tradewire: ${gapText(item)}\n`);
+      context.notes.write(`tradewire: ${gapText(item)}\n`);
       if (format === "jsonl") {
         await writeOut(context, json(gapJson(item)));
       }
@@ -96,12 +95,4 @@ function gapJson({ gap: { afterBlock, beforeBlock } }: Gap): JsonValue {
 function gapText({ gap: { afterBlock, beforeBlock } }: Gap): string {
   const after = afterBlock === undefined ? "" : `after ${afterBlock} and `;
   return `events of blocks ${after}before ${beforeBlock} may be missing: the connection was lost`;
-}
-
-function count(text: string): number {
-  const number = wholeNumber(text);
-  if (number === 0) {
-    throw new RequestError("--limit is 0", { advice: "Give a whole number from 1." });
-  }
-  return number;
 }

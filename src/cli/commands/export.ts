@@ -13,7 +13,7 @@ import { type ClientOptions, clientOptions } from "../client-options.js";
 import { STANDARD } from "../input.js";
 import { type CommandContext, writeOut } from "../output.js";
 import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
-import { createProgress } from "../progress.js";
+import { createProgress, type ProgressLine } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
 import { tableName } from "../table-name.js";
 import { blockHeight, wholeNumber } from "../whole-number.js";
@@ -87,10 +87,10 @@ export function addExport(command: Command, context: CommandContext): void {
 
 async function runExport(options: ExportCommandOptions, context: CommandContext): Promise<void> {
   checkFormat(options);
-  const { err, signal } = context;
+  const { signal } = context;
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
-  const progress = createProgress(err);
+  const progress = createProgress(context.notes);
   let arrived = false;
   const request = { table: tableName(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {
@@ -100,20 +100,24 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
     maxRowBytes: options.maxRowBytes,
     onProgress: (state) => {
       arrived = true;
-      if (!toTerminal) {
+      if (toTerminal) {
+        progress.end(); // The rows are to be seen in its place.
+      } else {
         progress.update(state);
       }
     },
   });
   try {
-    await runTarget(exported, options, context).finally(progress.end);
+    await runTarget(exported, options, context, progress).finally(progress.end);
   } catch (reason) {
     throw arrived || signal.aborted ? reason : await explained(reason, client, request, signal);
   }
   if (options.snap === true) {
     const { fromBlock, toBlock } = await exported.range();
     if (fromBlock !== request.fromBlock || toBlock !== request.toBlock) {
-      err.write(`Blocks ${fromBlock} to ${toBlock} were taken for ${request.fromBlock} to ${request.toBlock}.\n`);
+      context.notes.write(
+        `Blocks ${fromBlock} to ${toBlock} were taken for ${request.fromBlock} to ${request.toBlock}.\n`,
+      );
     }
   }
 }
@@ -149,6 +153,7 @@ async function runTarget(
   exported: NetworkHistoryExport,
   options: ExportCommandOptions,
   context: CommandContext,
+  progress: ProgressLine,
 ): Promise<void> {
   const { format, out: target } = options;
   if (format !== "zip") {
@@ -161,6 +166,7 @@ async function runTarget(
     const start = performance.now();
     const { verify, parallel, resume } = options;
     const saved = await exported.saveTo(target, { force: options.force === true, verify, parallel, resume });
+    progress.end();
     tellSaved(saved, { start, asJson: options.json === true }, context);
   }
 }

@@ -12,7 +12,8 @@ interface KeysOptions {
  * @param keys the command `keys`, which is given its arguments, options and action
  * @param context the streams of the command
  */
-export function addKeys(keys: Command, { out, err }: CommandContext): void {
+export function addKeys(keys: Command, context: CommandContext): void {
+  const { out } = context;
   const print = (publicKey: string, options: KeysOptions) =>
     out.write(options.json === true ? json({ publicKey }) : `${publicKey}\n`);
   keys
@@ -22,7 +23,7 @@ export function addKeys(keys: Command, { out, err }: CommandContext): void {
     .option("--json", "print the public key as a JSON object")
     .action(async (file: string, options: KeysOptions) => {
       print((await createKeyFile(file)).publicKey, options);
-      err.write("Keep the file: nobody can restore the key.\n");
+      context.notes.write("Keep the file: nobody can restore the key.\n");
     });
   keys
     .command("show")

@@ -12,7 +12,7 @@ import {
   printRowsOptions,
   type RowsFile,
 } from "../print-rows.js";
-import { createProgress } from "../progress.js";
+import { createProgress, type ProgressLine } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
 import { parseTime } from "../time.js";
 
@@ -60,13 +60,14 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
   checkTarget(options, format);
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && format !== undefined;
-  const progress = createProgress(context.err);
+  const progress = createProgress(context.notes);
   const dateRange = { startTimestamp: from, endTimestamp: to };
   const ledger = client.exportLedgerEntries(
     { partyId: party, assetId: asset, dateRange },
-    { signal: context.signal, maxRowBytes, onProgress: (state) => toTerminal || progress.update(state) },
+    { signal: context.signal, maxRowBytes, onProgress: toTerminal ? progress.end : progress.update },
   );
-  const run = format === undefined ? save(ledger, options, context) : print(ledger, { ...options, format }, context);
+  const run =
+    format === undefined ? save(ledger, options, context, progress) : print(ledger, { ...options, format }, context);
   await run.finally(progress.end);
 }
 
@@ -92,17 +93,19 @@ function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions
 async function save(
   ledger: LedgerExport,
   { out = ".", force = false, json: asJson = false }: LedgerCommandOptions,
-  { out: standardOutput, err }: CommandContext,
+  { out: standardOutput, notes }: CommandContext,
+  progress: ProgressLine,
 ): Promise<void> {
   const start = performance.now();
   const saved = await ledger.saveTo(out, { force });
+  progress.end();
   if (asJson) {
     standardOutput.write(json(saved));
     return;
   }
   const seconds = (performance.now() - start) / 1000;
   standardOutput.write(`${saved.path}\n`);
-  err.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.rows} rows\n`);
+  notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.rows} rows\n`);
 }
 
 async function print(

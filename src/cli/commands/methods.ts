@@ -63,7 +63,7 @@ export function addDescribe(command: Command, context: CommandContext): void {
       const { describables, describedObject, describedText } = await import("../api/describe.js");
       const { findName } = await import("../api/find-name.js");
       const definitions = await loadDefinitions(options.proto, context.signal);
-      const tell = (sentence: string) => context.err.write(`${sentence}\n`);
+      const tell = (sentence: string) => context.notes.write(`${sentence}\n`);
       const found = findName(name, describables(definitions), "method, service, message or enum", tell);
       await writeOut(
         context,

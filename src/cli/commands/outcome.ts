@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { createClient } from "../../client.js";
-import { type ClientOptions, clientConfig, clientOptions, milliseconds } from "../client-options.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions, milliseconds } from "../client-options.js";
 import type { CommandContext } from "../output.js";
 import { printOutcome } from "../print-outcome.js";
 
@@ -28,7 +28,7 @@ export function addOutcome(command: Command, context: CommandContext): void {
     command.addOption(option);
   }
   command.action(async (hash: string, options: OutcomeOptions) => {
-    await using client = createClient(clientConfig(options));
+    await using client = commandClient(options, context);
     const outcome = await client.outcome(hash, { timeoutMs: options.wait, signal: context.signal });
     printOutcome(outcome, context, options);
   });

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
-import { type Client, createClient } from "../../client.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import type { Client } from "../../client.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type Listed, type ListingOptions, listingOptions, printListing } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { patternOf } from "../pattern.js";
@@ -25,7 +26,7 @@ export function addParams(command: Command, context: CommandContext): void {
     command.addOption(option);
   }
   command.action(async (key: string | undefined, options: ClientOptions & ListingOptions) => {
-    await using client = createClient(clientConfig(options));
+    await using client = commandClient(options, context);
     await printListing(matching(client, key, context.signal), networkParameters, options, context);
   });
 }

@@ -1,9 +1,9 @@
 import type { DescField } from "@bufbuild/protobuf";
 import type { Command } from "commander";
 import { StopOrderEventSchema } from "../../../gen/client/vega/events/v1/events_pb.js";
-import { createClient } from "../../client.js";
 import { messageToJson } from "../../json/message.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { leaves, pathText, shortName, textAt } from "../listing.js";
 import { type CommandContext, json, printable, table } from "../output.js";
 import { isoTime } from "../time.js";
@@ -14,13 +14,14 @@ import { isoTime } from "../time.js";
  * @param command the command `stop-order`, which is given its arguments, options and action
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addStopOrder(command: Command, { out, signal }: CommandContext): void {
+export function addStopOrder(command: Command, context: CommandContext): void {
+  const { out, signal } = context;
   command.argument("<id>", "identifier of the stop order").option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);
   }
   command.action(async (id: string, options: ClientOptions & { readonly json?: boolean }) => {
-    await using client = createClient(clientConfig(options));
+    await using client = commandClient(options, context);
     const order = messageToJson(StopOrderEventSchema, await client.stopOrder(id, { signal }));
     if (options.json === true) {
       out.write(json(order));

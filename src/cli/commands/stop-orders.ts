@@ -10,14 +10,14 @@ import {
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
 } from "../../../gen/client/vega/vega_pb.js";
-import { createClient } from "../../client.js";
-import { RequestError } from "../../errors/index.js";
 import { enumName } from "../../json/enums.js";
 import { enumNumber } from "../../listing/stop-order-filter.js";
-import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type Listed, type ListingOptions, listingOptions, printListing, shortName } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { isoTime, parseTime } from "../time.js";
+import { countFromOne } from "../whole-number.js";
 
 interface StopOrdersOptions extends ClientOptions, ListingOptions {
   readonly status?: readonly number[];
@@ -46,7 +46,7 @@ export function addStopOrders(command: Command, context: CommandContext): void {
     .addOption(new Option("--from <time>", "only from this time on: ISO 8601 or Unix nanoseconds").argParser(parseTime))
     .addOption(new Option("--to <time>", "only before this time").argParser(parseTime))
     .option("--live", "only live ones")
-    .addOption(new Option("--limit <count>", "at most so many").argParser(count))
+    .addOption(new Option("--limit <count>", "at most so many").argParser(countFromOne))
     .option("--wide", "print identifiers in full");
   for (const option of [...listingOptions(), ...clientOptions()]) {
     command.addOption(option);
@@ -55,7 +55,7 @@ export function addStopOrders(command: Command, context: CommandContext): void {
 }
 
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
-  await using client = createClient(clientConfig(options));
+  await using client = commandClient(options, context);
   const { status, expiryStrategy, party, market, from, to, live, limit } = options;
   const filter = {
     statuses: status,
@@ -126,11 +126,4 @@ function enumOption(flags: string, desc: DescEnum): Option {
 
 function repeated<T>(flags: string, description: string, read: (text: string) => T): Option {
   return new Option(flags, description).argParser<T[]>((text, before = []) => [...before, read(text)]);
-}
-
-function count(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) {
-    throw new RequestError(`--limit: ${JSON.stringify(text)} is no whole number`, { advice: "Give digits only." });
-  }
-  return Number(text);
 }

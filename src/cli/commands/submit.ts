@@ -4,12 +4,13 @@ import {
   type SubmitTransactionRequest,
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../client.js";
+import type { Client } from "../../client.js";
 import { RequestError, TransactionError } from "../../errors/index.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { type ClientOptions, chainIdOption, clientConfig, clientOptions, milliseconds } from "../client-options.js";
+import { commandClient } from "../client.js";
+import { type ClientOptions, chainIdOption, clientOptions, milliseconds } from "../client-options.js";
 import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { printOutcome } from "../print-outcome.js";
@@ -89,7 +90,7 @@ export function addSign(command: Command, context: CommandContext): void {
     if (input.command === undefined) {
       throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
     }
-    await using client = createClient(clientConfig(options));
+    await using client = commandClient(options, context);
     context.out.write(json(requestJson(await signedRequest(client, input, options, context))));
   });
 }
@@ -129,14 +130,14 @@ async function runSubmit(
   context: CommandContext,
   signingGiven: readonly string[],
 ): Promise<void> {
-  const { signal, out, err } = context;
+  const { signal, out, notes } = context;
   const input = await readTransactionInput(file, context);
   if (input.request !== undefined && signingGiven.length > 0) {
     throw new RequestError(`it is signed already, so ${signingGiven.join(", ")} cannot apply`, {
       advice: "Leave that out to submit it as it is, with the type in it; or sign the command again.",
     });
   }
-  await using client = createClient(clientConfig(options));
+  await using client = commandClient(options, context);
   const request = await signedRequest(client, input, options, context);
   const tid = request.tx?.pow?.tid ?? "";
   if (options.dryRun === true) {
@@ -162,7 +163,7 @@ async function runSubmit(
   if (options.json !== true) {
     // A node may answer any other type before it has checked the transaction.
     const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
-    err.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
+    notes.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
   }
 }
 

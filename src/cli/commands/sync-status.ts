@@ -65,7 +65,7 @@ async function find(options: StatusCommandOptions, context: CommandContext): Pro
   const target = readTarget(options);
   const asked = { ...rangeOf(options), signal };
   // That the node cannot be reached is told in the end; with --verbose, also how it was tried.
-  await using nodes = openClients(options, options.verbose === true ? context : { err: { write: () => true } });
+  await using nodes = openClients(options, options.verbose === true ? context : { notes: { write: () => true } });
   try {
     return { status: await syncStatus(sinkOf(target), { ...asked, clients: nodes.clients }) };
   } catch (reason) {

@@ -39,10 +39,10 @@ export function addSyncVerify(sync: Command, context: CommandContext): void {
 }
 
 async function runVerify(options: VerifyCommandOptions, context: CommandContext): Promise<void> {
-  const { out, err, signal } = context;
+  const { out, err, notes, signal } = context;
   const sink = sinkOf(readTarget(options));
   const range = rangeOf(options);
-  const display = err.isTTY === true ? createDisplay(err) : undefined;
+  const display = notes.isTTY === true ? createDisplay(notes) : undefined;
   let [units, rows, drawn] = [0n, 0n, 0];
   const onVerified = (verified: Verified) => {
     [units, rows] = [units + 1n, rows + verified.rows];
@@ -51,7 +51,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       display?.draw([`${grouped(units)} units, ${grouped(rows)} rows verified`]);
     }
   };
-  await using nodes = openClients(options, { err: display ?? err });
+  await using nodes = openClients(options, { notes: display ?? notes });
   const clients = options.deep === true ? { clients: nodes.clients } : {};
   const found = await verifySync(sink, {
     ...range,

@@ -70,7 +70,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
   const reporter = createReporter(state, options.json === true, context, { worker: true });
   try {
     if (watch !== undefined) {
-      reporter.err.write(`See ${watch.url} for how it goes.\n`);
+      reporter.notes.write(`See ${watch.url} for how it goes.\n`);
     }
     await using nodes = openClients(options, reporter);
     const leave = watch === undefined ? () => {} : keepCovered(state, sink, { signal });

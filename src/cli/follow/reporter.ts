@@ -21,7 +21,7 @@ export interface FollowReporter {
  * @param context the streams
  * @returns the reporter, to be ended
  */
-export function createFollowReporter({ out, err }: Pick<CommandContext, "out" | "err">): FollowReporter {
+export function createFollowReporter({ out, notes: err }: Pick<CommandContext, "out" | "notes">): FollowReporter {
   const isDrawn = err.isTTY === true && out.isTTY !== true;
   let [rows, blocks, state, drawnAt] = [0, "", "", Number.NEGATIVE_INFINITY];
   let told: string | undefined;

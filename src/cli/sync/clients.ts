@@ -2,7 +2,7 @@ import type { Option } from "commander";
 import type { Client } from "../../client.js";
 import { RequestError } from "../../errors/index.js";
 import type { SyncClient } from "../../sync/options.js";
-import { commandClient, type LineTaker } from "../client.js";
+import { commandClient, type Reports } from "../client.js";
 import { type ClientOptions, clientConfig, clientOptions } from "../client-options.js";
 
 /** The values of {@link syncClientOptions}: the URLs may be given several times. */
@@ -50,11 +50,11 @@ export function repeated(value: string, before: readonly string[] = []): readonl
  * node of its own.
  *
  * @param options the values of the options
- * @param streams `err` takes reports of the clients, each a line
+ * @param reports takes the reports of the clients, each a line
  * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} where the configuration is wrong
  */
-export function openClients(options: SyncClientOptions, streams: { readonly err: LineTaker }): SyncClients {
+export function openClients(options: SyncClientOptions, reports: Reports): SyncClients {
   const opened: Client[] = [];
   const close = async () => {
     await Promise.allSettled(opened.map((client) => client.close()));
@@ -63,7 +63,7 @@ export function openClients(options: SyncClientOptions, streams: { readonly err:
   const clients = choicesOf(options).map((choice): SyncClient => {
     const config = clientConfig(choice);
     overGrpc &&= config.transport === "grpc" || config.transport === "grpc-js";
-    const client = commandClient(choice, streams);
+    const client = commandClient(choice, reports);
     opened.push(client);
     return {
       name: nameOf(config.grpc?.url, config.rest?.url, config.transport),

@@ -14,8 +14,8 @@ const [DRAW_MS, LOG_MS] = [200, 60_000];
 export interface Reporter {
   /** Take an event. */
   readonly take: (event: SyncEvent) => void;
-  /** Standard error, for what is to be written beside the display. */
-  readonly err: LineTaker;
+  /** Takes what is to be written beside the display. */
+  readonly notes: LineTaker;
   /** End the display; in a log, write the last line. */
   end(): void;
 }
@@ -33,10 +33,10 @@ export interface Reporter {
 export function createReporter(
   state: SyncState,
   asJson: boolean,
-  { out, err }: CommandContext,
+  { out, notes }: CommandContext,
   { worker = false }: { readonly worker?: boolean } = {},
 ): Reporter {
-  const isTerminal = err.isTTY === true && process.env["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
+  const isTerminal = notes.isTTY === true && process.env["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
   const told = (event: SyncEvent) => {
     state.take(event);
     const object = asJson ? eventObject(event) : undefined;
@@ -45,21 +45,21 @@ export function createReporter(
     }
   };
   if (isTerminal) {
-    return onTerminal(state, told, err, worker ? workerLines : progressLines);
+    return onTerminal(state, told, notes, worker ? workerLines : progressLines);
   }
-  return asJson ? { take: told, err, end() {} } : inLog(state, told, err, worker ? workerLogLine : logLine);
+  return asJson ? { take: told, notes, end() {} } : inLog(state, told, notes, worker ? workerLogLine : logLine);
 }
 
 function onTerminal(
   state: SyncState,
   told: (event: SyncEvent) => void,
-  err: CommandContext["err"],
+  notes: CommandContext["notes"],
   linesOf: typeof progressLines,
 ): Reporter {
-  const display = createDisplay(err);
-  const draw = () => display.draw(linesOf(state.snapshot(), sizeOf(err)));
+  const display = createDisplay(notes);
+  const draw = () => display.draw(linesOf(state.snapshot(), sizeOf(notes)));
   const timer = setInterval(draw, DRAW_MS);
-  err.on("resize", draw);
+  notes.on("resize", draw);
   draw();
   return {
     take(event) {
@@ -69,10 +69,10 @@ function onTerminal(
         display.write(`${line}\n`);
       }
     },
-    err: display,
+    notes: display,
     end() {
       clearInterval(timer);
-      err.off("resize", draw);
+      notes.off("resize", draw);
       display.end();
     },
   };
@@ -81,7 +81,7 @@ function onTerminal(
 function inLog(
   state: SyncState,
   told: (event: SyncEvent) => void,
-  err: CommandContext["err"],
+  notes: CommandContext["notes"],
   lineOf: typeof logLine,
 ): Reporter {
   let [planned, waited, ended] = [false, false, false];
@@ -93,7 +93,7 @@ function inLog(
   const log = () => {
     const { text, figures } = line();
     last = figures;
-    err.write(`${text}\n`);
+    notes.write(`${text}\n`);
   };
   const timer = setInterval(log, LOG_MS);
   log();
@@ -102,7 +102,7 @@ function inLog(
       told(event);
       const text = eventLine(event);
       if (text !== undefined) {
-        err.write(`${new Date().toISOString().slice(0, 19)}Z ${text}\n`);
+        notes.write(`${new Date().toISOString().slice(0, 19)}Z ${text}\n`);
       }
       // The first plan and the begin of a wait are told at once; then the line of each minute has it.
       if ((event.case === "waiting" && !waited) || (event.case === "planned" && !planned)) {
@@ -111,7 +111,7 @@ function inLog(
       planned ||= event.case === "planned";
       waited = event.case === "waiting" || (waited && (event.case === "failed" || event.case === "left"));
     },
-    err,
+    notes,
     end() {
       if (!ended) {
         ended = true;

@@ -53,7 +53,7 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
   let summary: SyncSummary;
   try {
     if (watch !== undefined) {
-      reporter.err.write(`See ${watch.url} for how it goes.\n`);
+      reporter.notes.write(`See ${watch.url} for how it goes.\n`);
     }
     await using nodes = openClients(options, reporter);
     const sync: Sync = {
@@ -64,7 +64,7 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
       reporter,
     };
     if (queued !== undefined && options.retryFailed === true) {
-      reporter.err.write(`${grouped(await retryFailed(queued))} units that were given up are in the queue again.\n`);
+      reporter.notes.write(`${grouped(await retryFailed(queued))} units that were given up are in the queue again.\n`);
     }
     summary = await synced(sync, options);
   } catch (reason) {
@@ -122,7 +122,7 @@ async function synced(sync: Sync, options: SyncCommandOptions): Promise<SyncSumm
   // What is there now is loaded first, also where it is then followed.
   const patience = how.follow === true ? { patienceMs: Number.POSITIVE_INFINITY } : {};
   const first = await once(sync, { ...how, follow: false, pollMs: undefined, ...patience }, options);
-  sync.reporter.err.write("Making the primary keys and indexes.\n");
+  sync.reporter.notes.write("Making the primary keys and indexes.\n");
   // Opened to have them, a sink makes those that are missing.
   await using sink = postgresOf(target, "--create-indexes", { createIndexes: "with" });
   const tables = first.tables.map(({ table }) => table);
@@ -155,13 +155,13 @@ function interrupted(
   reason: CanceledError,
   loaded: { readonly units: bigint; readonly rows: bigint },
   { follow, json: asJson }: SyncCommandOptions,
-  { out, err, signal }: CommandContext,
+  { out, notes, signal }: CommandContext,
 ): void {
   if (asJson === true) {
     out.write(json({ event: "interrupted", units: loaded.units, rows: loaded.rows }));
   } else {
     const did = `${grouped(loaded.units)} units were loaded; those under way were given up and left nothing.`;
-    err.write(`Interrupted: ${did}\nRun the same command again to go on.\n`);
+    notes.write(`Interrupted: ${did}\nRun the same command again to go on.\n`);
   }
   if (follow !== true || !isTerminated(signal)) {
     throw reason;

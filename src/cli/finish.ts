@@ -1,0 +1,68 @@
+import { type Command, Option } from "commander";
+import { RequestError } from "../errors/index.js";
+import { EXAMPLES } from "./examples.js";
+import type { CommandContext } from "./output.js";
+import { isColored, styled } from "./style.js";
+import { fullName, usageErrorText } from "./usage-error.js";
+
+/**
+ * Give a command and those below it what all have: the options `--quiet` and `--verbose`, examples, and errors of usage
+ * in the form of all errors.
+ *
+ * @param command the command, with its options
+ * @param context the streams of the command
+ */
+export function finish(command: Command, context: CommandContext): void {
+  const { out, err } = context;
+  const isRun = command.parent !== null && (command.options.length > 0 || command.commands.length === 0);
+  if (isRun) {
+    addCommonOptions(command);
+  }
+  for (const option of command.options) {
+    nameInErrors(option);
+  }
+  command
+    .helpOption("-h, --help", "show this help")
+    .configureHelp({ ...command.configureHelp(), styleTitle: (title) => styled(out, "bold", title) })
+    .configureOutput({
+      getOutHasColors: () => isColored(out),
+      getErrHasColors: () => isColored(err),
+      outputError: (text, write) => write(usageErrorText(text, command, err)),
+    });
+  const examples = EXAMPLES[fullName(command)];
+  if (examples !== undefined) {
+    const lines = examples.map(([line, what]) => `  # ${what}\n  ${line}\n`);
+    command.addHelpText("after", () => `\n${styled(out, "bold", "Examples:")}\n${lines.join("")}`.trimEnd());
+  }
+  for (const below of command.commands) {
+    finish(below, context);
+  }
+}
+
+function addCommonOptions(command: Command): void {
+  const common = [
+    new Option("--quiet", "print no progress and no notes; errors stay").conflicts("verbose"),
+    new Option("--verbose", "report each call, its time, waits, retries and fallbacks on standard error"),
+  ];
+  for (const option of common) {
+    command.addOption(option);
+  }
+}
+
+/** Have what is wrong with an option's value name the option. */
+function nameInErrors(option: Option): void {
+  const { parseArg, long } = option;
+  if (parseArg === undefined || long === undefined || long === null) {
+    return;
+  }
+  option.parseArg = <T>(text: string, before: T): T => {
+    try {
+      return parseArg(text, before);
+    } catch (reason) {
+      if (!(reason instanceof RequestError) || reason.summary.includes("--")) {
+        throw reason;
+      }
+      throw new RequestError(`${long}: ${reason.summary}`, { advice: reason.advice, cause: reason });
+    }
+  };
+}
