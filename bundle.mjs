@@ -25,6 +25,7 @@ const JOINED = [
   "@noble/hashes",
   "commander",
   "content-disposition",
+  "string-width",
   "undici",
   "yauzl",
   "yazl",
