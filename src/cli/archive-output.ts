@@ -1,5 +1,6 @@
 import type { SavedArchive } from "../archive/save.js";
-import { type CommandContext, json, printable, size, table } from "./output.js";
+import { type CommandContext, json, printable, size } from "./output.js";
+import { table } from "./table.js";
 
 /**
  * Report a saved archive. The path goes to standard output and the rest is a note, or everything to standard

@@ -1,6 +1,6 @@
 import type { Registry } from "@bufbuild/protobuf";
 import { type Client, createClient } from "../client.js";
-import type { Hooks } from "../transport/hooks.js";
+import type { FallbackInfo, Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable } from "./output.js";
 
@@ -42,11 +42,35 @@ export function commandClient(
   return createClient(clientConfig(options), {
     ...(registry && { registry }),
     hooks: {
-      onFallback: ({ from, to, error }) => report(`${from}: ${error.summary}; going on over ${to}`),
+      ...(what === "calls" ? reportsOfCalls(report) : reportsOfFallbacks(report)),
       ...(what !== "fallbacks" && reportsOfWaits(report)),
-      ...(what === "calls" && reportsOfCalls(report)),
     },
   });
+}
+
+/** A fallback is reported once something has come over the other transport: where none answers, the error names all. */
+function reportsOfFallbacks(report: (text: string) => void): Hooks {
+  const waiting = new Map<number, string>();
+  const tell = (id: number) => {
+    const text = waiting.get(id);
+    if (text !== undefined && waiting.delete(id)) {
+      report(text);
+    }
+  };
+  return {
+    onFallback: ({ id, ...fallback }) => waiting.set(id, fallbackText(fallback)),
+    onBytes: ({ id }) => tell(id),
+    onCallEnd({ id }, { error }) {
+      if (error === undefined) {
+        tell(id);
+      }
+      waiting.delete(id);
+    },
+  };
+}
+
+function fallbackText({ from, to, error }: Omit<FallbackInfo, "id">): string {
+  return `${from}: ${error.summary}; going on over ${to}`;
 }
 
 function reportsOfWaits(report: (text: string) => void): Hooks {
@@ -65,6 +89,7 @@ function reportsOfWaits(report: (text: string) => void): Hooks {
 
 function reportsOfCalls(report: (text: string) => void): Hooks {
   return {
+    onFallback: (fallback) => report(fallbackText(fallback)),
     onCallStart: ({ id, method, transport }) => report(`call ${id}: ${method} over ${transport}`),
     onCallEnd({ id }, { durationMs, messages, error }) {
       const how = error === undefined ? `${messages} ${messages === 1 ? "message" : "messages"}` : error.summary;

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { open, stat } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
-import { fileError, readingAdvice } from "../errors/file-error.js";
-import { FileError } from "../errors/index.js";
+import { fileError, quotedPath, readingAdvice } from "../errors/file-error.js";
+import { FileError, ProtocolError } from "../errors/index.js";
 import { openPipe } from "../zip/pipe.js";
 import type { CommandContext } from "./output.js";
 
@@ -17,6 +17,32 @@ export const STANDARD = "-";
  */
 export function standardInput({ in: input, signal }: CommandContext): Readable {
   return addAbortSignal(signal, input);
+}
+
+/**
+ * Check that a file begins as an archive does. What is no regular file, such as a pipe, can be read but once, and passes.
+ *
+ * @param path path of the file
+ * @throws {@link ProtocolError} if it is no ZIP archive
+ * @throws {@link FileError} if it cannot be read
+ */
+export async function requireArchive(path: string): Promise<void> {
+  try {
+    if (!(await stat(path)).isFile()) {
+      return;
+    }
+    await using file = await open(path);
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0);
+    if (bytesRead < 2 || buffer.toString("latin1") !== "PK") {
+      const what = bytesRead === 0 ? "it is empty" : "it is no ZIP archive";
+      throw new ProtocolError(`${quotedPath(path)}: ${what}`, {
+        advice:
+          "Give an archive that `tradewire export` has saved; `tradewire assemble` makes one of a captured export.",
+      });
+    }
+  } catch (reason) {
+    throw reason instanceof ProtocolError ? reason : fileError(reason, path, readingAdvice);
+  }
 }
 
 /**

@@ -13,6 +13,7 @@ import { quotedPath } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
 import type { CommandInit } from "../transaction/input-data.js";
+import { checkFields } from "./api/check-fields.js";
 import { bytesOf, STANDARD } from "./input.js";
 import type { CommandContext } from "./output.js";
 
@@ -37,6 +38,7 @@ export async function readTransactionInput(path: string, context: CommandContext
   if ("tx" in json) {
     return { request: message(SubmitTransactionRequestSchema, json, source) };
   }
+  checkFields(InputDataSchema, json, source);
   const inputData = message(InputDataSchema, json, source);
   const { command } = inputData;
   if (inputData.blockHeight !== 0n || inputData.nonce !== 0n) {

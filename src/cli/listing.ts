@@ -4,12 +4,17 @@ import { Option } from "commander";
 import { encodeCsv } from "../csv/index.js";
 import { messageToJson } from "../json/message.js";
 import { isJsonObject } from "../json/values.js";
-import { type CommandContext, json, printable, table } from "./output.js";
+import { type CommandContext, json, printable } from "./output.js";
+import { createProgress } from "./progress.js";
+import { LISTED, printTable } from "./terminal.js";
+import { countFromOne } from "./whole-number.js";
 
 /** The values of {@link listingOptions}. */
 export interface ListingOptions {
   readonly json?: boolean;
   readonly format?: "jsonl" | "csv";
+  readonly limit?: number;
+  readonly all?: boolean;
 }
 
 /**
@@ -24,6 +29,10 @@ export function listingOptions(): Option[] {
       "jsonl",
       "csv",
     ]),
+    new Option("--limit <count>", `list so many; on a terminal ${LISTED} by default, elsewhere all`)
+      .argParser(countFromOne)
+      .conflicts("all"),
+    new Option("--all", "list all, also on a terminal"),
   ];
 }
 
@@ -33,7 +42,27 @@ export interface Listed<M extends DescMessage> {
   /** The member of the JSON object that holds the list. */
   readonly name: string;
   readonly header: readonly string[];
+  /** The columns that are kept longest where not all fit, the most important first; by default from left to right. */
+  readonly ranked?: readonly string[];
+  /** How to see all that does not fit. */
+  readonly advice?: string;
   cells(node: MessageShape<M>): readonly string[];
+}
+
+/**
+ * The most records to ask for.
+ *
+ * @param options the values of the options
+ * @param out where they are listed
+ * @returns the number, one more than a terminal lists, so that it can be told that there are more; undefined for all
+ */
+export function mostRecords(options: ListingOptions, { out }: Pick<CommandContext, "out">): number | undefined {
+  return options.limit ?? (isShort(options, out) ? LISTED + 1 : undefined);
+}
+
+/** Whether only the first records are listed: on a terminal, where nothing else is asked for. */
+function isShort({ json: asJson, format, all }: ListingOptions, out: CommandContext["out"]): boolean {
+  return out.isTTY === true && asJson !== true && format === undefined && all !== true;
 }
 
 /**
@@ -43,24 +72,65 @@ export interface Listed<M extends DescMessage> {
  * @param nodes the records
  * @param listed their message type, and how they are shown as a table
  * @param options the chosen format
- * @param context standard output, and the signal that ends the printing
+ * @param context the streams, and the signal that ends the printing
  */
 export async function printListing<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
   listed: Listed<M>,
   options: ListingOptions,
-  { out, signal }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
-  for await (const text of pieces(nodes, listed, options)) {
+  const { out, signal } = context;
+  const most = options.limit ?? Number.POSITIVE_INFINITY;
+  if (options.format === undefined && options.json !== true) {
+    await printRecords(upTo(mostRecords(options, context) ?? most, nodes), listed, options, context);
+    return;
+  }
+  for await (const text of pieces(upTo(most, nodes), listed, options)) {
     if (!out.write(text)) {
       await once(out, "drain", { signal });
     }
   }
 }
 
+/** The first records. */
+async function* upTo<T>(most: number, nodes: AsyncIterable<T>): AsyncGenerator<T> {
+  let left = most;
+  for await (const node of nodes) {
+    yield node;
+    left -= 1;
+    if (left <= 0) {
+      return;
+    }
+  }
+}
+
+async function printRecords<M extends DescMessage>(
+  nodes: AsyncIterable<MessageShape<M>>,
+  { header, ranked, advice, cells }: Listed<M>,
+  options: ListingOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { out, notes } = context;
+  const progress = createProgress(notes);
+  const rows: string[][] = [];
+  try {
+    for await (const node of nodes) {
+      rows.push(cells(node).map(printable));
+    }
+  } finally {
+    progress.end();
+  }
+  const shown = options.limit === undefined && isShort(options, out) ? rows.slice(0, LISTED) : rows;
+  printTable(header, shown, context, { ranked, advice });
+  if (shown.length < rows.length) {
+    notes.write(`The first ${LISTED} are listed; --all lists all, --limit another number.\n`);
+  }
+}
+
 async function* pieces<M extends DescMessage>(
   nodes: AsyncIterable<MessageShape<M>>,
-  { desc, name, header, cells }: Listed<M>,
+  { desc, name }: Listed<M>,
   options: ListingOptions,
 ): AsyncGenerator<string | Uint8Array> {
   if (options.format === "csv") {
@@ -70,18 +140,12 @@ async function* pieces<M extends DescMessage>(
     for await (const node of nodes) {
       yield json(messageToJson(desc, node));
     }
-  } else if (options.json === true) {
+  } else {
     const list: JsonValue[] = [];
     for await (const node of nodes) {
       list.push(messageToJson(desc, node));
     }
     yield json({ [name]: list });
-  } else {
-    const rows: string[][] = [];
-    for await (const node of nodes) {
-      rows.push(cells(node).map(printable));
-    }
-    yield table(header, rows);
   }
 }
 

@@ -48,7 +48,8 @@ export function asTyped(error: TradewireError, command: Command | undefined): To
   const flags = flagsOf(command);
   // What a node said may use such names too: only what was wrong with the request is of options.
   const isOfOptions = error instanceof RequestError || error instanceof FileError;
-  const advised = replaced(advice, flags);
+  const places = [...flags.values()].filter((flag) => flag === "--grpc-url" || flag === "--rest-url").join(" and ");
+  const advised = replaced(advice, flags).replace("that the URL is right", places === "" ? "$&" : `${places}`);
   if (summary.startsWith(WRONG_CONFIG)) {
     // It names the source of each value: an option, or what has the library's names.
     return { summary: summary.replace(/(--[\w-]+): [\w.]+ (?=is )/g, "$1 "), advice: advised };
@@ -81,6 +82,7 @@ function names(text: string, flags: ReadonlyMap<string, string>, isFirst: boolea
   const flag = (name: string) => flags.get(name) ?? name;
   const several = text
     .replace(/(?<![\w.-])(?:tls|timeouts|dateRange)\.\w+|(?<![\w.-])[a-z]+(?:[A-Z][a-z]*)+(?![\w(])/g, flag)
+    .replace(/(--[\w-]+) \(\1\)/g, "$1")
     .replace(/\((force)\)/g, (_, name: string) => `(${flag(name)})`)
     .replace(/\b(snap)(?= takes )/g, flag);
   return isFirst ? several.replace(/^([a-z]+)(?= is )/, flag) : several;

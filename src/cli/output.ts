@@ -229,27 +229,3 @@ export function size(bytes: number): string {
   }
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`;
 }
-
-/**
- * Format a table with aligned columns. Columns that hold only numbers are aligned to the right.
- *
- * @param header the names of the columns
- * @param rows the cells of each row
- * @returns lines of text
- */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const columns = header.map((name, column) => {
-    const cells = rows.map((row) => row[column] ?? "");
-    const width = cells.reduce((longest, cell) => Math.max(longest, cell.length), name.length);
-    return { width, isNumeric: cells.every((cell) => /^[\d.,]*$/.test(cell)) };
-  });
-  const line = (cells: readonly string[]) =>
-    columns
-      .map(({ width, isNumeric }, column) => {
-        const cell = cells[column] ?? "";
-        return isNumeric ? cell.padStart(width) : cell.padEnd(width);
-      })
-      .join("  ")
-      .trimEnd();
-  return `${[header, ...rows].map(line).join("\n")}\n`;
-}

@@ -6,12 +6,15 @@ import type { CsvBatch, CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { type CommandContext, writeOut } from "./output.js";
 import { createRowFormat, type RowFormatName } from "./row-format.js";
+import { styled } from "./style.js";
+import { LISTED, widthOf } from "./terminal.js";
 import { wholeNumber } from "./whole-number.js";
 
 /** The values of {@link printRowsOptions}. */
 export interface PrintRowsOptions {
   readonly columns?: readonly string[];
   readonly limit?: number;
+  readonly all?: boolean;
   readonly null?: string;
   readonly maxRowBytes?: number;
 }
@@ -27,7 +30,13 @@ export function printRowsOptions(): Option[] {
     new Option("--columns <names>", "the columns to print, in this order, separated by commas").argParser((text) =>
       text.split(","),
     ),
-    new Option("--limit <count>", "stop reading after this many rows").argParser(wholeNumber),
+    new Option(
+      "--limit <count>",
+      `stop reading after this many rows; on a terminal ${LISTED} by default, elsewhere none`,
+    )
+      .argParser(wholeNumber)
+      .conflicts("all"),
+    new Option("--all", "print all rows, also on a terminal"),
     maxRowBytesOption(),
     new Option("--null <text>", "what stands for NULL in csv (nothing by default) and in a table (NULL)"),
   ];
@@ -90,11 +99,20 @@ const WRITE_SIZE = 64 * 1024;
 export async function printRows(
   files: AsyncIterable<RowsFile>,
   options: PrintRowsOptions & { readonly format: RowFormatName },
-  context: Pick<CommandContext, "out" | "signal">,
+  context: Pick<CommandContext, "out" | "notes" | "signal">,
   allColumns?: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
-  const { format: name, limit = Number.POSITIVE_INFINITY } = options;
-  const format = createRowFormat(name, options.null);
+  const { out, notes } = context;
+  const isShort = out.isTTY === true && options.limit === undefined && options.all !== true;
+  const { format: name, limit = isShort ? LISTED : Number.POSITIVE_INFINITY } = options;
+  let lacking = "";
+  const format = createRowFormat(name, options.null, {
+    width: widthOf(out),
+    header: (line) => styled(out, "bold", line),
+    leftOut: (sentence) => {
+      lacking = `${sentence}\n`;
+    },
+  });
   let left = limit;
   let text = "";
   let columns: readonly string[] | undefined;
@@ -144,6 +162,10 @@ export async function printRows(
   }
   text += format.end();
   await flush();
+  notes.write(lacking);
+  if (isShort && left === 0) {
+    notes.write(`A terminal gets ${LISTED} rows; --all prints all, --limit another number.\n`);
+  }
 }
 
 /** How long an interrupted command waits for its reader, in milliseconds. */

@@ -110,6 +110,7 @@ function term(command: Command): string {
  * @param version what `--version` prints
  */
 export async function run(args: readonly string[], version: string): Promise<void> {
+  process.noDeprecation = true; // What packages deprecate is nothing for users of the command.
   const interrupt = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => interrupt.abort(new Interruption(signal)));

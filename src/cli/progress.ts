@@ -31,6 +31,8 @@ export function createProgress(notes: Streams["notes"]): ProgressLine {
   const start = performance.now();
   let shownAt = Number.NEGATIVE_INFINITY;
   let isEnded = false;
+  /** What was there from the beginning, of an export that goes on, says nothing of the pace. */
+  let before: number | undefined;
   const show = (text: string) => notes.write(`\r\x1b[K${text}`);
   if (isShown) {
     show("waiting for the node …");
@@ -43,10 +45,12 @@ export function createProgress(notes: Streams["notes"]): ProgressLine {
       }
       shownAt = now;
       const seconds = (now - start) / 1000;
+      before ??= part ?? 0;
+      const done = (part ?? 0) - before;
       const whole =
-        part === undefined || part === 0
+        part === undefined || done === 0
           ? `${seconds.toFixed(0)} s`
-          : `${Math.floor(part * 100)} %, ${span((seconds / part) * (1 - part))} left`;
+          : `${Math.floor(part * 100)} %, ${span((seconds / done) * (1 - part))} left`;
       show(`${size(bytes)}, ${size(bytes / seconds)}/s, ${whole}`);
     },
     end() {

@@ -1,5 +1,6 @@
 import { type CsvRow, csvLine } from "../csv/index.js";
 import { escapedJson, printable } from "./output.js";
+import { type Layout, layOut, leftOutBy, tableLine, widthsOf } from "./table.js";
 
 /** The formats in which rows can be printed. */
 export const rowFormats = ["jsonl", "csv", "table"] as const;
@@ -18,21 +19,33 @@ export interface RowFormat {
   broken(): string;
 }
 
+/** What a table has to fit into. */
+export interface Terminal {
+  readonly width: number;
+  /** Style the header. */
+  header(line: string): string;
+  /** Told, in a sentence, what does not fit. */
+  leftOut(sentence: string): void;
+}
+
+const NOWHERE: Terminal = { width: Number.POSITIVE_INFINITY, header: (line) => line, leftOut: () => {} };
+
 /**
  * Create a format.
  *
  * @param name the name of the format
  * @param nullText the text for NULL in `csv` (empty by default) and `table` (`NULL` by default); JSON has `null`
+ * @param terminal the width that a table has to fit into, and what is told where it does not; by default any
  * @returns the format, which serves one output
  */
-export function createRowFormat(name: RowFormatName, nullText: string | undefined): RowFormat {
+export function createRowFormat(name: RowFormatName, nullText: string | undefined, terminal = NOWHERE): RowFormat {
   switch (name) {
     case "jsonl":
       return jsonLines();
     case "csv":
       return csv(nullText ?? "");
     case "table":
-      return alignedTable(nullText ?? "NULL");
+      return alignedTable(nullText ?? "NULL", terminal);
   }
 }
 
@@ -93,15 +106,15 @@ const SAMPLE_ROWS = 200;
 /** The most text in those rows, in characters. */
 const SAMPLE_SIZE = 1024 * 1024;
 
-/** The largest width of a column. A longer value shifts the rest of its row. */
+/** The largest width of a column. Elsewhere than on a terminal, a longer value shifts the rest of its row. */
 const MAX_WIDTH = 80;
 
 /** Aligned columns, as wide as the first rows need. An empty text, and a text equal to that for NULL, is quoted. */
-function alignedTable(nullText: string): RowFormat {
+function alignedTable(nullText: string, terminal: Terminal): RowFormat {
   let header: readonly string[] = [];
   let waiting: string[][] = [];
   let waitingSize = 0;
-  let widths: number[] | undefined;
+  let layout: Layout | undefined;
   const cell = (value: string | null) => {
     if (value === null) {
       return nullText;
@@ -109,30 +122,24 @@ function alignedTable(nullText: string): RowFormat {
     const text = printable(value);
     return text === "" || text === nullText ? `"${text}"` : text;
   };
-  const line = (cells: readonly string[]) =>
-    `${cells
-      .map((text, column) => {
-        const width = widths?.[column] ?? 0;
-        return /^-?\d[\d.]*$/.test(text) ? text.padStart(width) : text.padEnd(width);
-      })
-      .join("  ")
-      .trimEnd()}\n`;
+  const line = (cells: readonly string[], found: Layout) =>
+    tableLine(cells, found, (text) => /^-?\d[\d.]*$/.test(text));
   const release = () => {
-    const sample = [header, ...waiting];
-    widths = header.map((_, column) =>
-      Math.min(
-        MAX_WIDTH,
-        sample.reduce((widest, cells) => Math.max(widest, cells[column]?.length ?? 0), 0),
-      ),
-    );
+    const widths = widthsOf([header, ...waiting], header.length).map((width) => Math.min(MAX_WIDTH, width));
+    const found = layOut(widths, terminal.width, [...header.keys()]);
+    // A cell that is wider than those that were examined shifts the rest of its row, but on a terminal.
+    const taken = { ...found, isCut: Number.isFinite(terminal.width) };
+    layout = taken;
+    const lines = [terminal.header(line(header, taken)), ...waiting.map((cells) => line(cells, taken))];
     waiting = [];
-    return sample.map(line).join("");
+    return `${lines.join("\n")}\n`;
   };
   return {
     header: true,
     text(columns, rows) {
-      if (widths !== undefined) {
-        return rows.map((row) => line(row.map(cell))).join("");
+      const known = layout;
+      if (known !== undefined) {
+        return rows.map((row) => `${line(row.map(cell), known)}\n`).join("");
       }
       header = columns.map(printable);
       for (const row of rows) {
@@ -142,7 +149,15 @@ function alignedTable(nullText: string): RowFormat {
       }
       return waiting.length >= SAMPLE_ROWS || waitingSize >= SAMPLE_SIZE ? release() : "";
     },
-    end: () => (widths === undefined && header.length > 0 ? release() : ""),
+    end() {
+      const text = layout === undefined && header.length > 0 ? release() : "";
+      const lacking =
+        layout === undefined ? "" : leftOutBy(layout, header, "--columns chooses; --format csv prints all.");
+      if (lacking !== "") {
+        terminal.leftOut(lacking);
+      }
+      return text;
+    },
     broken: () => "",
   };
 }

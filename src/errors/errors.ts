@@ -24,7 +24,7 @@ export class NodeError extends TradewireError {
     const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
       code: object.code,
-      advice: adviceFor(object.code),
+      advice: isOfNoGateway(object) ? CHECK_PATH : adviceFor(object.code),
       details: object.details,
       cause,
     });
@@ -70,6 +70,13 @@ export class CanceledError extends TradewireError {
     });
     this.mayHaveLeft = options.mayHaveLeft ?? true;
   }
+}
+
+const CHECK_PATH = "Check the URL, also its path: nothing of the node's interface is there.";
+
+/** Whether an answer says that its path leads nowhere: that of a gateway to unknown paths, or of another web server. */
+function isOfNoGateway({ code, message }: ErrorObject): boolean {
+  return code === Code.NotFound && /^(Not Found$|HTTP 404)/.test(message);
 }
 
 function adviceFor(code: Code): string {

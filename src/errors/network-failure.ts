@@ -15,6 +15,7 @@ export interface NetworkFailure {
 const CHECK_NODE = "Check that the node is running, that the URL is right, and the network between.";
 const CHECK_TRANSPORT = "Check that the URL is of this transport: gRPC and REST have ports of their own.";
 const CHECK_TLS = "Check the certificate, tls.caFile and tls.serverName, and that the URL's scheme is right.";
+const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
 const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
 
 const NOT_MADE: ReadonlyMap<string, string> = new Map([
@@ -40,6 +41,9 @@ const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "the server's certificate is not trusted"],
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the server's certificate is not trusted"],
 ]);
+
+/** What came in answer to the first message of TLS was none of TLS. */
+const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 
 const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/;
 const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|EPROTO$|ERR_SSL_|ERR_TLS_|ERR_STREAM_|ERR_HTTP2_)/;
@@ -82,6 +86,9 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
   const notTrusted = first((code) => NOT_TRUSTED.get(code));
   if (notTrusted !== undefined) {
     return { summary: notTrusted, connected, advice: CHECK_TLS };
+  }
+  if (!connected && codes.some((code) => NOT_TLS.test(code))) {
+    return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME };
   }
   if (codes.some((code) => (connected ? CLIENT_REFUSED : TLS).test(code))) {
     return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS };

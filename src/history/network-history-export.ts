@@ -17,6 +17,8 @@ export interface ExportProgress {
   readonly bytes: number;
   /** Chunks that have arrived. */
   readonly chunks: number;
+  /** How much of the range is there, from 0 to 1; only of an export in parts, as nothing tells the size of one stream. */
+  readonly part?: number;
 }
 
 /** How an export is made. */

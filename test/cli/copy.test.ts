@@ -103,7 +103,7 @@ describe("--max-row-bytes", () => {
     ]) {
       const refusal = await run([...command, "--max-row-bytes", "10"]);
       expect(refusal.code).toBe(1);
-      expect(refusal.err).toContain("the row is longer than 10 bytes\nRaise maxRowBytes (--max-row-bytes) if rows");
+      expect(refusal.err).toContain("the row is longer than 10 bytes\nRaise --max-row-bytes if rows");
       expect(await run([...command, "--max-row-bytes", "100"])).toMatchObject({ code: 0 });
     }
   });

@@ -84,7 +84,7 @@ describe("tradewire export", () => {
     const beyond = await run(on("export", ...range(1, 99), "--snap", "--out", folder));
     expect(beyond).toMatchObject({ code: 2, out: "" });
     expect(beyond.err).toBe(
-      "tradewire: toBlock 99 is in no history segment of the node\nCorrect the range: the nearest valid range is 1 to 40.\n",
+      "tradewire: --to-block 99 is in no history segment of the node\nCorrect the range: the nearest valid range is 1 to 40.\n",
     );
     expect(await readdir(folder)).toEqual([]);
   });

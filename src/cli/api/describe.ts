@@ -10,7 +10,7 @@ import {
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { httpBindings } from "../../http-rule/http-rule.js";
 import { methodName } from "../../transport/method-name.js";
-import { table } from "../output.js";
+import { table } from "../table.js";
 import { commentOf } from "./comment.js";
 import { type Definitions, methodsOf, yields } from "./definitions.js";
 import type { Named } from "./find-name.js";

@@ -3,7 +3,8 @@ import { valueAt } from "../../config/keys.js";
 import type { LoadedConfig } from "../../config/load.js";
 import { configKeys } from "../../config/schema.js";
 import { type ClientOptions, clientOptions, loadClientConfig } from "../client-options.js";
-import { type CommandContext, json, printable, table } from "../output.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { printTable } from "../terminal.js";
 
 /**
  * Add the command `config`, which prints the effective configuration and the source of each value.
@@ -11,7 +12,8 @@ import { type CommandContext, json, printable, table } from "../output.js";
  * @param command the command `config`, which is given its arguments, options and action
  * @param context the streams of the command
  */
-export function addConfig(command: Command, { out }: CommandContext): void {
+export function addConfig(command: Command, context: CommandContext): void {
+  const { out } = context;
   command.option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);
@@ -23,7 +25,7 @@ export function addConfig(command: Command, { out }: CommandContext): void {
       return;
     }
     const rows = entries.map(({ key, value, source }) => [key, printable(text(value)), printable(source)]);
-    out.write(table(["key", "value", "source"], rows));
+    printTable(["key", "value", "source"], rows, context);
   });
 }
 

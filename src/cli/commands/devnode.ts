@@ -30,9 +30,10 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
     .option("--rest-port <port>", "TCP port for the HTTP gateway; 0 takes a free one", wholeNumber, DEFAULT_REST_PORT)
     .option("--chain-id <id>", "identifier of the chain (default: tradewire-devnet)")
     .addOption(
-      new Option("--profile <name>", "whether it behaves by the specification or as deployed nodes do").choices(
-        profiles,
-      ),
+      new Option(
+        "--profile <name>",
+        "whether it behaves by the specification or as deployed nodes do (default: specification)",
+      ).choices(profiles),
     )
     .option("--segments <count>", "number of history segments to begin with (default: 5)", wholeNumber)
     .option("--blocks-per-segment <count>", "blocks in each segment (default: 1000; deployed: 300)", wholeNumber)
@@ -41,18 +42,25 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       "schema version of each segment, the last for all that follow (default: 115,115,115,116)",
       (text: string) => text.split(",").map(wholeNumber),
     )
-    .option("--genesis <table=file>", "rows of a table from a CSV file, in place of made-up ones", genesisFile, {})
+    .addOption(
+      new Option("--genesis <table=file>", "rows of a table from a CSV file, in place of made-up ones")
+        .argParser(genesisFile)
+        .default({}, "made-up rows"),
+    )
     .option("--block-ms <milliseconds>", "time from one block to the next; 0 for none (default: 1000)", wholeNumber)
     .option("--activity <trades>", "trades of made-up parties in each block (default: 0)", wholeNumber)
-    .option("--data-dir <folder>", "folder that keeps the blocks across restarts")
+    .option("--data-dir <folder>", "folder that keeps the blocks across restarts (default: none, they are in memory)")
     .addOption(
-      new Option("--chain-id-prefix <rule>", "what transactions do with the chain's identifier").choices([
-        "signed-and-submitted",
-        "signature-only",
-      ]),
+      new Option(
+        "--chain-id-prefix <rule>",
+        "what transactions do with the chain's identifier (default: as the profile says)",
+      ).choices(["signed-and-submitted", "signature-only"]),
     )
-    .option("--rate-limit", "limit the calls of each address as deployed nodes do, and ban who goes on")
-    .option("--admin", "let the commands below control the node, through its gateway")
+    .option(
+      "--rate-limit",
+      "limit the calls of each address as deployed nodes do, and ban who goes on (default: no limit)",
+    )
+    .option("--admin", "let the commands below control the node, through its gateway (default: they are refused)")
     .option("--json", "print where it listens as a JSON object")
     .allowExcessArguments()
     .action(async (given: DevnodeCommandOptions, { args: [unknown] }: Command) => {

@@ -126,7 +126,9 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
 function checkFormat(options: ExportCommandOptions): void {
   const { format, out, verify, parallel, resume, force, json: asJson, ...rows } = options;
   if (format === "zip") {
-    const given = (["columns", "limit", "null", "maxRowBytes"] as const).find((name) => rows[name] !== undefined);
+    const given = (["columns", "limit", "all", "null", "maxRowBytes"] as const).find(
+      (name) => rows[name] !== undefined,
+    );
     if (given !== undefined) {
       throw new RequestError(
         `--${given === "maxRowBytes" ? "max-row-bytes" : given} is about rows, but an archive is asked for`,

@@ -3,9 +3,10 @@ import type { ArchiveFile } from "../../archive/files.js";
 import { openArchive } from "../../archive/open.js";
 import type { CsvRow } from "../../csv/index.js";
 import { TradewireError } from "../../errors/index.js";
-import { STANDARD, standardInput } from "../input.js";
-import { type CommandContext, json, printable, Reported, size, table } from "../output.js";
+import { requireArchive, STANDARD, standardInput } from "../input.js";
+import { type CommandContext, json, printable, Reported, size } from "../output.js";
 import { maxRowBytesOption } from "../print-rows.js";
+import { table } from "../table.js";
 
 /** How many different values of a column are shown, and how many characters of each. */
 const SAMPLES = 3;
@@ -62,6 +63,9 @@ export function addInspect(command: Command, context: CommandContext): void {
 
 async function runInspect(path: string, options: InspectCommandOptions, context: CommandContext): Promise<void> {
   const { json: asJson = false, maxRowBytes } = options;
+  if (path !== STANDARD) {
+    await requireArchive(path);
+  }
   const source = path === STANDARD ? standardInput(context) : path;
   const files: FileReport[] = [];
   let error: TradewireError | undefined;

@@ -74,7 +74,7 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
 /** Check that the options of the output fit together. */
 function checkTarget({ out, force, json: asJson, ...rows }: LedgerCommandOptions, format: RowFormatName | undefined) {
   if (format === undefined) {
-    const given = (["columns", "limit", "null"] as const).find((name) => rows[name] !== undefined);
+    const given = (["columns", "limit", "all", "null"] as const).find((name) => rows[name] !== undefined);
     if (given !== undefined) {
       throw new RequestError(`--${given} is about rows that are printed, but a file is asked for`, {
         advice: `Choose how to print them with --format: ${rowFormats.join(", ")}.`,

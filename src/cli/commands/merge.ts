@@ -3,6 +3,7 @@ import { mergeArchives } from "../../archive/merge.js";
 import type { Profile } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
 import { profileOption } from "../client-options.js";
+import { requireArchive } from "../input.js";
 import type { CommandContext } from "../output.js";
 import { maxRowBytesOption } from "../print-rows.js";
 
@@ -29,6 +30,7 @@ export function addMerge(command: Command, context: CommandContext): void {
     .option("--force", "replace a file that exists")
     .option("--json", "print the result as a JSON object")
     .action(async (files: string[], options: MergeCommandOptions) => {
+      await Promise.all(files.map(requireArchive));
       const start = performance.now();
       const force = options.force === true;
       const { profile, maxRowBytes } = options;

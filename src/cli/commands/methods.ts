@@ -1,6 +1,8 @@
 import { type Command, Option } from "commander";
-import { type CommandContext, json, printableLines, table, writeOut } from "../output.js";
+import { type CommandContext, json, printable, printableLines, writeOut } from "../output.js";
 import { patternOf } from "../pattern.js";
+import { table } from "../table.js";
+import { printTable } from "../terminal.js";
 
 interface DefinitionsOptions {
   readonly proto?: string;
@@ -42,8 +44,13 @@ export function addMethods(command: Command, context: CommandContext): void {
         await writeOut(context, json({ methods: methods.map(methodObject) }));
         return;
       }
-      const text = table(["method", "kind", "http"], methods.map(methodCells));
-      await writeOut(context, printableLines(context.out.isTTY === true ? text : text.slice(text.indexOf("\n") + 1)));
+      const rows = methods.map((method) => methodCells(method).map(printable));
+      if (context.out.isTTY === true) {
+        printTable(["method", "kind", "http"], rows, context, { ranked: ["method", "http", "kind"] });
+        return;
+      }
+      const text = table(["method", "kind", "http"], rows);
+      await writeOut(context, text.slice(text.indexOf("\n") + 1));
     });
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { archiveColumns } from "../../archive/columns.js";
 import { openArchive } from "../../archive/open.js";
-import { STANDARD, standardInput } from "../input.js";
+import { requireArchive, STANDARD, standardInput } from "../input.js";
 import type { CommandContext } from "../output.js";
 import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
@@ -35,5 +35,9 @@ async function runRows(file: string, options: RowsCommandOptions, context: Comma
     return;
   }
   const allColumns = () => archiveColumns(file, { signal, maxRowBytes });
-  await printRows(openArchive(file, { signal, maxRowBytes }).files(), options, context, allColumns);
+  async function* files() {
+    await requireArchive(file);
+    yield* openArchive(file, { signal, maxRowBytes }).files();
+  }
+  await printRows(files(), options, context, allColumns);
 }

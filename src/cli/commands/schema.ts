@@ -6,7 +6,8 @@ import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from 
 import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
 import { rowInterface } from "../../schema/typescript.js";
-import { type CommandContext, indentedJson, json, table, writeOut } from "../output.js";
+import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
+import { table } from "../table.js";
 import { wholeNumber } from "../whole-number.js";
 
 const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"];

@@ -9,7 +9,9 @@ import {
 } from "../../history/segments.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { type CommandContext, json, printable, table } from "../output.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { table } from "../table.js";
+import { LISTED, printTable } from "../terminal.js";
 
 /**
  * Add the command `segments`, which lists the boundaries of ranges that can be exported (specification, 4.1).
@@ -18,11 +20,13 @@ import { type CommandContext, json, printable, table } from "../output.js";
  * @param context the streams of the command, and the signal that interrupts it
  */
 export function addSegments(command: Command, context: CommandContext): void {
-  command.option("--json", "print one JSON object");
+  command
+    .option("--json", "print one JSON object")
+    .option("--all", `list all segments, also on a terminal, which shows the last ${LISTED} by default`);
   for (const option of clientOptions()) {
     command.addOption(option);
   }
-  command.action(async (options: ClientOptions & { readonly json?: boolean }) => {
+  command.action(async (options: ClientOptions & { readonly json?: boolean; readonly all?: boolean }) => {
     await using client = commandClient(options, context);
     const segments = (await client.listSegments({ signal: context.signal })).map(
       ({ $typeName: _, $unknown: __, ...segment }) => segment,
@@ -34,18 +38,23 @@ export function addSegments(command: Command, context: CommandContext): void {
       context.out.write(json({ segments, spans: spans.map(counted), gaps, schemas: schemas.map(counted) }));
       return;
     }
-    context.out.write(
-      table(
-        ["from", "to", "schema", "chain", "segment"],
-        segments.map(({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
+    const isShort = context.out.isTTY === true && options.all !== true && segments.length > LISTED;
+    printTable(
+      ["from", "to", "schema", "chain", "segment"],
+      (isShort ? segments.slice(-LISTED) : segments).map(
+        ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
           String(fromHeight),
           String(toHeight),
           String(databaseVersion),
           printable(chainId),
           printable(historySegmentId),
-        ]),
+        ],
       ),
+      context,
     );
+    if (isShort) {
+      context.notes.write(`The last ${LISTED} of ${segments.length} segments are listed; --all lists all.\n`);
+    }
     const row = (what: string, { fromBlock, toBlock }: BlockRange, count: string) => [
       what,
       String(fromBlock),

@@ -5,7 +5,8 @@ import { messageToJson } from "../../json/message.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { leaves, pathText, shortName, textAt } from "../listing.js";
-import { type CommandContext, json, printable, table } from "../output.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { printTable } from "../terminal.js";
 import { isoTime } from "../time.js";
 
 /**
@@ -33,7 +34,7 @@ export function addStopOrder(command: Command, context: CommandContext): void {
       const text = textAt(order, path);
       return text === null ? [] : [[pathText(path), printable(readable(path.at(-1), text))]];
     });
-    out.write(table(["field", "value"], rows));
+    printTable(["field", "value"], rows, context);
   });
 }
 

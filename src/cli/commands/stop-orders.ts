@@ -14,10 +14,9 @@ import { enumName } from "../../json/enums.js";
 import { enumNumber } from "../../listing/stop-order-filter.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { type Listed, type ListingOptions, listingOptions, printListing, shortName } from "../listing.js";
+import { type Listed, type ListingOptions, listingOptions, mostRecords, printListing, shortName } from "../listing.js";
 import type { CommandContext } from "../output.js";
 import { isoTime, parseTime } from "../time.js";
-import { countFromOne } from "../whole-number.js";
 
 interface StopOrdersOptions extends ClientOptions, ListingOptions {
   readonly status?: readonly number[];
@@ -27,7 +26,6 @@ interface StopOrdersOptions extends ClientOptions, ListingOptions {
   readonly from?: bigint;
   readonly to?: bigint;
   readonly live?: boolean;
-  readonly limit?: number;
   readonly wide?: boolean;
 }
 
@@ -46,7 +44,6 @@ export function addStopOrders(command: Command, context: CommandContext): void {
     .addOption(new Option("--from <time>", "only from this time on: ISO 8601 or Unix nanoseconds").argParser(parseTime))
     .addOption(new Option("--to <time>", "only before this time").argParser(parseTime))
     .option("--live", "only live ones")
-    .addOption(new Option("--limit <count>", "at most so many").argParser(countFromOne))
     .option("--wide", "print identifiers in full");
   for (const option of [...listingOptions(), ...clientOptions()]) {
     command.addOption(option);
@@ -56,7 +53,7 @@ export function addStopOrders(command: Command, context: CommandContext): void {
 
 async function runStopOrders(options: StopOrdersOptions, context: CommandContext): Promise<void> {
   await using client = commandClient(options, context);
-  const { status, expiryStrategy, party, market, from, to, live, limit } = options;
+  const { status, expiryStrategy, party, market, from, to, live } = options;
   const filter = {
     statuses: status,
     expiryStrategies: expiryStrategy,
@@ -65,7 +62,7 @@ async function runStopOrders(options: StopOrdersOptions, context: CommandContext
     dateRange: from === undefined && to === undefined ? undefined : { startTimestamp: from, endTimestamp: to },
     liveOnly: live,
   };
-  const records = client.stopOrders({ filter, limit, signal: context.signal });
+  const records = client.stopOrders({ filter, limit: mostRecords(options, context), signal: context.signal });
   async function* nodes() {
     for await (const { node } of records) {
       yield node;
@@ -81,6 +78,8 @@ function stopOrders(wide: boolean): Listed<typeof StopOrderEventSchema> {
     desc: StopOrderEventSchema,
     name: "orders",
     header: "id status trigger side size price type tif expires at_expiry created updated party market".split(" "),
+    ranked: "id status trigger side size price created type expires party market tif at_expiry updated".split(" "),
+    advice: "--json and --format print all; --wide prints identifiers in full.",
     cells({ stopOrder: order, submission }) {
       if (order === undefined) {
         return [];

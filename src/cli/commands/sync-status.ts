@@ -3,12 +3,13 @@ import { RequestError, SinkError, TradewireError } from "../../errors/index.js";
 import { partingError } from "../../sync/parting.js";
 import { type QueueStatus, queueStatus } from "../../sync/queue/index.js";
 import { type SyncStatus, syncStatus } from "../../sync/status.js";
-import { type CommandContext, errorText, json, printable, Reported, size, table } from "../output.js";
+import { type CommandContext, errorText, json, printable, Reported, size } from "../output.js";
 import { openClients, type SyncClientOptions, syncClientOptions } from "../sync/clients.js";
 import { grouped } from "../sync/figures.js";
 import { type RangeOptions, rangeOf, rangeOptions } from "../sync/options.js";
 import { queueText } from "../sync/queue-text.js";
 import { postgresOf, readTarget, sinkOf, type Target, type TargetOptions, targetOptions } from "../sync/target.js";
+import { table } from "../table.js";
 
 interface StatusCommandOptions extends TargetOptions, RangeOptions, SyncClientOptions {
   readonly json?: boolean;

@@ -1,6 +1,7 @@
 import type { QueueStatus } from "../../sync/queue/index.js";
 import type { Unit } from "../../sync/unit.js";
-import { printable, table } from "../output.js";
+import { printable } from "../output.js";
+import { table } from "../table.js";
 import { grouped } from "./figures.js";
 
 /** The most workers, and the most units that were given up, that are shown. */

@@ -80,16 +80,19 @@ async function fetchAndJoin(
   await placeOf({ target, force }); // A file that exists is no reason to fetch anything.
   const { signal } = stop;
   const { parts, chainId } = plan;
-  const fetching = { save, retry, signal, onProgress: summed(onProgress) };
+  let there = 0;
+  const fetching = { save, retry, signal, onProgress: summed(onProgress, () => there / parts.length) };
   const work = sideBySide(
     parts,
     parallel,
     async (part) => {
       if (await folder.has(part, signal)) {
+        there += 1;
         return [];
       }
       const { extensions, ...saved } = await fetchPart(part, folder.pathOf(part), fetching);
       await folder.add(part, saved);
+      there += 1;
       return extensions;
     },
     stop,
@@ -182,7 +185,7 @@ function spansOf(parts: readonly RangePart[]): PartSpan[] {
 }
 
 /** Add up what has arrived of all parts. That of a try that failed does not count. */
-function summed(onProgress: PartSaving["onProgress"]): PartFetching["onProgress"] {
+function summed(onProgress: PartSaving["onProgress"], partThere: () => number): PartFetching["onProgress"] {
   const latest = new Map<RangePart, ExportProgress>();
   let [bytes, chunks] = [0, 0];
   return (part, progress) => {
@@ -190,6 +193,6 @@ function summed(onProgress: PartSaving["onProgress"]): PartFetching["onProgress"
     latest.set(part, progress);
     bytes += progress.bytes - (before?.bytes ?? 0);
     chunks += progress.chunks - (before?.chunks ?? 0);
-    onProgress?.({ bytes, chunks });
+    onProgress?.({ bytes, chunks, part: partThere() });
   };
 }
