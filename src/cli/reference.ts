@@ -1,0 +1,46 @@
+import { PassThrough } from "node:stream";
+import type { Command } from "commander";
+import type { CommandContext } from "./output.js";
+import { createProgram } from "./program.js";
+import { fullName } from "./usage-error.js";
+
+/** The width of the help in the reference, in characters. */
+const WIDTH = 110;
+
+/**
+ * Write the reference of the command: the help of every command, as `--help` prints it.
+ *
+ * @returns the text of docs/command.md
+ */
+export async function commandReference(): Promise<string> {
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  const context: CommandContext = { in: new PassThrough(), out, err, notes: err, signal: new AbortController().signal };
+  const program = await createProgram("", context, () => true);
+  const sections = allOf(program).map((command) => {
+    const help = helpOf(command);
+    return `${"#".repeat(Math.min(fullName(command).split(" ").length + 1, 4))} ${fullName(command)}\n\n\`\`\`\n${help}\n\`\`\`\n`;
+  });
+  return `${HEAD}\n${sections.join("\n")}`;
+}
+
+const HEAD = `# The command
+
+What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run generate:command\` makes this page of the command
+itself.
+`;
+
+function allOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(allOf)];
+}
+
+function helpOf(command: Command): string {
+  let text = "";
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part;
+    },
+    getOutHelpWidth: () => WIDTH,
+  });
+  command.outputHelp();
+  return text.trimEnd();
+}

@@ -1,0 +1,37 @@
+import { expect, it } from "@jest/globals";
+import { fitTable, table } from "../../src/cli/table.js";
+
+const ID = "0123456789abcdef0123456789abcdef";
+const ROWS = [
+  [ID, "7", "値段が高い"],
+  ["short", "1234", "low"],
+];
+
+it("aligns columns by the width that a terminal gives characters", () => {
+  expect(table(["id", "size", "note"], ROWS)).toBe(
+    `id                                size  note\n${ID}     7  値段が高い\nshort                             1234  low\n`,
+  );
+  expect(
+    table(
+      ["a", "b"],
+      [
+        ["高い", "x"],
+        ["abcd", "y"],
+      ],
+    ),
+  ).toBe("a     b\n高い  x\nabcd  y\n");
+});
+
+it("shortens cells of the lowest rank first, and then leaves columns out", () => {
+  const fitted = (width: number, ranked?: number[]) =>
+    fitTable(["id", "size", "note"], ROWS, { width, ranked, advice: "--json prints all." });
+  expect(fitted(50)).toEqual({ text: table(["id", "size", "note"], ROWS), leftOut: "" });
+  const cut = fitted(44);
+  expect(cut.text.split("\n")[1]).toBe("0123456789abcdef012345678…     7  値段が高い");
+  expect(cut.leftOut).toBe("To fit the terminal, long values are shortened. --json prints all.");
+  const narrow = fitted(32, [2, 0, 1]);
+  expect(narrow.text.split("\n")[0]).toBe("id                    note");
+  expect(narrow.leftOut).toContain("left out: size; ");
+  const one = fitted(6, [2, 0, 1]);
+  expect(one.text).toBe("note\n値段…\nlow\n");
+});

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { run } from "../support/command.js";
+
+let node: Devnode;
+beforeAll(async () => {
+  node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0 });
+});
+afterAll(() => node.close());
+
+it.each([
+  [["exprot"], /^tradewire: unknown command 'exprot'\nDid you mean export\? Try `tradewire --help`\.\n$/],
+  [["sync", "statsu"], /^tradewire: unknown command 'statsu'\nDid you mean status\? /],
+  [
+    ["follow", "--table", "trades", "--poll", "0"],
+    /^tradewire: --poll is 0, which is no time to wait\nGive 1ms to 596h\.\n$/,
+  ],
+  [
+    ["params", "--grpc-url", "http://127.0.0.1:1", "--rest-url", "http://127.0.0.1:2"],
+    /^tradewire: the connection was refused \(http:\/\/127\.0\.0\.1:2; before that over grpc: .*http:\/\/127\.0\.0\.1:1\)\nCheck that the node is running, --grpc-url and --rest-url, and the network between\.\n$/,
+  ],
+])("says what is wrong with %j, and what to do", async (args, said) => {
+  const { out, err } = await run(args);
+  expect(out).toBe("");
+  expect(err).toMatch(said);
+});
+
+it("says which server answers for a node", async () => {
+  const ask = (url: string) => run(["params", "--transport", "rest", "--rest-url", url]);
+  expect((await ask(`${node.restUrl}/wrong`)).err).toMatch(/NOT_FOUND: Not Found\nCheck the URL, also its path: /);
+  expect((await ask(node.restUrl.replace("http:", "https:"))).err).toMatch(
+    /^tradewire: the server does not speak TLS \(.*\)\nGive the URL with http:, /,
+  );
+});
+
+it("tells with --quiet the error alone, and with --verbose each call", async () => {
+  const urls = ["--grpc-url", "http://127.0.0.1:1", "--rest-url", node.restUrl];
+  const ask = (...more: string[]) => run(["params", "snapshot.interval.length", "--json", ...urls, ...more]);
+  const [told, quiet, verbose] = await Promise.all([ask(), ask("--quiet"), ask("--verbose")]);
+  expect(new Set([told.out, quiet.out, verbose.out]).size).toBe(1);
+  expect(told.err).toMatch(/^tradewire: grpc: the connection was refused .*; going on over rest\n$/);
+  expect(quiet.err).toBe("");
+  expect(verbose.err).toMatch(
+    /GetNetworkParameter over .*\n(.*\n)*tradewire: call \d+ ended after \d+ ms: 1 message\n/,
+  );
+});
