@@ -42,8 +42,9 @@ const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the server's certificate is not trusted"],
 ]);
 
-/** What came in answer to the first message of TLS was none of TLS. */
+/** What came in answer to the first message of TLS was none of TLS. Where the code is EPROTO, only the message tells. */
 const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
+const NOT_TLS_MESSAGE = /:(wrong version number|packet length too long|http request):/;
 
 const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/;
 const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|EPROTO$|ERR_SSL_|ERR_TLS_|ERR_STREAM_|ERR_HTTP2_)/;
@@ -87,7 +88,8 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
   if (notTrusted !== undefined) {
     return { summary: notTrusted, connected, advice: CHECK_TLS };
   }
-  if (!connected && codes.some((code) => NOT_TLS.test(code))) {
+  const isPlain = codes.some((code) => NOT_TLS.test(code) || (code === "EPROTO" && saysNotTls(reason)));
+  if (!connected && isPlain) {
     return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME };
   }
   if (codes.some((code) => (connected ? CLIENT_REFUSED : TLS).test(code))) {
@@ -102,6 +104,10 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
     return { summary, connected, advice: CHECK_TRANSPORT };
   }
   return codes.some((code) => LOST.test(code)) ? { ...connectionLost(), connected } : undefined;
+}
+
+function saysNotTls(reason: unknown): boolean {
+  return causesOf(reason).some(({ message }) => NOT_TLS_MESSAGE.test(message));
 }
 
 /** gRPC's codes of HTTP/2's error codes; all others are INTERNAL. */

@@ -131,7 +131,7 @@ export const tlsCases: readonly Case[] = [
         [Symbol.asyncDispose]: () => plain.close(),
       };
     },
-    expected: notSecure,
+    expected: refused("the server does not speak TLS"),
   },
   {
     name: "TLS: there where it is not expected",
