@@ -73,7 +73,7 @@ function __tradewire_complete
     set -l word (commandline -ct)
     set -l before (string match -r -- '^.*=' $word)
     for file in (__fish_complete_path (string replace -r -- '^.*=' '' $word))
-      echo $before$file
+      echo "$before$file"
     end
   end
   printf '%s\\n' $lines[1..-2]
