@@ -34,8 +34,8 @@ it.each([
     ["--transport=rest", ":end"],
   ],
   [
-    ["events", "--type", "tran"],
-    ["transactionResult", "transfer", ":end"],
+    ["events", "--type", "transa"],
+    ["transactionResult", ":end"],
   ],
   [
     ["call", "ListStop"],

@@ -157,7 +157,7 @@ test.each([
   ["{", "it is not valid JSON"],
   ["[]", "it is not a JSON object"],
   ["{}", "there is no command in it"],
-  ['{"stopOrders": {}}', 'key "stopOrders" is unknown'],
+  ['{"stopOrders": {}}', 'has no field "stopOrders"\nDid you mean stopOrdersSubmission?'],
   ['{"nonce": "1", "stopOrdersCancellation": {}}', "blockHeight and nonce are not part of a command"],
   ['{"stopOrdersSubmission": {}}', "stopOrdersSubmission holds neither risesAbove nor fallsBelow"],
 ])("a file of %s is refused: %s", async (content, reason) => {
