@@ -21,8 +21,7 @@ const BLOCK = /(<!-- not run: .* -->\n\n)?^```sh\n((?:.*\n)*?)^```$/gm;
 /** What is not everywhere, or installs something. */
 const FOREIGN = /^(\.\/requests|\$EDITOR|cp|duckdb|node|npm|npx buf|psql|python)\b|psql|grpcurl|^ /;
 /** What goes on until it is stopped. */
-const ENDLESS =
-  /devnode( --|$)|tradewire follow|tradewire events| --follow| --queue| worker | call .*Observe|curl -N/;
+const ENDLESS = /devnode( --|$)|tradewire follow|tradewire events| --follow| --queue| worker | call .*Observe|curl -N/;
 /** How long that is run, and how long all else may take, in seconds. */
 const RUN_SECONDS = 4;
 const MAX_SECONDS = 120;
