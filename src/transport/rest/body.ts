@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { ownPiece } from "./shared-reads.js";
 
 /** The most bytes that wait for the reader, beside the last piece; more are left to the connection. */
 const WAITING_BYTES = 256 * 1024;
@@ -30,7 +31,7 @@ export function bodyOf(response: IncomingMessage, arrived: () => void): AsyncIte
     });
     response.on("data", (piece: Buffer) => {
       arrived();
-      waiting.push(piece);
+      waiting.push(ownPiece(piece));
       bytesWaiting += piece.length;
       if (bytesWaiting > WAITING_BYTES) {
         response.pause();

@@ -5,6 +5,7 @@ import { notConnectedInTime, whileConnecting } from "../../errors/network-failur
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
+import { withSharedReads } from "./shared-reads.js";
 
 /** A request to the gateway. */
 export interface HttpRequest {
@@ -39,7 +40,9 @@ export function createHttpClient(
   const { protocol, hostname, port } = new URL(config.url);
   const isSecure = protocol === "https:";
   const start = isSecure ? httpsRequest : httpRequest;
-  const agent = isSecure ? new HttpsAgent({ keepAlive: true, ...tls }) : new HttpAgent({ keepAlive: true });
+  const agent = isSecure
+    ? new HttpsAgent({ keepAlive: true, ...tls })
+    : withSharedReads(new HttpAgent({ keepAlive: true }));
   const server = { agent, protocol, host: hostname.replace(/^\[|\]$/g, ""), port };
 
   let closed = false;

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
@@ -104,6 +105,12 @@ describe("streams of envelopes over REST", () => {
 });
 
 describe("raw bodies over REST", () => {
+  it("stay as they were while more is read", async () => {
+    const pieces = [3, 200_000, 100, 200_000, 300_000].map((size) => randomBytes(size));
+    const messages = await exported({ pieces: [head("200 OK", ZIP_TYPE), ...pieces], ending: "end" });
+    expect(Buffer.concat(messages.map((message) => message.data)).equals(Buffer.concat(pieces))).toBe(true);
+  });
+
   it("become messages with the body's content type and no extensions", async () => {
     const pieces = ["PK\u0003\u0004", "abc", "def"].map((piece) => Buffer.from(piece, "latin1"));
     const messages = await exported({
