@@ -126,8 +126,14 @@ export const configSchema = z
 /** Everything that can be configured, with the environment variables' names. */
 export const configKeys = schemaKeys(configSchema);
 
-/** A client's configuration; keys that are left out have their defaults. */
-export type ClientConfig = z.input<typeof configSchema>;
+/** All keys of a client's configuration. */
+type GivenConfig = z.input<typeof configSchema>;
+/** A client's configuration, with a URL at least; keys that are left out have their defaults. */
+export type ClientConfig = Omit<GivenConfig, "grpc" | "rest"> &
+  (
+    | { readonly grpc: NonNullable<GivenConfig["grpc"]>; readonly rest?: GivenConfig["rest"] }
+    | { readonly grpc?: GivenConfig["grpc"]; readonly rest: NonNullable<GivenConfig["rest"]> }
+  );
 /** A configuration with every default filled in, and the transport chosen. */
 export type Config = Pick<
   z.output<typeof configSchema>,

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
+import { createClient } from "../../src/client.js";
 import { valueAt } from "../../src/config/keys.js";
-import { configKeys, readConfig } from "../../src/config/schema.js";
+import { loadConfig } from "../../src/config/load.js";
+import { type ClientConfig, configKeys, readConfig } from "../../src/config/schema.js";
 import { RequestError } from "../../src/errors/index.js";
 
 const GRPC = { url: "http://127.0.0.1:3007" };
@@ -18,6 +20,33 @@ function refusal(config: unknown): string {
   }
   throw new Error("the configuration was accepted");
 }
+
+describe("a client without a URL", () => {
+  it("does not compile, and is refused", () => {
+    const refused = "must hold grpc.url, rest.url or both";
+    // @ts-expect-error
+    expect(() => createClient({})).toThrow(refused);
+    // @ts-expect-error
+    expect(() => createClient({ retry: { tries: 1 } })).toThrow(refused);
+    // @ts-expect-error
+    expect(() => createClient({ grpc: undefined, rest: undefined })).toThrow(refused);
+    // @ts-expect-error
+    expect(() => createClient({ transport: "grpc" })).toThrow("grpc.url must be given");
+    // @ts-expect-error
+    expect(() => createClient({ grpc: {} })).toThrow("grpc.url is missing");
+  });
+
+  it.each<[string, () => ClientConfig]>([
+    ["one of gRPC", () => ({ grpc: GRPC })],
+    ["one of the gateway", () => ({ rest: REST, grpc: undefined })],
+    ["both", () => ({ grpc: GRPC, rest: REST, transport: "auto" })],
+    ["what was loaded", () => loadConfig({ environment: {}, directory: "/" }).config],
+    ["what was read", () => readConfig({ rest: REST })],
+  ])("is made with %s", async (_, config) => {
+    await using client = createClient(config());
+    expect(client.transport).toBeDefined();
+  });
+});
 
 describe("readConfig", () => {
   it("fills in the defaults", () => {

@@ -4,6 +4,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
+import type { ClientConfig } from "../../src/config/schema.js";
 import { CanceledError, type ConnectionError } from "../../src/errors/index.js";
 import { Code } from "../../src/index.js";
 import { asking, type BusRequest, idsOf, observe, readAll } from "../support/bus.js";
@@ -41,7 +42,7 @@ describe.each(transports.map((transport) => [transport.name, transport] as const
 
     async function clientOf(
       { grpcUrl, restUrl }: { readonly grpcUrl: string; readonly restUrl: string },
-      more: Partial<Parameters<typeof createClient>[0]> = {},
+      more: Pick<ClientConfig, "fallback" | "limits" | "retry" | "timeouts"> = {},
     ): Promise<Client> {
       const nowhere = new URL(await closedUrl()).host;
       const grpc = { url: grpcUrl, windowBytes: 65_535 };

@@ -35,7 +35,7 @@ async function exporting<T>(
   script: Script,
   run: (exported: NetworkHistoryExport, closed: Promise<void>) => Promise<T>,
 ): Promise<T> {
-  const [wire, config] = ways[way] ?? ["raw", (): ClientConfig => ({})];
+  const [wire, config] = ways[way] ?? ["raw", (url: string): ClientConfig => ({ rest: { url } })];
   await using server = await serveExport(wire, script);
   await using client = createClient(config(server.url));
   return await run(client.exportNetworkHistory(request, { extensions: "optional" }), server.closed);
@@ -144,7 +144,7 @@ describe.each(Object.keys(ways))("over %s, an export", (way) => {
       .replace(/.{1000}/g, "$&\n");
     const large = rawZip([{ name: "chain-1-trades-1-3000.csv", content: `id\n${text}`, stored: true }]);
     let bytes = 0;
-    const [wire, config] = ways[way] ?? ["raw", (): ClientConfig => ({})];
+    const [wire, config] = ways[way] ?? ["raw", (url: string): ClientConfig => ({ rest: { url } })];
     await using server = await serveExport(wire, chunksOf(large, 100_000));
     await using client = createClient(config(server.url));
     const onProgress = (progress: { readonly bytes: number }) => {

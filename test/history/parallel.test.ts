@@ -63,8 +63,8 @@ describe("an export that is fetched in parts side by side", () => {
     ["grpc", undefined, [116], 1],
   ] as const)("is over %s (%s, %j) the archive of one stream", async (transport, profile, versions, files) => {
     await using node = await startNode(profile, [...versions]);
-    const url = transport === "grpc" ? node.grpcUrl : node.restUrl;
-    await using client = createClient({ transport, [transport]: { url }, profile });
+    const urls = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl } };
+    await using client = createClient({ transport, ...urls, profile });
     const exported = client.exportNetworkHistory(request);
     const whole = await exported.saveTo(`${folder}/whole/`);
     const joined = await exported.saveTo(`${folder}/joined/`, { parallel: 4 });
