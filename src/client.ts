@@ -1,21 +1,18 @@
 import type { DescService } from "@bufbuild/protobuf";
-import {
-  type CallOptions,
-  createContextValues,
-  type Client as ServiceClient,
-  type Transport,
-} from "@connectrpc/connect";
+import { createContextValues, type Client as ServiceClient, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/client/vega/api/v1/core_pb.js";
 import { staysOnLoopback } from "./config/loopback.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
+import { type CallOptions, readCallOptions } from "./given/call-options.js";
 import { createExport } from "./history/export.js";
+import { checkExportOptions } from "./history/export-options.js";
 import type { ExportOptions, NetworkHistoryExport } from "./history/network-history-export.js";
 import { type ExportRequest, exportRange, readExportRequest } from "./history/request.js";
 import { listSegments } from "./history/segments.js";
 import { createLedgerExport } from "./ledger/export.js";
-import type { LedgerExport, LedgerOptions } from "./ledger/ledger-export.js";
+import { checkLedgerOptions, type LedgerExport, type LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
@@ -77,11 +74,11 @@ export interface Client
   /**
    * List the segments of network history that the node holds.
    *
-   * @param options `signal` cancels the call
+   * @param options a signal, headers and a time limit
    * @returns the segments, oldest first
    * @throws {@link TradewireError} if the call fails: its subclass says how
    */
-  listSegments(options?: Pick<CallOptions, "signal">): Promise<HistorySegment[]>;
+  listSegments(options?: CallOptions): Promise<HistorySegment[]>;
   /**
    * Create a client of any service of the node, such as one that a fork has added, with a function for each method.
    *
@@ -154,43 +151,45 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
 
     exportNetworkHistory(request, exportOptions = {}) {
       const { tableNumber: table, ...asked } = readExportRequest(request);
-      const { headers } = exportOptions;
+      checkExportOptions(exportOptions);
+      const { signal, headers, timeoutMs } = exportOptions;
       return createExport({
         options: { ...exportOptions, extensions: exportOptions.extensions ?? extensions },
         profile: checked.profile,
         maxArchiveBytes: checked.limits.maxArchiveBytes,
-        takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, exportOptions)),
-        listSegments: (signal) => listSegments(dataService, { signal, headers }),
+        takeRange: exportRange(asked, exportOptions, () => listSegments(dataService, { signal, headers, timeoutMs })),
+        listSegments: (ending) => listSegments(dataService, { signal: ending, headers, timeoutMs }),
         retry: {
           ...checked.retry,
           onRetry: (retry) =>
             onRetry?.({ ...retry, id: callId(createContextValues()), method: methodName(exportMethod) }),
         },
-        fail: failing(exportMethod, exportOptions.signal),
+        fail: failing(exportMethod, signal),
         startingOver,
-        async open(range, signal, contextValues) {
+        async open(range, ending, contextValues) {
           const input = createAsyncIterable([{ ...range, table }]);
-          return calls.stream(exportMethod, signal, undefined, headers, input, contextValues);
+          return calls.stream(exportMethod, ending, timeoutMs, headers, input, contextValues);
         },
       });
     },
 
     exportLedgerEntries(request, ledgerOptions = {}) {
       const message = readLedgerRequest(request);
-      const { headers } = ledgerOptions;
+      checkLedgerOptions(ledgerOptions);
+      const { signal, headers, timeoutMs } = ledgerOptions;
       return createLedgerExport({
         request: message,
         options: ledgerOptions,
-        fail: failing(ledgerMethod, ledgerOptions.signal),
+        fail: failing(ledgerMethod, signal),
         startingOver,
-        open: (signal, contextValues) => {
+        open: (ending, contextValues) => {
           const input = createAsyncIterable([message]);
-          return calls.stream(ledgerMethod, signal, undefined, headers, input, contextValues);
+          return calls.stream(ledgerMethod, ending, timeoutMs, headers, input, contextValues);
         },
       });
     },
 
-    listSegments: (listOptions = {}) => listSegments(dataService, listOptions),
+    listSegments: async (listOptions) => listSegments(dataService, readCallOptions(listOptions)),
 
     ...createFollowing({
       exportNetworkHistory: (request, exportOptions) => client.exportNetworkHistory(request, exportOptions),

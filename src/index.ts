@@ -59,6 +59,8 @@ export {
   type TransactionIdentity,
   type TypedObject,
 } from "./errors/index.js";
+export type { SaveTarget } from "./file/target.js";
+export type { CallOptions } from "./given/call-options.js";
 export { type AssembleOptions, assemble } from "./history/assemble.js";
 export { capturedChunks } from "./history/captured.js";
 export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunks.js";
@@ -84,6 +86,7 @@ export {
 } from "./history/segments.js";
 export { enumName } from "./json/enums.js";
 export { messageToJson } from "./json/message.js";
+export { jsonReplacer } from "./json/replacer.js";
 export type { LedgerExport, LedgerOptions, SavedLedger } from "./ledger/ledger-export.js";
 export type { LedgerRequest } from "./ledger/request.js";
 export type { NodeOf, PagingMethod } from "./listing/connection.js";

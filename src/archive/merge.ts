@@ -1,6 +1,8 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
+import { requireKnown, requireList, requireOneOf, requireText } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
-import { type Profile, profileRules } from "../schema/profile.js";
+import { readTarget, type SaveTarget } from "../file/target.js";
+import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { nameText } from "../zip/archive-error.js";
 import { openFile } from "../zip/seekable.js";
 import { writeArchiveFiles } from "../zip/write.js";
@@ -40,7 +42,8 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
  * a change. In the profile `deployed` every CSV file has it whose version a source names, and numbers are padded.
  *
  * @param sources paths of the archives, in any order
- * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file
+ * @param target the path of a file, which ends in `.zip`, or of a folder, which exists or ends in a slash; or `{ file }` or
+ *   `{ folder }`
  * @param options `force` replaces a file that exists; `profile` is whose form the names have; `maxRowBytes` is the most bytes of a row, 64 MiB by default;
  *   `signal` ends the work
  * @returns the path, size and checksum of the merged archive, and the files in it
@@ -56,12 +59,19 @@ const MAX_HEADER_BYTES = 64 * 1024 * 1024;
  */
 export async function mergeArchives(
   sources: readonly string[],
-  target: string,
-  { force = false, profile = "specification", ...reading }: MergeOptions = {},
+  target: SaveTarget,
+  options: MergeOptions = {},
 ): Promise<SavedArchive> {
+  requireKnown("options", options, { force: true, profile: true, maxRowBytes: true, signal: true });
+  const { force = false, profile = "specification", ...reading } = options;
+  requireOneOf("force", force, [true, false]);
+  requireOneOf("profile", profile, profiles);
+  requireList("sources", sources, "Give the paths of the archives.");
+  const path = await readTarget(target, ".zip");
   const parts: Part[] = [];
-  for (const path of sources) {
-    parts.push(...(await partsOf(path, reading)));
+  for (const source of sources) {
+    requireText("a source", source, "chain-1-trades-1-1000.zip");
+    parts.push(...(await partsOf(source, reading)));
   }
   parts.sort((a, b) => (a.name.fromBlock < b.name.fromBlock ? -1 : 1));
   checkAdjacent(parts);
@@ -74,7 +84,7 @@ export async function mergeArchives(
     content: () => contentOf(group.parts, reader, reading),
   }));
   const fileName = () => archiveName(joined(parts, crossing ? groups.at(-1)?.schemaVersion : undefined), profile);
-  return await saveArchive(writeArchiveFiles(files), { target, force, fileName, signal: reading.signal });
+  return await saveArchive(writeArchiveFiles(files), { target: path, force, fileName, signal: reading.signal });
 }
 
 async function partsOf(path: string, { signal, ...options }: Reading): Promise<Part[]> {

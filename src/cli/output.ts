@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { TradewireError } from "../errors/index.js";
 import { cut } from "../errors/quoted.js";
+import { jsonReplacer } from "../json/replacer.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import type { Told } from "./option-names.js";
 import { styled } from "./style.js";
@@ -108,7 +109,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
  * @returns the JSON text and a line feed
  */
 export function json(value: unknown): string {
-  const text = JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? String(item) : item));
+  const text = JSON.stringify(value, jsonReplacer);
   return `${escapedJson(text)}\n`;
 }
 

@@ -9,6 +9,7 @@ import { createNameCheck } from "../archive/verify.js";
 import type { CsvRecord } from "../csv/index.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
+import { readTarget } from "../file/target.js";
 import type { Profile } from "../schema/profile.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
@@ -130,7 +131,7 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       save({ table, fromBlock, toBlock }, path, watch) {
         const takePart = async () => ({ table, fromBlock, toBlock });
         const part = createExport({ ...parts, options: { ...parts.options, ...watch }, takeRange: takePart });
-        return part.saveTo(path, { force: true });
+        return part.saveTo({ file: path }, { force: true });
       },
     };
     const { saveInParts } = await import("./parts/save-in-parts.js"); // Most exports are one stream.
@@ -210,9 +211,11 @@ export function createExport(parts: ExportParts): NetworkHistoryExport {
       return bytes({ onHeader, onResult: ({ data }) => names.push(data), onEnd: names.finish });
     },
     async saveTo(target, options = {}) {
-      const saving = isInParts(options)
-        ? saveParts(target, options)
-        : startingOver((contextValues) => save(target, options, contextValues));
+      const inParts = isInParts(options);
+      const path = await readTarget(target, ".zip");
+      const saving = inParts
+        ? saveParts(path, options)
+        : startingOver((contextValues) => save(path, options, contextValues));
       return saving.catch(fail);
     },
     files: () => opened().files(),

@@ -1,4 +1,3 @@
-import type { CallOptions } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import type { ArchiveFile } from "../archive/files.js";
 import type { Archive, RowOptions, TypedRowOptions } from "../archive/open.js";
@@ -6,6 +5,8 @@ import type { SavedArchive } from "../archive/save.js";
 import type { Verification } from "../archive/verify.js";
 import type { CsvRecord } from "../csv/index.js";
 import type { TypedObject } from "../errors/index.js";
+import type { SaveTarget } from "../file/target.js";
+import type { CallOptions } from "../given/call-options.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRow } from "../schema/typed-row.js";
 import type { ExportChunk } from "./chunks.js";
@@ -22,7 +23,7 @@ export interface ExportProgress {
 }
 
 /** How an export is made. */
-export interface ExportOptions {
+export interface ExportOptions extends CallOptions {
   /** Ends the export. A file that was begun is removed. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each chunk. */
@@ -43,8 +44,6 @@ export interface ExportOptions {
   readonly snap?: boolean | undefined;
   /** The most bytes of a row, quotes and line end included, where rows are read; 64 MiB by default. */
   readonly maxRowBytes?: number | undefined;
-  /** Further headers of the request. */
-  readonly headers?: CallOptions["headers"];
 }
 
 /** How an export is saved. */
@@ -120,8 +119,9 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
   /**
    * Save the archive: whole and checked, or not at all.
    *
-   * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder
-   *   it takes the node's name for it, where that has the specified form (specification, 4.1)
+   * @param target the path of a file, which ends in `.zip`, or of a folder, which exists or ends in a slash; or
+   *   `{ file }` or `{ folder }`. In a folder it takes the node's name for it, where that has the specified form
+   *   (specification, 4.1)
    * @param options whether a file that exists is replaced, how the archive is checked, how many parts of it are fetched
    *   at once, and the folder that keeps them for another run
    * @returns the path, size in bytes and SHA-256 of the file, the files in the archive, the check that was made, and
@@ -136,7 +136,7 @@ export interface NetworkHistoryExport<Asked extends TableName = TableName> exten
    * @example
    * await client.exportNetworkHistory(request).saveTo("archives/", { parallel: 4, resume: "parts/" });
    */
-  saveTo(target: string, options?: SaveOptions): Promise<SavedExport>;
+  saveTo(target: SaveTarget, options?: SaveOptions): Promise<SavedExport>;
   /**
    * Read the files of the archive as they arrive, no faster than their rows are taken. Where their names have the
    * specified form, they must cover the whole range.

@@ -1,7 +1,9 @@
 import { Table } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { ExportedRange } from "../archive/names.js";
+import { requireKnown } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import { misfit } from "../given/misfit.js";
 import { isTableName, type TableName, tableName, tableNames } from "../schema/tables.js";
 import {
   type BlockRange,
@@ -31,11 +33,9 @@ export interface ExportRequest<Asked extends TableName = TableName> {
  * @throws {@link RequestError} where the table is unknown, a block is no positive whole number, or the range is
  *   reversed
  */
-export function readExportRequest({
-  fromBlock,
-  toBlock,
-  table,
-}: ExportRequest): ExportedRange & { tableNumber: Table } {
+export function readExportRequest(request: ExportRequest): ExportedRange & { tableNumber: Table } {
+  requireKnown("request", request, { table: true, fromBlock: true, toBlock: true });
+  const { fromBlock, toBlock, table } = request;
   const name = readTable(table);
   const range = { fromBlock: readBlock(fromBlock, "fromBlock"), toBlock: readBlock(toBlock, "toBlock") };
   requireOrder(range);
@@ -156,6 +156,9 @@ function shown(value: unknown): string {
  */
 export function readBlock(value: bigint | number, name: string): bigint {
   const whole = typeof value === "bigint" || Number.isSafeInteger(value) ? BigInt(value) : 0n;
+  if (typeof value === "string" && /^\d{1,19}$/.test(value)) {
+    throw misfit(name, value, `a whole number, ${value}`);
+  }
   if (whole < 1n || whole >= 2n ** 63n) {
     throw new RequestError(`${name} is ${shown(value)}, which is no block`, {
       advice:

@@ -1,5 +1,6 @@
-import type { CallOptions, Client } from "@connectrpc/connect";
+import type { Client } from "@connectrpc/connect";
 import type { HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { type CallOptions, connectOptions } from "../given/call-options.js";
 
 /** A range of blocks, both ends inclusive. */
 export interface BlockRange {
@@ -33,17 +34,14 @@ export type RangeCheck<S extends SegmentHeights> =
  * List the segments of network history that a node holds, oldest first (specification, 4.1).
  *
  * @param client a Connect client of the node's data service; its errors are thrown unchanged
- * @param options a signal, and further headers of the request
+ * @param options a signal, headers, and a time limit
  * @returns the segments, in the order of their heights
  */
 export async function listSegments(
   client: Pick<Client<typeof TradingDataService>, "listAllNetworkHistorySegments">,
-  { signal, headers }: { readonly signal?: AbortSignal | undefined; readonly headers?: CallOptions["headers"] } = {},
+  options: CallOptions = {},
 ): Promise<HistorySegment[]> {
-  const { segments } = await client.listAllNetworkHistorySegments(
-    {},
-    { ...(signal && { signal }), ...(headers && { headers }) },
-  );
+  const { segments } = await client.listAllNetworkHistorySegments({}, connectOptions(options));
   return segments.toSorted((a, b) => (a.fromHeight < b.fromHeight ? -1 : a.fromHeight > b.fromHeight ? 1 : 0));
 }
 

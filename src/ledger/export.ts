@@ -1,8 +1,10 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
 import { batchRecords, type CsvBatch, decodeCsv } from "../csv/index.js";
+import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { saveWhole } from "../file/save-whole.js";
+import { readTarget } from "../file/target.js";
 import { withoutErrorObject } from "../json/error-tail.js";
 import { createBodyCheck, mediaTypeOf, requireKnownEnd } from "../json/http-body.js";
 import { followingController } from "../signal/follow.js";
@@ -88,8 +90,13 @@ export function createLedgerExport({ request, options, open, startingOver, fail 
     bytes: () => failingWith({ [Symbol.asyncIterator]: () => passedOn(body(), decoding) }, fail),
     rows: () => failingWith({ [Symbol.asyncIterator]: () => batchRecords(batches()) }, fail),
     batches: () => failingWith({ [Symbol.asyncIterator]: batches }, fail),
-    saveTo: (target, { force = false } = {}) =>
-      startingOver((contextValues) => save(target, force, contextValues)).catch(fail),
+    async saveTo(target, saving = {}) {
+      requireKnown("options", saving, { force: true });
+      const { force = false } = saving;
+      requireOneOf("force", force, [true, false]);
+      const path = await readTarget(target, ".csv");
+      return startingOver((contextValues) => save(path, force, contextValues)).catch(fail);
+    },
   };
 }
 

@@ -1,17 +1,32 @@
-import type { CallOptions } from "@connectrpc/connect";
 import type { CsvBatch, CsvRecord } from "../csv/index.js";
+import { requireFunction, requireKnown, whole } from "../errors/check-values.js";
 import type { SavedFile } from "../file/save-whole.js";
+import type { SaveTarget } from "../file/target.js";
+import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 
 /** How an export of the ledger is made. */
-export interface LedgerOptions {
+export interface LedgerOptions extends CallOptions {
   /** Ends the export. A file that was begun is removed. */
   readonly signal?: AbortSignal | undefined;
   /** Called after each chunk with how many bytes and chunks have arrived. */
   readonly onProgress?: ((progress: { readonly bytes: number; readonly chunks: number }) => void) | undefined;
   /** The most bytes of a row, quotes and line end included; 64 MiB by default. */
   readonly maxRowBytes?: number | undefined;
-  /** Further headers of the request. */
-  readonly headers?: CallOptions["headers"];
+}
+
+/**
+ * Check how an export of the ledger is to be made.
+ *
+ * @param options how
+ * @throws {@link RequestError} where an option is unknown or wrong
+ */
+export function checkLedgerOptions(options: LedgerOptions): void {
+  requireKnown("options", options, { ...CALL_OPTIONS, onProgress: true, maxRowBytes: true });
+  checkCallOptions(options);
+  requireFunction("onProgress", options.onProgress);
+  if (options.maxRowBytes !== undefined) {
+    whole("maxRowBytes", options.maxRowBytes, Number.MAX_SAFE_INTEGER);
+  }
 }
 
 /** A saved export of the ledger. */
@@ -65,8 +80,8 @@ export interface LedgerExport {
   /**
    * Save the CSV file: whole and checked, or not at all.
    *
-   * @param target a folder (one that exists, or a path that ends in a separator) or the path of the file; in a folder
-   *   it takes the node's name for it, where that has the form of one
+   * @param target the path of a file, which ends in `.csv`, or of a folder, which exists or ends in a slash; or
+   *   `{ file }` or `{ folder }`. In a folder it takes the node's name for it, where that has the form of one
    * @param options whether a file that exists is replaced; false by default
    * @returns the path, size in bytes and SHA-256 of the file, its columns, and how many rows it has
    * @throws {@link FileError} where the file cannot be written, or exists; all else as said above
@@ -74,5 +89,5 @@ export interface LedgerExport {
    * @example
    * const { path, rows } = await client.exportLedgerEntries({ partyId }).saveTo("ledger.csv");
    */
-  saveTo(target: string, options?: { readonly force?: boolean | undefined }): Promise<SavedLedger>;
+  saveTo(target: SaveTarget, options?: { readonly force?: boolean | undefined }): Promise<SavedLedger>;
 }

@@ -1,3 +1,4 @@
+import { requireKnown } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { type DateRange, readDateRange } from "../listing/date-range.js";
@@ -26,7 +27,9 @@ export interface CheckedLedgerRequest {
  * @returns the message of the interface
  * @throws {@link RequestError} where an identifier has another form, a time is invalid, or the span is empty
  */
-export function readLedgerRequest({ partyId, assetId, dateRange = {} }: LedgerRequest): CheckedLedgerRequest {
+export function readLedgerRequest(request: LedgerRequest): CheckedLedgerRequest {
+  requireKnown("request", request, { partyId: true, assetId: true, dateRange: true });
+  const { partyId, assetId, dateRange = {} } = request;
   const { startTimestamp, endTimestamp } = readDateRange(dateRange);
   const range = {
     ...(startTimestamp !== undefined && { startTimestamp }),

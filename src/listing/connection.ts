@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, DescMethod, DescMethodUnary, Message, MessageShape } from "@bufbuild/protobuf";
+import { wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 
 /** A page of records, as the methods that page answer with it (specification, 2.2). */
@@ -46,6 +47,7 @@ const found = new WeakMap<DescMethod, Connection>();
  * @throws {@link RequestError} where the method does not page; it says what is lacking
  */
 export function connectionOf(method: DescMethod): Connection {
+  requireMethod(method);
   const known = found.get(method);
   if (known !== undefined) {
     return known;
@@ -115,4 +117,10 @@ function nodeOf(connection: DescMessage | undefined): DescMessage | undefined {
 
 function messageOf(field: DescField | undefined): DescMessage | undefined {
   return field?.fieldKind === "message" ? field.message : undefined;
+}
+
+function requireMethod(method: Partial<DescMethod> | undefined): void {
+  if (method?.kind !== "rpc") {
+    throw wrong("the method", method, "Give its descriptor, such as TradingDataService.method.listOrders.");
+  }
 }

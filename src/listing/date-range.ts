@@ -1,3 +1,4 @@
+import { requireKnown } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 
 /** A span of time. */
@@ -15,7 +16,9 @@ export interface DateRange {
  * @returns the span in Unix nanoseconds
  * @throws {@link RequestError} where a time is invalid, or the span is empty
  */
-export function readDateRange({ startTimestamp, endTimestamp }: DateRange) {
+export function readDateRange(range: DateRange) {
+  requireKnown("dateRange", range, { startTimestamp: true, endTimestamp: true });
+  const { startTimestamp, endTimestamp } = range;
   const start = startTimestamp === undefined ? undefined : nanoseconds(startTimestamp, "startTimestamp");
   const end = endTimestamp === undefined ? undefined : nanoseconds(endTimestamp, "endTimestamp");
   if (start !== undefined && end !== undefined && start >= end) {

@@ -1,4 +1,4 @@
-import type { CallOptions, Client } from "@connectrpc/connect";
+import type { Client } from "@connectrpc/connect";
 import {
   type ListNetworkParametersResponse,
   type ListStopOrdersResponse,
@@ -6,17 +6,18 @@ import {
 } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { StopOrderEvent } from "../../gen/client/vega/events/v1/events_pb.js";
 import type { NetworkParameter, StopOrder } from "../../gen/client/vega/vega_pb.js";
+import { requireKnown } from "../errors/check-values.js";
 import type { FailingCall } from "../errors/failing.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
+import { type CallOptions, readCallOptions } from "../given/call-options.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
-import type { ListRecords } from "./paging.js";
+import { type ListRecords, RECORDS_OPTIONS } from "./paging.js";
 import type { ListedRecord, ListOptions } from "./records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./stop-order-filter.js";
+import { withJson } from "./with-json.js";
 
 /** A stop order, and the order that is submitted when it triggers (specification, 2.4). */
 export type StopOrderRecord = StopOrderEvent & { stopOrder: StopOrder };
-
-type SignalOption = Pick<CallOptions, "signal">;
 
 /**
  * The listings of a node: network parameters and stop orders.
@@ -30,7 +31,7 @@ export interface Listings {
    * Get one page of network parameters (specification, 4.3).
    *
    * @param request which page to get; by default the node's first
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns the page as the node sent it
    * @throws {@link RequestError} where the pagination is invalid
    *
@@ -39,7 +40,7 @@ export interface Listings {
    */
   listNetworkParameters(
     request?: { readonly pagination?: PaginationRequest | undefined },
-    options?: SignalOption,
+    options?: CallOptions,
   ): Promise<ListNetworkParametersResponse>;
   /**
    * List all network parameters, page after page (specification, 4.3).
@@ -56,7 +57,7 @@ export interface Listings {
    * Get one network parameter.
    *
    * @param key such as `snapshot.interval.length`
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns the parameter; its value is text
    * @throws {@link RequestError} where the key is empty
    * @throws {@link NodeError} with `NotFound` where the network has no such parameter
@@ -64,12 +65,12 @@ export interface Listings {
    * @example
    * const { value } = await client.networkParameter("snapshot.interval.length");
    */
-  networkParameter(key: string, options?: SignalOption): Promise<NetworkParameter>;
+  networkParameter(key: string, options?: CallOptions): Promise<NetworkParameter>;
   /**
    * Get one page of stop orders (specification, 4.4).
    *
    * @param request which page to get, by default the node's first, and which stop orders
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns the page as the node sent it
    * @throws {@link RequestError} where the pagination or the filter is invalid
    *
@@ -78,7 +79,7 @@ export interface Listings {
    */
   listStopOrders(
     request?: { readonly pagination?: PaginationRequest | undefined; readonly filter?: StopOrderFilter | undefined },
-    options?: SignalOption,
+    options?: CallOptions,
   ): Promise<ListStopOrdersResponse>;
   /**
    * List all stop orders that pass a filter, page after page (specification, 4.4). Prices stay decimal text. Times stay
@@ -101,7 +102,7 @@ export interface Listings {
    * Get one stop order.
    *
    * @param id of the stop order, 64 hex digits
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns the stop order, and the order that is submitted when it triggers
    * @throws {@link RequestError} where the identifier is empty
    * @throws {@link NodeError} with `NotFound` where the node holds no such stop order
@@ -109,7 +110,7 @@ export interface Listings {
    * @example
    * const { stopOrder } = await client.stopOrder(id);
    */
-  stopOrder(id: string, options?: SignalOption): Promise<StopOrderRecord>;
+  stopOrder(id: string, options?: CallOptions): Promise<StopOrderRecord>;
 }
 
 /**
@@ -128,29 +129,36 @@ export function createListings(
   const { method } = TradingDataService;
 
   return {
-    async listNetworkParameters({ pagination = {} } = {}, options = {}) {
-      const request = { pagination: readPagination(pagination) };
-      return service.listNetworkParameters(request, options);
+    async listNetworkParameters(request = {}, options) {
+      requireKnown("request", request, { pagination: true });
+      const pagination = readPagination(request.pagination ?? {});
+      const answer = await service.listNetworkParameters({ pagination }, readCallOptions(options));
+      return withJson(method.listNetworkParameters.output, answer);
     },
 
-    networkParameters: (options = {}) =>
-      listRecords(method.listNetworkParameters, { pagination: orderOf(options) }, options, {
+    networkParameters(options = {}) {
+      requireKnown("options", options, LIST_OPTIONS);
+      return listRecords(method.listNetworkParameters, { pagination: orderOf(options) }, options, {
         isWhole: (node): node is NetworkParameter => node.key !== "",
         idOf: ({ key }) => key,
-      }),
-
-    async networkParameter(key, options = {}) {
-      checkName(key, "key");
-      const { networkParameter } = await service.getNetworkParameter({ key }, options);
-      return networkParameter ?? failing(method.getNetworkParameter, options.signal)(emptyResponse());
+      });
     },
 
-    async listStopOrders({ pagination = {}, filter = {} } = {}, options = {}) {
-      const request = { pagination: readPagination(pagination), filter: readStopOrderFilter(filter) };
-      return service.listStopOrders(request, options);
+    async networkParameter(key, options) {
+      checkName(key, "key");
+      const { networkParameter } = await service.getNetworkParameter({ key }, readCallOptions(options));
+      return networkParameter ?? failing(method.getNetworkParameter, options?.signal)(emptyResponse());
+    },
+
+    async listStopOrders(request = {}, options) {
+      requireKnown("request", request, { pagination: true, filter: true });
+      const { pagination = {}, filter = {} } = request;
+      const asked = { pagination: readPagination(pagination), filter: readStopOrderFilter(filter) };
+      return withJson(method.listStopOrders.output, await service.listStopOrders(asked, readCallOptions(options)));
     },
 
     stopOrders(options = {}) {
+      requireKnown("options", options, { ...LIST_OPTIONS, filter: true });
       const request = { pagination: orderOf(options), filter: readStopOrderFilter(options.filter ?? {}) };
       return listRecords(method.listStopOrders, request, options, {
         isWhole: isStopOrderRecord,
@@ -158,15 +166,18 @@ export function createListings(
       });
     },
 
-    async stopOrder(id, options = {}) {
+    async stopOrder(id, options) {
       checkName(id, "id");
-      const { order } = await service.getStopOrder({ orderId: id }, options);
+      const { order } = await service.getStopOrder({ orderId: id }, readCallOptions(options));
       return order !== undefined && isStopOrderRecord(order)
         ? order
-        : failing(method.getStopOrder, options.signal)(emptyResponse());
+        : failing(method.getStopOrder, options?.signal)(emptyResponse());
     },
   };
 }
+
+/** The names of {@link ListOptions}. */
+const LIST_OPTIONS = { ...RECORDS_OPTIONS, after: true, newestFirst: true, onDuplicate: true } as const;
 
 /** The part of a request's pagination that holds for all pages. */
 function orderOf({ after, newestFirst }: ListOptions<never>) {

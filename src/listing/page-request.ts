@@ -1,6 +1,7 @@
 import { clone, create, type DescMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { RequestError } from "../errors/index.js";
+import { readInit } from "../given/init.js";
 import { cursor, pageSize } from "./pagination.js";
 
 /** The request of a method that pages. */
@@ -24,10 +25,10 @@ export interface PagedRequest {
  * @param desc the request's type, which has a `pagination`
  * @param init the request; by default an empty one
  * @returns where its pages start, and how that of each page is made
- * @throws {@link RequestError} where its pagination goes backwards, or cannot be right
+ * @throws {@link RequestError} where a field does not exist or has a wrong value, or its pagination goes backwards
  */
 export function readRequest<I extends DescMessage>(desc: I, init: MessageInitShape<I> | undefined): PagedRequest {
-  const request = clone(desc, create(desc, init));
+  const request = clone(desc, create(desc, init === undefined ? init : readInit(desc, init)));
   const asked = paginationOf(desc, request);
   for (const name of ["last", "before"]) {
     if (givenIn(asked, name) !== undefined) {

@@ -1,3 +1,4 @@
+import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 
 /** The most records of a page; deployed nodes refuse more. */
@@ -29,6 +30,8 @@ export interface PaginationRequest {
  *   is empty
  */
 export function readPagination(request: PaginationRequest): PaginationRequest {
+  requireKnown("pagination", request, { first: true, after: true, last: true, before: true, newestFirst: true });
+  requireOneOf("newestFirst", request.newestFirst, [true, false]);
   const { first, after, last, before, newestFirst } = request;
   const forwards = first === undefined ? after : first;
   const backwards = last === undefined ? before : last;

@@ -7,21 +7,25 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import type { CallOptions, Transport } from "@connectrpc/connect";
+import type { Transport } from "@connectrpc/connect";
+import { requireKnown } from "../errors/check-values.js";
 import { type FailingCall, failingWith } from "../errors/failing.js";
+import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./connection.js";
 import { readRequest } from "./page-request.js";
 import { type ListedRecord, type ListOptions, type RecordRules, recordsOf } from "./records.js";
 import { type CountedPage, type PageOptions, sentPages } from "./sent-pages.js";
+import { recordMaker, withJson } from "./with-json.js";
 
 /** How the pages of a method are gone through. Where they start, and their order, are in the request's `pagination`. */
-export interface PagesOptions extends Pick<PageOptions, "pageSize" | "signal"> {
-  /** Further headers of every request. */
-  readonly headers?: CallOptions["headers"];
-}
+export interface PagesOptions extends CallOptions, Pick<PageOptions, "pageSize"> {}
 
 /** How the records of a method are gone through. */
 export interface RecordsOptions extends PagesOptions, Pick<PageOptions, "limit"> {}
+
+/** The names of {@link PagesOptions}, and those of {@link RecordsOptions}. */
+const PAGES_OPTIONS = { ...CALL_OPTIONS, pageSize: true } as const;
+export const RECORDS_OPTIONS = { ...PAGES_OPTIONS, limit: true } as const;
 
 /** The pages and records of any method that pages: of these definitions, or of one's own. */
 export interface Paging {
@@ -74,7 +78,7 @@ export interface Paging {
 export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   method: M,
   request: MessageInitShape<M["input"]> | undefined,
-  options: ListOptions<N> & RecordsOptions,
+  options: ListOptions<N>,
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
 
@@ -97,9 +101,10 @@ export function createPaging(
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
     method: M,
     init: MessageInitShape<M["input"]> | undefined,
-    { pageSize, limit, signal, headers }: RecordsOptions,
+    { pageSize, limit, signal, headers, timeoutMs }: RecordsOptions,
     { isWhole, idOf }: RecordRules<NodeOf<M>, N>,
   ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
+    checkCallOptions({ signal, headers, timeoutMs });
     const { field, node } = connectionOf(method);
     const { first, after, pageRequest } = readRequest(method.input, init);
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
@@ -109,7 +114,7 @@ export function createPaging(
       {
         async fetchPage(page, callSignal) {
           const request = pageRequest(page);
-          const { message: answer } = await unary(method, callSignal, undefined, headers, request, undefined);
+          const { message: answer } = await unary(method, callSignal, timeoutMs, headers, request, undefined);
           const connection: unknown = Reflect.get(answer, field.localName);
           if (!isAnswer(answer) || !isConnection(connection, field) || !isPage(connection)) {
             return undefined;
@@ -124,21 +129,23 @@ export function createPaging(
 
   const listRecords: ListRecords = (method, request, options, rules) => {
     const pages = answers(method, request, options, rules);
-    const records = { [Symbol.asyncIterator]: () => recordsOf(pages, rules, options) };
+    const make = recordMaker(connectionOf(method).node);
+    const records = { [Symbol.asyncIterator]: () => recordsOf(pages, rules, options, make) };
     return failingWith(records, failing(method, options.signal));
   };
 
   return {
-    pages(method, request, { pageSize, signal, headers } = {}) {
-      const pages = answers(method, request, { pageSize, signal, headers }, anyRecord(method));
+    pages(method, request, options = {}) {
+      requireKnown("options", options, PAGES_OPTIONS);
+      const pages = answers(method, request, options, anyRecord(method));
       const sent = {
         async *[Symbol.asyncIterator]() {
           for await (const { page } of pages) {
-            yield page.answer;
+            yield withJson(method.output, page.answer);
           }
         },
       };
-      return failingWith(sent, failing(method, signal));
+      return failingWith(sent, failing(method, options.signal));
     },
 
     records<M extends DescMethodUnary>(
@@ -146,6 +153,7 @@ export function createPaging(
       request: MessageInitShape<M["input"]> | undefined,
       options: RecordsOptions = {},
     ) {
+      requireKnown("options", options, RECORDS_OPTIONS);
       return listRecords<M, NodeOf<M>>(method, request, options, anyRecord(method));
     },
 

@@ -13,7 +13,7 @@ export interface ListOptions<N> extends PageOptions {
   readonly onDuplicate?: ((record: ListedRecord<N>) => void) | undefined;
 }
 
-/** A record of a listing. */
+/** A record of a listing. `JSON.stringify` writes it, and a page, as Protobuf's JSON, with enum values by their names. */
 export interface ListedRecord<N> {
   /** Its position: a listing with this as `after` starts behind it. */
   readonly cursor: string;
@@ -44,6 +44,7 @@ export interface RecordRules<M, N extends M> {
  * @param pages the pages; their errors are thrown unchanged
  * @param rules what the records are held to
  * @param options what is told of records that come again, and a signal
+ * @param make makes a record of a cursor and what it stands at
  * @returns the records, each with its cursor
  * @throws {@link ProtocolError} while iterating, where the node gives a record without a cursor or content
  * @throws {@link CanceledError} while iterating, where the signal was aborted
@@ -52,12 +53,13 @@ export async function* recordsOf<M, N extends M>(
   pages: AsyncIterable<CountedPage<SentPage<M>>>,
   rules: RecordRules<M, N>,
   { signal, onDuplicate }: Pick<ListOptions<N>, "signal" | "onDuplicate">,
+  make: (cursor: string, node: N) => ListedRecord<N>,
 ): AsyncGenerator<ListedRecord<N>> {
   const seen = new Set<string>();
   for await (const { page, edges } of pages) {
     for (const edge of page.edges.slice(0, edges)) {
       throwIfAborted(signal);
-      const record = wholeRecord(rules, edge);
+      const record = wholeRecord(rules, edge, make);
       if (onDuplicate !== undefined) {
         const id = rules.idOf(record.node);
         if (seen.has(id)) {
@@ -73,6 +75,7 @@ export async function* recordsOf<M, N extends M>(
 function wholeRecord<M, N extends M>(
   { isWhole }: RecordRules<M, N>,
   { cursor, node }: SentPage<M>["edges"][number],
+  make: (cursor: string, node: N) => ListedRecord<N>,
 ): ListedRecord<N> {
   if (cursor === "") {
     throw brokenListing("the node gives a record without a cursor");
@@ -80,5 +83,5 @@ function wholeRecord<M, N extends M>(
   if (node === undefined || !isWhole(node)) {
     throw brokenListing(`the node gives a cursor without a record, ${JSON.stringify(cursor.slice(0, 200))}`);
   }
-  return { cursor, node };
+  return make(cursor, node);
 }

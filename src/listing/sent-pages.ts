@@ -1,19 +1,18 @@
 import { createHash } from "node:crypto";
 import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
+import type { CallOptions } from "../given/call-options.js";
 import { followingController } from "../signal/follow.js";
 import type { SentPage } from "./connection.js";
 import { cursor, pageSize } from "./pagination.js";
 
 /** Which pages of a listing are fetched. */
-export interface PageOptions {
+export interface PageOptions extends CallOptions {
   /** Records per page, 1 to 5000; 1000 by default. */
   readonly pageSize?: number | undefined;
   /** The cursor of a record: the listing starts after it. */
   readonly after?: string | undefined;
   /** The most records of the listing; all by default. */
   readonly limit?: number | undefined;
-  /** Ends the listing. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** The pages of a listing. */

@@ -1,4 +1,4 @@
-import type { DescEnum, MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StopOrderFilterSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import {
   type StopOrder_ExpiryStrategy,
@@ -6,7 +6,9 @@ import {
   type StopOrder_Status,
   StopOrder_StatusSchema,
 } from "../../gen/client/vega/vega_pb.js";
+import { requireKnown, requireOneOf, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
+import { enumNumber } from "../given/enum-number.js";
 import { type DateRange, readDateRange } from "./date-range.js";
 
 type Names<E extends object, P extends string> = (keyof E & string) | `${P}_${keyof E & string}`;
@@ -40,6 +42,16 @@ export interface StopOrderFilter {
   readonly liveOnly?: boolean | undefined;
 }
 
+/** The names of {@link StopOrderFilter}. */
+const FILTERS = {
+  statuses: true,
+  expiryStrategies: true,
+  dateRange: true,
+  partyIds: true,
+  marketIds: true,
+  liveOnly: true,
+} as const;
+
 /**
  * Check a filter, and turn it into the message of the interface (specification, 4.4). Each iterable is read once.
  *
@@ -49,11 +61,15 @@ export interface StopOrderFilter {
  *   the date range is empty
  */
 export function readStopOrderFilter(filter: StopOrderFilter): MessageInitShape<typeof StopOrderFilterSchema> {
+  requireKnown("filter", filter, FILTERS);
   const { statuses = [], expiryStrategies = [], partyIds = [], marketIds = [], dateRange, liveOnly } = filter;
+  requireOneOf("liveOnly", liveOnly, [true, false]);
   return {
-    statuses: listOf(statuses, "statuses").map((value) => enumNumber(StopOrder_StatusSchema, value, "statuses")),
-    expiryStrategies: listOf(expiryStrategies, "expiryStrategies").map((value) =>
-      enumNumber(StopOrder_ExpiryStrategySchema, value, "expiryStrategies"),
+    statuses: listOf(statuses, "statuses").map((value, at) =>
+      enumNumber(StopOrder_StatusSchema, value, `statuses[${at}]`),
+    ),
+    expiryStrategies: listOf(expiryStrategies, "expiryStrategies").map((value, at) =>
+      enumNumber(StopOrder_ExpiryStrategySchema, value, `expiryStrategies[${at}]`),
     ),
     partyIds: listOf(partyIds, "partyIds").map((id) => identifier(id, "partyIds")),
     marketIds: listOf(marketIds, "marketIds").map((id) => identifier(id, "marketIds")),
@@ -69,29 +85,10 @@ function listOf<T>(values: Iterable<T>, name: string): T[] {
       advice: `Give a list, such as [${JSON.stringify(values)}].`,
     });
   }
+  if (typeof values !== "object" || values === null || !(Symbol.iterator in values)) {
+    throw wrong(name, values, "Give a list, or leave it out.");
+  }
   return [...values];
-}
-
-/**
- * Find the number of an enum value. A number that the definitions lack is accepted, because a newer node may know it.
- *
- * @param desc the enum
- * @param value the number, or the name in full or without its prefix
- * @param name of the option, for errors
- * @returns the number
- * @throws {@link RequestError} where the name is unknown, or the number is no whole number from 0 to 2^31 - 1
- */
-export function enumNumber(desc: DescEnum, value: number | string, name: string): number {
-  if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value < 2 ** 31) {
-    return value;
-  }
-  const found = desc.values.find((known) => known.name === value || known.localName === value);
-  if (found === undefined) {
-    throw new RequestError(`${name} holds ${JSON.stringify(value)}, which is no value of ${desc.typeName}`, {
-      advice: `Choose from: ${desc.values.map((known) => known.name).join(", ")}.`,
-    });
-  }
-  return found.number;
 }
 
 function identifier(id: string, name: string): string {

@@ -1,5 +1,6 @@
-import { checkSignal, requireFunction, requireKnown, requireOneOf, whole } from "../errors/check-values.js";
+import { requireFunction, requireKnown, requireOneOf, whole } from "../errors/check-values.js";
 import { observer } from "../errors/observer.js";
+import { CALL_OPTIONS, checkCallOptions } from "../given/call-options.js";
 import { readBlock, readTable, requireOrder } from "../history/request.js";
 import type { FollowEvent, FollowOptions, FollowRequest, TypedFollowOptions } from "./follow.js";
 import { readCursor } from "./follow-position.js";
@@ -12,8 +13,8 @@ const MAX_ATTEMPTS = 1000;
 
 /** The options that there are. */
 const OPTIONS = {
+  ...CALL_OPTIONS,
   cursor: true,
-  signal: true,
   pollMs: true,
   attempts: true,
   onEvent: true,
@@ -37,7 +38,8 @@ export type CheckedFollow = ReturnType<typeof checkFollow>;
 export function checkFollow(request: FollowRequest, options: FollowOptions | TypedFollowOptions) {
   requireKnown("request", request, { table: true, fromBlock: true, toBlock: true });
   requireKnown("options", options, OPTIONS);
-  const { cursor, pollMs = POLL_MS, attempts = ATTEMPTS, onEvent, signal, extensions, maxRowBytes } = options;
+  const { cursor, pollMs = POLL_MS, attempts = ATTEMPTS, onEvent, extensions, maxRowBytes } = options;
+  const { signal, headers, timeoutMs } = options;
   const table = readTable(request.table);
   const fromBlock = request.fromBlock === undefined ? undefined : readBlock(request.fromBlock, "fromBlock");
   const toBlock = request.toBlock === undefined ? undefined : readBlock(request.toBlock, "toBlock");
@@ -47,7 +49,7 @@ export function checkFollow(request: FollowRequest, options: FollowOptions | Typ
   requireOneOf("typed", options.typed, [true, false]);
   requireOneOf("extensions", extensions, ["required", "optional"]);
   requireFunction("onEvent", onEvent);
-  checkSignal(signal);
+  checkCallOptions(options);
   return {
     table,
     fromBlock,
@@ -58,6 +60,7 @@ export function checkFollow(request: FollowRequest, options: FollowOptions | Typ
     tell: observer<FollowEvent>(onEvent, "the follow"),
     signal,
     typed: options.typed === true ? options : undefined,
+    calling: { headers, timeoutMs },
     reading: { extensions, maxRowBytes },
   };
 }

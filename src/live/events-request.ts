@@ -1,7 +1,7 @@
-import type { CallOptions } from "@connectrpc/connect";
-import { checkSignal, requireKnown, requireOneOf } from "../errors/check-values.js";
+import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 import { type EventType, readEventType } from "./event-types.js";
 
 /** Which events to observe. What is left out does not restrict them. */
@@ -17,9 +17,7 @@ export interface EventsRequest<T extends EventType = EventType> {
 }
 
 /** How a stream is observed. */
-export interface ObserveOptions<R extends boolean = boolean> {
-  /** Ends the stream. */
-  readonly signal?: AbortSignal | undefined;
+export interface ObserveOptions<R extends boolean = boolean> extends CallOptions {
   /**
    * Whether a lost connection is made again, for as long as it takes; a gap is then handed out where something may be
    * missing. Without it, as by default, the loss is thrown.
@@ -27,8 +25,6 @@ export interface ObserveOptions<R extends boolean = boolean> {
   readonly reconnect?: R | undefined;
   /** How many may wait for a slow consumer before no more is read; 10 000 by default. One answer may exceed it. */
   readonly maxWaiting?: number | undefined;
-  /** Further headers of the request. */
-  readonly headers?: CallOptions["headers"];
 }
 
 /** A request that was checked. */
@@ -77,11 +73,17 @@ export function readEventsRequest(request: EventsRequest): CheckedEventsRequest 
  * @throws {@link RequestError} where one is unknown or wrong
  */
 export function readObserveOptions(options: ObserveOptions) {
-  requireKnown("options", options, { signal: true, reconnect: true, maxWaiting: true, headers: true });
-  const { signal, reconnect = false, maxWaiting = MAX_WAITING, headers } = options;
-  checkSignal(signal);
+  requireKnown("options", options, { ...CALL_OPTIONS, reconnect: true, maxWaiting: true });
+  const { signal, reconnect = false, maxWaiting = MAX_WAITING, headers, timeoutMs } = options;
+  checkCallOptions(options);
   requireOneOf("reconnect", reconnect, [true, false]);
-  return { signal, reconnect, headers, maxWaiting: wholeNumber(maxWaiting, "maxWaiting", 1, Number.MAX_SAFE_INTEGER) };
+  return {
+    signal,
+    reconnect,
+    headers,
+    timeoutMs,
+    maxWaiting: wholeNumber(maxWaiting, "maxWaiting", 1, Number.MAX_SAFE_INTEGER),
+  };
 }
 
 function wholeNumber(number: number, name: string, smallest: number, largest: number): number {

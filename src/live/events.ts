@@ -110,6 +110,7 @@ function eventSource(calls: LiveCalls, asked: CheckedEventsRequest, options: Obs
       ...taking,
       method: TradingDataService.method.observeEventBus,
       headers: options.headers,
+      timeoutMs: options.timeoutMs,
       reconnect: options.reconnect ?? false,
       stream: "the stream of events",
       requests(connection: AbortSignal) {

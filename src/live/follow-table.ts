@@ -60,7 +60,7 @@ async function* followed(
   asked: CheckedFollow,
   ending: AbortController,
 ): AsyncGenerator<FollowedRows<TypedRecord>, void, undefined> {
-  const { table, fromBlock, toBlock, pollMs, tell, typed, reading } = asked;
+  const { table, fromBlock, toBlock, pollMs, tell, typed, calling, reading } = asked;
   const { signal } = ending;
   const recordOf = recordsOf<TypedValue>();
   const mending = createMending(asked.attempts);
@@ -69,7 +69,7 @@ async function* followed(
   async function* rowsOf(segment: FollowedSegment): AsyncGenerator<FollowedRows<TypedRecord>, void, undefined> {
     const given = position?.segmentId === segment.id ? position.part : undefined;
     let columns: readonly string[] = [];
-    for await (const some of segmentRows(client, segment, given, { ...reading, typed, signal })) {
+    for await (const some of segmentRows(client, segment, given, { ...calling, ...reading, typed, signal })) {
       columns = some.columns;
       position = positionIn(segment, some.partAfter(some.rows.length));
       mending.progressed();
@@ -97,7 +97,7 @@ async function* followed(
     while (!isDone(position, toBlock)) {
       requireGoing(signal);
       try {
-        const listed = await client.listSegments({ signal });
+        const listed = await client.listSegments({ ...calling, signal });
         const next = nextSegments(listed, { position, fromBlock, toBlock });
         for (const each of next.segments) {
           const segment = { ...each, chainId: next.chainId, table };

@@ -2,6 +2,7 @@ import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_da
 import type { TypedOptions } from "../archive/typed.js";
 import type { CsvRecord } from "../csv/index.js";
 import type { TradewireError } from "../errors/index.js";
+import type { CallOptions } from "../given/call-options.js";
 import type { ExportOptions } from "../history/network-history-export.js";
 import type { ExportRequest } from "../history/request.js";
 import type { Segment } from "../history/segment-chain.js";
@@ -11,7 +12,7 @@ import type { Exporter } from "./segment-rows.js";
 
 /** The part of a client that a follow needs. */
 export interface FollowClient extends Exporter {
-  listSegments(options?: { readonly signal?: AbortSignal }): Promise<HistorySegment[]>;
+  listSegments(options?: CallOptions): Promise<HistorySegment[]>;
 }
 
 /** What is followed. Segments come whole: their rows do not all say of which block they are. */
@@ -39,7 +40,7 @@ export type FollowEvent =
   | { readonly case: "waiting"; readonly error: TradewireError; readonly againMs: number };
 
 /** How a table is followed. */
-export interface FollowOptions extends Pick<ExportOptions, "signal" | "extensions" | "maxRowBytes"> {
+export interface FollowOptions extends CallOptions, Pick<ExportOptions, "extensions" | "maxRowBytes"> {
   /** Go on behind the rows that this cursor came with; `fromBlock` does not count then. */
   readonly cursor?: string | undefined;
   /** Milliseconds between two looks for new segments; 60,000 by default. */

@@ -11,7 +11,7 @@ export interface LiveCalls {
   readonly stream: <I extends DescMessage, O extends DescMessage>(
     method: DescMethodStreaming<I, O>,
     signal: AbortSignal,
-    timeoutMs: undefined,
+    timeoutMs: number | undefined,
     header: CallOptions["headers"],
     input: AsyncIterable<MessageInitShape<I>>,
     contextValues: ContextValues,
@@ -45,6 +45,8 @@ export interface ObservedCall<I extends DescMessage, O extends DescMessage, T>
   /** The requests of a connection, which its signal ends. */
   requests(connection: AbortSignal): AsyncIterable<MessageInitShape<I>>;
   readonly headers: CallOptions["headers"];
+  /** The longest time of a connection, in milliseconds. */
+  readonly timeoutMs: number | undefined;
   /** Whether a lost connection is made again. */
   readonly reconnect: boolean;
 }
@@ -64,14 +66,14 @@ export function observeCall<I extends DescMessage, O extends DescMessage, T>(
   signal: AbortSignal,
   isLate: () => boolean,
 ): AsyncIterable<readonly T[]> {
-  const { method, headers, reconnect } = call;
+  const { method, headers, timeoutMs, reconnect } = call;
   let contextValues = createContextValues();
   const observed: Observed<MessageShape<O>, T> = {
     ...call,
     async *open(connection) {
       contextValues = createContextValues();
       const input = call.requests(connection);
-      yield* (await calls.stream(method, connection, undefined, headers, input, contextValues)).message;
+      yield* (await calls.stream(method, connection, timeoutMs, headers, input, contextValues)).message;
     },
   };
   const onLoss = (attempt: number, delayMs: number, error: TradewireError) =>

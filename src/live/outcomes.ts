@@ -1,12 +1,13 @@
-import { create } from "@bufbuild/protobuf";
-import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { checkSignal, requireKnown, requireObject } from "../errors/check-values.js";
+import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { requireKnown, requireObject } from "../errors/check-values.js";
 import { CanceledError, OutcomeUnknownError, RequestError, type SubmissionResult } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { within } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import {
+  readSubmission,
   type SubmissionType,
   type SubmitOptions,
   type SubmitRequest,
@@ -18,6 +19,7 @@ import {
   requireSendable,
   type SendCommandOptions,
   type SentCommand,
+  SIGN_OPTIONS,
   type SignCommandOptions,
   TIMEOUT_MS,
   type Transactions,
@@ -30,12 +32,11 @@ import { readSent, type Sent, sentTransaction } from "./sent.js";
 import type { TraceServices } from "./traces.js";
 
 /** How to wait for what becomes of a transaction. */
-export interface ExecuteOptions {
+export interface ExecuteOptions extends CallOptions {
   /** Waits until it was carried out, or was not. */
   readonly until: "executed";
   /** The longest time for all of it, in milliseconds; 120000 by default. Then the outcome is unknown. */
   readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** How to make a transaction of a command, submit it, and wait for what becomes of it. */
@@ -53,11 +54,14 @@ export interface ExecutedCommand {
 }
 
 /** How long to look for what became of a transaction. */
-export interface OutcomeOptions {
+export interface OutcomeOptions extends CallOptions {
   /** The longest wait for its result, in milliseconds; 30000 by default. */
   readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
+
+/** The names of {@link ExecuteOptions}, and those of {@link ExecuteCommandOptions}. */
+const EXECUTE_OPTIONS = { ...CALL_OPTIONS, until: true } as const;
+const EXECUTE_COMMAND_OPTIONS = { ...SIGN_OPTIONS, ...EXECUTE_OPTIONS, type: true } as const;
 
 /** The operations that send transactions, and those that tell what became of them. */
 export interface Outcomes extends Pick<Transactions, "sendCommand" | "submitTransaction"> {
@@ -132,7 +136,7 @@ export function createOutcomes(
     { sent, transaction, pastBlocks, isNew, isChecked }: ToSend,
     submit: (signal: AbortSignal) => Promise<SubmissionResult>,
     signal: AbortSignal,
-    callers: AbortSignal | undefined,
+    { signal: callers, headers }: CallOptions,
   ): Promise<ExecutedCommand> {
     const { txHash, blockHeight } = sent;
     const lastBlock = pastBlocks === 0 || !blockHeight ? undefined : blockHeight + BigInt(pastBlocks) + BLOCKS_OF_GRACE;
@@ -158,7 +162,7 @@ export function createOutcomes(
       if (ending.kind !== "seen" && callers?.aborted === true) {
         throw unknownOutcome(transaction, new CanceledError({ cause: callers.reason }), sent.command);
       }
-      return { txHash, transaction, outcome: await conclude(services, sent, ending, doubt) };
+      return { txHash, transaction, outcome: await conclude({ ...services, headers }, sent, ending, doubt) };
     } finally {
       wait.close();
     }
@@ -170,7 +174,7 @@ export function createOutcomes(
     if (!isExecute(options)) {
       return transactions.sendCommand(command, options);
     }
-    await requireSendable(command, options); // What is wrong is said before the node is asked.
+    await requireSendable(command, options, EXECUTE_COMMAND_OPTIONS); // What is wrong is said before the node is asked.
     const { type, timeoutMs = TIMEOUT_MS, signal: callers } = options;
     return within(timeoutMs, callers, async (signal) => {
       await watch.ready(signal); // Nothing is sent before the stream tells of what comes.
@@ -178,28 +182,30 @@ export function createOutcomes(
       const { transaction, pastBlocks, block } = prepared;
       const sent = sentTransaction(transaction, { command: prepared.command, blockHeight: block.height });
       const submit = (ending: AbortSignal) => prepared.submit({ type, signal: ending });
-      return execute({ sent, transaction, pastBlocks, isNew: true, isChecked: true }, submit, signal, callers);
+      return execute({ sent, transaction, pastBlocks, isNew: true, isChecked: true }, submit, signal, options);
     });
   }
 
   function submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
   function submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<SubmissionResult>;
   async function submitTransaction(request: SubmitRequest, options: ExecuteOptions | SubmitOptions = {}) {
-    requireObject("request", request);
-    if (!isExecute(options) || request.tx === undefined) {
-      return transactions.submitTransaction(request, isExecute(options) ? {} : options);
+    if (!isExecute(options)) {
+      return transactions.submitTransaction(request, options);
     }
-    const { timeoutMs = TIMEOUT_MS, signal: callers } = options;
-    const transaction = create(TransactionSchema, request.tx);
+    requireKnown("options", options, EXECUTE_OPTIONS);
+    checkCallOptions(options);
+    const { timeoutMs = TIMEOUT_MS, signal: callers, headers } = options;
+    const checked = readSubmission(request);
+    const transaction = checked.tx;
     return within(timeoutMs, callers, async (signal) => {
       await watch.ready(signal);
       const { readInputData } = await import("../transaction/submitted-input-data.js");
       const inputData = readInputData(transaction);
-      const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal });
+      const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
       const sent = sentTransaction(transaction, inputData);
-      const submit = (ending: AbortSignal) => transactions.submitTransaction(request, { signal: ending });
-      const isChecked = request.type === submissionTypes.sync || request.type === submissionTypes.commit;
-      return execute({ sent, transaction, pastBlocks, isNew: false, isChecked }, submit, signal, callers);
+      const submit = (ending: AbortSignal) => transactions.submitTransaction(checked, { signal: ending, headers });
+      const isChecked = checked.type === submissionTypes.sync || checked.type === submissionTypes.commit;
+      return execute({ sent, transaction, pastBlocks, isNew: false, isChecked }, submit, signal, options);
     });
   }
 
@@ -209,15 +215,16 @@ export function createOutcomes(
 
     async outcome(given, options = {}) {
       const sent = readSent(given);
-      requireKnown("options", options, { timeoutMs: true, signal: true });
-      const { timeoutMs = OUTCOME_TIMEOUT_MS, signal: callers } = options;
-      checkSignal(callers);
+      requireKnown("options", options, CALL_OPTIONS);
+      checkCallOptions(options);
+      const { timeoutMs = OUTCOME_TIMEOUT_MS, signal: callers, headers } = options;
+      const asked = { ...services, headers };
       const looking = within(timeoutMs, callers, async (signal) => {
         const wait = awaitResult(watch, sent.txHash, { signal, endsAfterLoss: false });
         try {
           // Its order says at once what a result would say; a result that waits for a block may still come.
-          const now = await withoutResult(services, sent, "its result has not come yet");
-          const outcome = now.status === "unknown" ? await conclude(services, sent, await wait.ended, EARLIER) : now;
+          const now = await withoutResult(asked, sent, "its result has not come yet");
+          const outcome = now.status === "unknown" ? await conclude(asked, sent, await wait.ended, EARLIER) : now;
           if (callers?.aborted === true && outcome.status === "unknown") {
             throw new CanceledError({ cause: callers.reason });
           }

@@ -1,4 +1,4 @@
-import { Code, type Client as ConnectClient } from "@connectrpc/connect";
+import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import {
@@ -8,6 +8,7 @@ import {
   StopOrder_Status,
 } from "../../gen/client/vega/vega_pb.js";
 import { NodeError, TradewireError } from "../errors/index.js";
+import { connectOptions } from "../given/call-options.js";
 import type { Trace } from "./outcome.js";
 
 /** What is looked for. What is not known of a transaction is not looked for. */
@@ -31,6 +32,8 @@ export interface Traces {
 export interface TraceServices {
   readonly core: Pick<ConnectClient<typeof CoreService>, "getSpamStatistics" | "lastBlockHeight">;
   readonly data: Pick<ConnectClient<typeof TradingDataService>, "getOrder" | "getStopOrder">;
+  /** Further headers of the requests. */
+  readonly headers?: CallOptions["headers"];
 }
 
 /** The longest time for one look, in milliseconds. */
@@ -44,13 +47,13 @@ const LOOK_MS = 5_000;
  * @param subject what is known of the transaction
  * @returns what was found, and what it proves. A look that fails is told as one
  */
-export async function lookForTraces({ core, data }: TraceServices, subject: TraceSubject): Promise<Traces> {
+export async function lookForTraces({ core, data, headers }: TraceServices, subject: TraceSubject): Promise<Traces> {
   const { orderId, publicKey, blockHeight } = subject;
   let proof: Traces["proof"];
   const looks: Promise<Trace>[] = [];
 
-  function look(place: Trace["place"], ask: (signal: AbortSignal) => Promise<string>): void {
-    const found = ask(AbortSignal.timeout(LOOK_MS)).catch((reason: unknown) => {
+  function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
+    const found = ask(connectOptions({ signal: AbortSignal.timeout(LOOK_MS), headers })).catch((reason: unknown) => {
       const isNone = reason instanceof NodeError && reason.code === Code.NotFound;
       return isNone
         ? "none"
@@ -60,16 +63,16 @@ export async function lookForTraces({ core, data }: TraceServices, subject: Trac
   }
 
   if (orderId !== undefined) {
-    look("order", async (signal) => {
-      const { order } = await data.getOrder({ orderId }, { signal });
+    look("order", async (options) => {
+      const { order } = await data.getOrder({ orderId }, options);
       if (order?.id.toLowerCase() !== orderId) {
         return "none";
       }
       proof ??= provedByOrder(order);
       return `order ${orderId} is STATUS_${Order_Status[order.status] ?? order.status}${reasonText(order.reason)}`;
     });
-    look("stop order", async (signal) => {
-      const stopOrder = (await data.getStopOrder({ orderId }, { signal })).order?.stopOrder;
+    look("stop order", async (options) => {
+      const stopOrder = (await data.getStopOrder({ orderId }, options)).order?.stopOrder;
       if (stopOrder?.id.toLowerCase() !== orderId) {
         return "none";
       }
@@ -81,14 +84,14 @@ export async function lookForTraces({ core, data }: TraceServices, subject: Trac
     });
   }
   if (publicKey !== undefined && blockHeight !== undefined) {
-    look("spam statistics", async (signal) => {
-      const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, { signal });
+    look("spam statistics", async (options) => {
+      const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, options);
       const state = statistics?.pow?.blockStates.find((each) => each.blockHeight === blockHeight);
       return `block ${blockHeight} has served ${state?.transactionsSeen ?? 0n} transactions of the key`;
     });
   }
-  look("last block", async (signal) => {
-    const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, { signal });
+  look("last block", async (options) => {
+    const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, options);
     const isTooOld = blockHeight !== undefined && height >= blockHeight + BigInt(past);
     const age = isTooOld ? "is too old to be taken now" : "may still be taken";
     return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;

@@ -64,13 +64,14 @@ export function createTransactionResults(calls: LiveCalls): TransactionResults {
     options: ObserveOptions = {},
   ): AsyncIterable<TransactionResult | ResultsGap> {
     const message = readRequest(request);
-    const { headers, reconnect, signal, maxWaiting } = readObserveOptions(options);
+    const { headers, timeoutMs, reconnect, signal, maxWaiting } = readObserveOptions(options);
     const source = async function* (ending: AbortSignal, isLate: () => boolean) {
       const { TradingDataService } = await import("../../gen/datanode/api/v2/trading_data_pb.js");
       const call = {
         ...takingResults(),
         method: TradingDataService.method.observeTransactionResults,
         headers,
+        timeoutMs,
         reconnect,
         stream: "the stream of results",
         requests: () => createAsyncIterable([message]),

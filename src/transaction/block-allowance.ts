@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/client/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, RequestError } from "../errors/index.js";
+import { type CallOptions, connectOptions } from "../given/call-options.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { requireChain } from "./chain-to-sign.js";
 import { requireAffordable } from "./proof-of-work.js";
@@ -18,6 +19,8 @@ export interface TakeOptions {
   readonly chainId: string | undefined;
   /** The most difficulty that is worked for, in zero bits. */
   readonly maxDifficulty: number;
+  /** Further headers of the requests. */
+  readonly headers?: CallOptions["headers"];
   /** Ends the waiting. */
   readonly signal: AbortSignal;
 }
@@ -78,7 +81,10 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   const blocks = new Map<string, Map<string, Promise<Served>>>();
 
   /** Get a count. The question to the node belongs to all who wait for it, so nobody's signal ends it. */
-  function servedBy(block: LastBlockHeightResponse, publicKey: string): Promise<Served> {
+  function servedBy(
+    block: LastBlockHeightResponse,
+    { publicKey, headers }: Pick<TakeOptions, "publicKey" | "headers">,
+  ): Promise<Served> {
     const keys = blocks.get(block.hash) ?? new Map<string, Promise<Served>>();
     blocks.set(block.hash, keys);
     for (const hash of [...blocks.keys()].slice(0, -MOST_BLOCKS)) {
@@ -88,14 +94,18 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
     if (known !== undefined) {
       return known;
     }
-    const asked = askServed(block, publicKey);
+    const asked = askServed(block, publicKey, headers);
     keys.set(publicKey, asked);
     asked.catch(() => keys.delete(publicKey)); // The next one asks again.
     return asked;
   }
 
-  async function askServed(block: LastBlockHeightResponse, publicKey: string): Promise<Served> {
-    const pow = await askStatistics(service, publicKey);
+  async function askServed(
+    block: LastBlockHeightResponse,
+    publicKey: string,
+    headers: CallOptions["headers"],
+  ): Promise<Served> {
+    const pow = await askStatistics(service, publicKey, headers);
     if (pow?.bannedUntil !== undefined && pow.bannedUntil !== "") {
       throw new RequestError(`the key ${publicKey} is banned until ${pow.bannedUntil} for bad proofs of work`, {
         advice: "Wait until then, or send with another key; nothing was sent.",
@@ -106,13 +116,13 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
   }
 
   return {
-    async take({ publicKey, chainId: named, maxDifficulty, signal }) {
+    async take({ publicKey, chainId: named, maxDifficulty, headers, signal }) {
       const until = performance.now() + LONGEST_WAIT_MS;
       for (;;) {
-        const block = await service.lastBlockHeight({}, { signal });
+        const block = await service.lastBlockHeight({}, connectOptions({ signal, headers }));
         requireChain(block.chainId, named);
         requireAffordable(block.spamPowDifficulty, maxDifficulty);
-        const served = await untilAborted(servedBy(block, publicKey), signal);
+        const served = await untilAborted(servedBy(block, { publicKey, headers }), signal);
         const difficulty = difficultyOf(block, served, maxDifficulty);
         if (difficulty !== undefined) {
           const { chainId, height, hash, spamPowHashFunction: hashFunction } = block;
@@ -149,9 +159,13 @@ function takeOne(served: Served): () => void {
 }
 
 /** A key's statistics of proofs of work; `undefined` where the node has none or does not offer them. */
-async function askStatistics(service: SpamService, partyId: string): Promise<PoWStatistic | undefined> {
+async function askStatistics(
+  service: SpamService,
+  partyId: string,
+  headers: CallOptions["headers"],
+): Promise<PoWStatistic | undefined> {
   try {
-    const { statistics } = await service.getSpamStatistics({ partyId });
+    const { statistics } = await service.getSpamStatistics({ partyId }, connectOptions({ headers }));
     return statistics?.pow;
   } catch (reason) {
     if (reason instanceof NodeError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound)) {

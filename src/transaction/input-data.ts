@@ -2,6 +2,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { requireObject, wrong } from "../errors/check-values.js";
 import { CommandError, RequestError } from "../errors/index.js";
+import { readInit } from "../given/init.js";
 import { commandProblems } from "./check/index.js";
 
 /** A command by its name and fields, such as `{ case: "stopOrdersSubmission", value: { risesAbove: {...} } }`. */
@@ -72,14 +73,18 @@ export function encodeInputData(source: CommandSource, { blockHeight, nonce }: I
  * @param source the command by its name and fields, or serialized input data
  * @returns the input data; without a nonce and block height, unless it was serialized with them
  * @throws {@link CommandError} where a field is wrong
- * @throws {@link RequestError} where raw input data cannot be read, or holds no command
+ * @throws {@link RequestError} where a field does not exist or holds what does not fit it, or raw input data cannot be
+ *   read or holds no command
  */
 export function readCommand(source: CommandSource): InputData {
   requireObject("command", source);
   if ("case" in source && source.value === undefined) {
     throw wrong(source.case, source.value, "Give the command's fields as value; an empty object has none.");
   }
-  const inputData = "inputData" in source ? decode(source.inputData) : create(InputDataSchema, { command: source });
+  const inputData =
+    "inputData" in source
+      ? decode(source.inputData)
+      : create(InputDataSchema, readInit(InputDataSchema, { command: source }));
   if (inputData.command.case !== undefined) {
     const problems = commandProblems(inputData.command);
     if (problems.length > 0) {

@@ -3,9 +3,10 @@ import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CoreService,
   SubmitTransactionRequest_Type,
-  type SubmitTransactionRequestSchema,
+  SubmitTransactionRequestSchema,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import {
   CanceledError,
   ConnectionError,
@@ -18,8 +19,9 @@ import {
   TransactionError,
   type TransactionIdentity,
 } from "../errors/index.js";
+import { CALL_OPTIONS, type CallOptions, checkCallOptions, connectOptions } from "../given/call-options.js";
+import { readInit } from "../given/init.js";
 import { transactionHash } from "./transaction-hash.js";
-import { withSignal } from "./with-signal.js";
 
 /** How far a transaction must come before the node answers (specification, 2.5, `type`). */
 export type SubmissionType = "sync" | "async" | "commit";
@@ -28,11 +30,13 @@ export type SubmissionType = "sync" | "async" | "commit";
 export type SubmitRequest = MessageInitShape<typeof SubmitTransactionRequestSchema>;
 
 /** How to submit a transaction. */
-export interface SubmitOptions {
-  readonly signal?: AbortSignal | undefined;
+export interface SubmitOptions extends CallOptions {
   /** Whether a refused transaction is thrown as an error; true by default. */
   readonly throwOnRejection?: boolean | undefined;
 }
+
+/** The names of {@link SubmitOptions}. */
+const SUBMIT_OPTIONS = { ...CALL_OPTIONS, throwOnRejection: true } as const;
 
 /** The enum values of the submission types. */
 export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionRequest_Type>> = {
@@ -55,19 +59,19 @@ export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionR
 export async function submitOnce(
   service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
   request: SubmitRequest,
-  { signal, throwOnRejection = true }: SubmitOptions,
+  options: SubmitOptions,
   command?: string,
 ): Promise<SubmissionResult> {
-  if (request.tx === undefined) {
-    throw new RequestError("the request has no tx", {
-      advice: "Give the signed transaction (specification, 4.2).",
-    });
-  }
+  requireKnown("options", options, SUBMIT_OPTIONS);
+  checkCallOptions(options);
+  const { signal, throwOnRejection = true } = options;
+  requireOneOf("throwOnRejection", throwOnRejection, [true, false]);
+  const checked = readSubmission(request);
+  const { tx } = checked;
   if (signal?.aborted === true) {
     throw new CanceledError({ cause: signal.reason, mayHaveLeft: false });
   }
-  const tx = create(TransactionSchema, request.tx);
-  const response = await service.submitTransaction({ ...request, tx }, withSignal(signal)).catch((reason: unknown) => {
+  const response = await service.submitTransaction(checked, connectOptions(options)).catch((reason: unknown) => {
     throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason, command) : reason;
   });
   const { success, txHash, code, data, log, height } = response;
@@ -76,6 +80,23 @@ export async function submitOnce(
     throw new TransactionError(result);
   }
   return result;
+}
+
+/**
+ * Check a request to submit a transaction.
+ *
+ * @param request the transaction, and how far it must come before the node answers
+ * @returns the request, whose transaction is a message
+ * @throws {@link RequestError} where it has no transaction, a field does not exist, or a value does not fit its field
+ */
+export function readSubmission(request: SubmitRequest) {
+  const checked = readInit(SubmitTransactionRequestSchema, request);
+  if (checked.tx === undefined) {
+    throw new RequestError("the request has no tx", {
+      advice: "Give the signed transaction (specification, 4.2).",
+    });
+  }
+  return { ...checked, tx: create(TransactionSchema, checked.tx) };
 }
 
 /** Whether a failed call may still have put its transaction into the mempool. */

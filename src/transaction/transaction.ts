@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
+import { requireKnown, requireObject, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { encodeHex } from "./hex.js";
@@ -35,6 +36,15 @@ export interface TransactionForm {
   /** The most difficulty of the proof of work that is worked for, in zero bits; 28 by default. */
   readonly maxDifficulty?: number | undefined;
 }
+
+/** The names of {@link TransactionForm}. */
+export const FORM_OPTIONS = {
+  version: true,
+  chainIdPrefix: true,
+  tid: true,
+  nonce: true,
+  maxDifficulty: true,
+} as const;
 
 /** The most difficulty that is worked for where the caller does not say. Networks ask for about 15 zero bits. */
 export const MAX_DIFFICULTY = 28;
@@ -76,10 +86,13 @@ export interface TransactionOptions extends TransactionForm {
  * const tx = await createTransaction({ case: "stopOrdersCancellation", value: {} }, { signer, block });
  */
 export async function createTransaction(command: CommandSource, options: TransactionOptions): Promise<Transaction> {
+  requireKnown("options", options, { ...FORM_OPTIONS, signer: true, block: true, signal: true });
   const { signer, block, signal, nonce } = options;
+  requireObject("block", block);
   const { version = "TX_VERSION_V3", chainIdPrefix = "signed-and-submitted" } = options;
   const { tid = encodeHex(randomBytes(32)), maxDifficulty = MAX_DIFFICULTY } = options;
   requireAffordable(block.difficulty, maxDifficulty);
+  requireSigner(signer);
   requirePublicKey(signer.publicKey);
   if (version === "TX_VERSION_V3") {
     requireChainId("block.chainId", block.chainId);
@@ -103,6 +116,21 @@ export async function createTransaction(command: CommandSource, options: Transac
     version: version === "TX_VERSION_V3" ? TxVersion.V3 : TxVersion.V2,
     pow: { tid, nonce: proof.nonce },
   });
+}
+
+/**
+ * Check what is to sign.
+ *
+ * @param signer the signer
+ * @throws {@link RequestError} where it is none
+ */
+export function requireSigner(signer: Partial<Signer> | undefined): void {
+  if (typeof signer?.publicKey !== "string" || typeof signer.sign !== "function") {
+    if (signer instanceof Promise) {
+      throw wrong("signer", signer, "Await it: const signer = await signerFromKeyFile(path).");
+    }
+    throw wrong("signer", signer, "Give what signerFromKeyFile() makes, or { publicKey, sign(message) }.");
+  }
 }
 
 function requirePublicKey(publicKey: string): void {

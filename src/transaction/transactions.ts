@@ -8,8 +8,10 @@ import type {
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { checkSignal, requireObject, requireOneOf, wrong } from "../errors/check-values.js";
+import { requireKnown, requireOneOf, requireText } from "../errors/check-values.js";
 import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
+import { CALL_OPTIONS, type CallOptions, checkCallOptions, readCallOptions } from "../given/call-options.js";
+import { readInit } from "../given/init.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
 import { within } from "./deadline.js";
@@ -22,24 +24,28 @@ import {
   submissionTypes,
   submitOnce,
 } from "./submission.js";
-import { createTransaction, MAX_DIFFICULTY, type TransactionForm } from "./transaction.js";
-import { withSignal } from "./with-signal.js";
+import { createTransaction, FORM_OPTIONS, MAX_DIFFICULTY, requireSigner, type TransactionForm } from "./transaction.js";
 
 /** How to make a signed transaction of a command. */
-export interface SignCommandOptions extends TransactionForm {
+export interface SignCommandOptions extends TransactionForm, CallOptions {
   readonly signer: Signer;
   /** The chain to sign for; by default that of the configuration. A node on another chain is refused. */
   readonly chainId?: string | undefined;
   /** The longest time for all of it, in milliseconds; 120000 by default. */
   readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** How to make a transaction of a command, and submit it. */
-export interface SendCommandOptions extends SignCommandOptions, SubmitOptions {
+export interface SendCommandOptions extends SignCommandOptions, Pick<SubmitOptions, "throwOnRejection"> {
   /** How far it must come before the node answers. With `sync`, the default, it is in the mempool or refused. */
   readonly type?: SubmissionType | undefined;
 }
+
+/** The names of {@link SignCommandOptions}. */
+export const SIGN_OPTIONS = { ...CALL_OPTIONS, ...FORM_OPTIONS, signer: true, chainId: true } as const;
+
+/** The names of {@link SendCommandOptions}. */
+const SEND_OPTIONS = { ...SIGN_OPTIONS, type: true, throwOnRejection: true } as const;
 
 /** The time for all of a transaction, in milliseconds: a minute's wait for a block, the proof of work, and the calls. */
 export const TIMEOUT_MS = 120_000;
@@ -75,7 +81,7 @@ export interface Transactions {
    * Submit a signed transaction (specification, 4.2). It is sent once and never retried.
    *
    * @param request the transaction, and how far it must come before the node answers
-   * @param options a signal, and whether a refusal is thrown
+   * @param options a signal, headers, a time limit, and whether a refusal is thrown
    * @returns the submission result (specification, 2.6); on success the transaction is in the mempool
    * @throws {@link RequestError} where the request has no `tx`
    * @throws {@link TransactionError} where the network refused it, unless `throwOnRejection` is false
@@ -122,7 +128,7 @@ export interface Transactions {
    * Have the node check a transaction as if it were submitted.
    *
    * @param tx the signed transaction
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns the node's verdict; a refusal is not thrown
    *
    * @example
@@ -130,29 +136,29 @@ export interface Transactions {
    */
   checkTransaction(
     tx: MessageInitShape<typeof TransactionSchema>,
-    options?: Pick<SubmitOptions, "signal">,
+    options?: CallOptions,
   ): Promise<CheckTransactionResponse>;
   /**
    * Get the last block, and the proof of work that transactions tied to it need.
    *
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns height, hash (64 hex digits) and chain id, and the difficulty in zero bits
    *
    * @example
    * const { height, chainId } = await client.lastBlockHeight();
    */
-  lastBlockHeight(options?: Pick<SubmitOptions, "signal">): Promise<LastBlockHeightResponse>;
+  lastBlockHeight(options?: CallOptions): Promise<LastBlockHeightResponse>;
   /**
    * Get how much of its allowances against spam a party has used up.
    *
    * @param publicKey of the party, 64 hex digits
-   * @param options a signal that ends the call
+   * @param options a signal, headers and a time limit
    * @returns the statistics; `undefined` where the answer holds none
    *
    * @example
    * const statistics = await client.spamStatistics(signer.publicKey);
    */
-  spamStatistics(publicKey: string, options?: Pick<SubmitOptions, "signal">): Promise<SpamStatistics | undefined>;
+  spamStatistics(publicKey: string, options?: CallOptions): Promise<SpamStatistics | undefined>;
 }
 
 /**
@@ -160,15 +166,19 @@ export interface Transactions {
  *
  * @param command the command by its name and fields, or serialized input data
  * @param options the signer, the signal, and how to submit it
+ * @param known the names of the options that there are
  * @throws {@link CommandError} where a field of the command is wrong, {@link RequestError} where something else is
  */
-export async function requireSendable(command: CommandSource, options: Partial<SendCommandOptions>): Promise<void> {
-  requireObject("options", options);
-  const { signer, signal, type } = options;
-  if (typeof signer?.publicKey !== "string" || typeof signer.sign !== "function") {
-    throw wrong("signer", signer, "Give what signerFromKeyFile() makes, or { publicKey, sign(message) }.");
-  }
-  checkSignal(signal);
+export async function requireSendable<T extends SignCommandOptions>(
+  command: CommandSource,
+  options: T,
+  known: { readonly [Key in keyof Required<T>]: true },
+): Promise<void> {
+  requireKnown("options", options, known);
+  checkCallOptions(options);
+  const { signer, type, throwOnRejection }: Partial<SendCommandOptions> = options;
+  requireSigner(signer);
+  requireOneOf("throwOnRejection", throwOnRejection, [true, false]);
   requireOneOf("type", type, ["sync", "async", "commit"]);
   const { readCommand } = await import("./input-data.js");
   readCommand(command);
@@ -190,10 +200,11 @@ export function createTransactions(
   async function prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal) {
     const { readCommand } = await import("./input-data.js");
     const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
-    const { signer, maxDifficulty = MAX_DIFFICULTY } = options;
-    const form = { ...options, chainIdPrefix: options.chainIdPrefix ?? settings.chainIdPrefix };
+    const { signer, maxDifficulty = MAX_DIFFICULTY, headers, version, tid, nonce } = options;
+    const chainIdPrefix = options.chainIdPrefix ?? settings.chainIdPrefix;
+    const form = { signer, maxDifficulty, version, tid, nonce, chainIdPrefix };
     const chainId = namedChain(options.chainId, settings);
-    const share = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, signal });
+    const share = await allowance.take({ publicKey: signer.publicKey, chainId, maxDifficulty, headers, signal });
     const transaction = await createTransaction(command, { ...form, block: share.block, signal }).catch(
       (reason: unknown) => {
         share.giveBack();
@@ -206,7 +217,7 @@ export function createTransactions(
       command: read,
       submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
-        return submitOnce(service, request, submitOptions, read.case).catch((reason: unknown) => {
+        return submitOnce(service, request, { headers, ...submitOptions }, read.case).catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
             share.giveBack();
           }
@@ -222,7 +233,7 @@ export function createTransactions(
     submitTransaction: (request, options = {}) => submitOnce(service, request, options),
 
     async sendCommand(command, options) {
-      await requireSendable(command, options);
+      await requireSendable(command, options, SEND_OPTIONS);
       const { type, throwOnRejection, timeoutMs = TIMEOUT_MS } = options;
       return within(timeoutMs, options.signal, async (signal) => {
         const { transaction, submit } = await prepare(command, options, signal);
@@ -231,18 +242,21 @@ export function createTransactions(
     },
 
     async signCommand(command, options) {
-      await requireSendable(command, options);
+      await requireSendable(command, options, SIGN_OPTIONS);
       const { timeoutMs = TIMEOUT_MS } = options;
       return within(timeoutMs, options.signal, async (signal) => (await prepare(command, options, signal)).transaction);
     },
 
-    checkTransaction: (tx, { signal } = {}) =>
-      service.checkTransaction({ tx: create(TransactionSchema, tx) }, withSignal(signal)),
+    async checkTransaction(tx, options) {
+      const transaction = create(TransactionSchema, readInit(TransactionSchema, tx, "tx"));
+      return service.checkTransaction({ tx: transaction }, readCallOptions(options));
+    },
 
-    lastBlockHeight: ({ signal } = {}) => service.lastBlockHeight({}, withSignal(signal)),
+    lastBlockHeight: async (options) => service.lastBlockHeight({}, readCallOptions(options)),
 
-    async spamStatistics(publicKey, { signal } = {}) {
-      return (await service.getSpamStatistics({ partyId: publicKey }, withSignal(signal))).statistics;
+    async spamStatistics(publicKey, options) {
+      requireText("publicKey", publicKey, "64 hex digits");
+      return (await service.getSpamStatistics({ partyId: publicKey }, readCallOptions(options))).statistics;
     },
   };
 }

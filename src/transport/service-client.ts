@@ -1,13 +1,17 @@
-import type { DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
 import type { FailingCall } from "../errors/failing.js";
+import { checkConnectOptions } from "../given/call-options.js";
+import { readInit } from "../given/init.js";
+import { misfit } from "../given/misfit.js";
 import { followingController } from "../signal/follow.js";
 import { throwingOurErrors } from "./layers/our-errors.js";
 import { watched } from "./watched.js";
 
 /**
  * Make a client of a service, such as Connect's own, whose methods throw the library's errors. A stream that is no
- * longer read, as after `break`, is ended; Connect's own client would leave it open.
+ * longer read, as after `break`, is ended; Connect's own client would leave it open. Requests and options are checked
+ * before anything is sent, and enum values in requests may be names.
  *
  * @param service the service's descriptor, as `protoc-gen-es` generates it
  * @param transport the transport that makes the calls
@@ -19,6 +23,7 @@ export function createServiceClient<S extends DescService>(
   transport: Transport,
   failing: FailingCall,
 ): Client<S> {
+  requireService(service);
   const calls = throwingOurErrors(transport, failing);
   const client = createClient(service, {
     ...calls,
@@ -28,23 +33,65 @@ export function createServiceClient<S extends DescService>(
       return response;
     },
   });
-  for (const { methodKind, localName } of service.methods) {
-    const call: unknown = Reflect.get(client, localName);
-    if ((methodKind === "server_streaming" || methodKind === "bidi_streaming") && isStreaming(call)) {
-      Reflect.set(client, localName, endingWhereUnread(call));
+  for (const method of service.methods) {
+    const call: unknown = Reflect.get(client, method.localName);
+    if (isCall(call)) {
+      const ending = answersOnce(method) ? call : endingWhereUnread(call);
+      Reflect.set(client, method.localName, checked(method, ending, failing));
     }
   }
   return client;
 }
 
-/** A function of a client that streams. */
-type Streaming = (request: unknown, options?: CallOptions) => AsyncIterable<unknown>;
+function requireService(service: Partial<DescService> | undefined): void {
+  if (service?.kind !== "service") {
+    throw misfit("the service", service, "its descriptor, such as TradingDataService of tradewire/api");
+  }
+}
 
-function isStreaming(call: unknown): call is Streaming {
+/** A function of a client. */
+type Call = (request: unknown, options?: CallOptions) => unknown;
+
+function isCall(call: unknown): call is Call {
   return typeof call === "function";
 }
 
-function endingWhereUnread(call: Streaming): Streaming {
+function answersOnce({ methodKind }: DescMethod): boolean {
+  return methodKind === "unary" || methodKind === "client_streaming";
+}
+
+/** Make a function of a client check what it is given, where plain JavaScript may give anything. */
+function checked(method: DescMethod, call: Call, failing: FailingCall): Call {
+  const { methodKind, input } = method;
+  const asksOnce = methodKind === "unary" || methodKind === "server_streaming";
+  const read = (request: unknown) => (request === undefined ? {} : readInit(input, request));
+  return (request, options) => {
+    try {
+      checkConnectOptions(options);
+      return call(asksOnce ? read(request) : eachOf(request, read), options);
+    } catch (reason) {
+      const fail = failing(method, undefined);
+      return answersOnce(method) ? Promise.reject(reason).catch(fail) : fail(reason);
+    }
+  };
+}
+
+function eachOf(requests: unknown, read: (request: unknown) => unknown): AsyncIterable<unknown> {
+  if (!isAsyncIterable(requests)) {
+    throw misfit("the requests", requests, "an async iterable, such as an async generator makes");
+  }
+  return (async function* () {
+    for await (const request of requests) {
+      yield read(request);
+    }
+  })();
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+}
+
+function endingWhereUnread(call: Call): Call {
   return (request, options = {}) => {
     const abort = followingController(options.signal);
     const end = () => abort.abort(); // It also lets go of the caller's signal.
@@ -53,6 +100,6 @@ function endingWhereUnread(call: Streaming): Streaming {
       end();
       throw reason;
     };
-    return watched(messages, { ended: end, failed, left: end });
+    return isAsyncIterable(messages) ? watched(messages, { ended: end, failed, left: end }) : messages;
   };
 }

@@ -83,7 +83,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
 });
 
 it.each([
-  [["stop-orders", "--status", "frozen"], /^tradewire: --status holds "FROZEN", which is no value of /],
+  [["stop-orders", "--status", "frozen"], /^tradewire: --status is "FROZEN", which is no value of /],
   [["stop-orders", "--from", "yesterday"], /^tradewire: --from: "yesterday" is no time\n/],
   [["stop-orders", "--from", "2024-01-02", "--to", "2024-01-01"], /^tradewire: the date range is empty/],
   [["stop-orders", "--limit", "0"], /^tradewire: --limit: 0 is too few/],

@@ -454,7 +454,7 @@ describe("exportNetworkHistory", () => {
   });
 
   it.each([
-    ['{"table": "trades", "fromBlock": "1", "toBlock": 3000}', 'fromBlock is "1", which is no block'],
+    ['{"table": "trades", "fromBlock": "1", "toBlock": 3000}', 'fromBlock is the text "1"'],
     ['{"fromBlock": 1, "toBlock": 3000}', "undefined is not a table that can be exported"],
   ])("refuses what only a program without types can give: %s", async (wrong, summary) => {
     await using client = createClient({ transport: "grpc", grpc: { url: "http://127.0.0.1:1" } });

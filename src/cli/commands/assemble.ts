@@ -8,6 +8,7 @@ import { type Profile, profileRules } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
 import { profileOption } from "../client-options.js";
 import { bytesOf, STANDARD } from "../input.js";
+import { outTarget } from "../out-target.js";
 import { type CommandContext, writeOut } from "../output.js";
 
 interface AssembleCommandOptions {
@@ -61,7 +62,12 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
   const start = performance.now();
   const force = options.force === true;
   const { signal } = context;
-  const saved = await saveArchive(bytes, { target, force, fileName: () => name ?? "export.zip", signal });
+  const saved = await saveArchive(bytes, {
+    target: await outTarget(target, ".zip"),
+    force,
+    fileName: () => name ?? "export.zip",
+    signal,
+  });
   tellSaved(saved, { start, asJson: options.json === true }, context);
 }
 

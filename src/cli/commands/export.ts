@@ -11,6 +11,7 @@ import { tellSaved } from "../archive-output.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { STANDARD } from "../input.js";
+import { outTarget } from "../out-target.js";
 import { type CommandContext, writeOut } from "../output.js";
 import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
@@ -167,7 +168,12 @@ async function runTarget(
   } else {
     const start = performance.now();
     const { verify, parallel, resume } = options;
-    const saved = await exported.saveTo(target, { force: options.force === true, verify, parallel, resume });
+    const saved = await exported.saveTo(await outTarget(target, ".zip"), {
+      force: options.force === true,
+      verify,
+      parallel,
+      resume,
+    });
     progress.end();
     tellSaved(saved, { start, asJson: options.json === true }, context);
   }

@@ -4,6 +4,7 @@ import type { LedgerExport } from "../../ledger/ledger-export.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { STANDARD } from "../input.js";
+import { outTarget } from "../out-target.js";
 import { type CommandContext, json, size } from "../output.js";
 import {
   checkPrintRowsOptions,
@@ -97,7 +98,7 @@ async function save(
   progress: ProgressLine,
 ): Promise<void> {
   const start = performance.now();
-  const saved = await ledger.saveTo(out, { force });
+  const saved = await ledger.saveTo(await outTarget(out, ".csv"), { force });
   progress.end();
   if (asJson) {
     standardOutput.write(json(saved));

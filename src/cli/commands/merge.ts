@@ -4,6 +4,7 @@ import type { Profile } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
 import { profileOption } from "../client-options.js";
 import { requireArchive } from "../input.js";
+import { outTarget } from "../out-target.js";
 import type { CommandContext } from "../output.js";
 import { maxRowBytesOption } from "../print-rows.js";
 
@@ -34,7 +35,8 @@ export function addMerge(command: Command, context: CommandContext): void {
       const start = performance.now();
       const force = options.force === true;
       const { profile, maxRowBytes } = options;
-      const saved = await mergeArchives(files, options.out, { force, profile, maxRowBytes, signal: context.signal });
+      const target = await outTarget(options.out, ".zip");
+      const saved = await mergeArchives(files, target, { force, profile, maxRowBytes, signal: context.signal });
       tellSaved(saved, { start, asJson: options.json === true }, context);
     });
 }

@@ -10,8 +10,8 @@ import {
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
 } from "../../../gen/client/vega/vega_pb.js";
+import { enumNumber } from "../../given/enum-number.js";
 import { enumName } from "../../json/enums.js";
-import { enumNumber } from "../../listing/stop-order-filter.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type Listed, type ListingOptions, listingOptions, mostRecords, printListing, shortName } from "../listing.js";
