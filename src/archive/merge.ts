@@ -1,5 +1,6 @@
 import { createCarry, decodeCsv } from "../csv/index.js";
-import { requireKnown, requireList, requireOneOf, requireText } from "../errors/check-values.js";
+import { requireList } from "../errors/check-kinds.js";
+import { requireKnown, requireOneOf, requireText } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { readTarget, type SaveTarget } from "../file/target.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";

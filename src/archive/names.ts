@@ -1,5 +1,7 @@
+import { requireString } from "../errors/check-kinds.js";
+import { requireObject, requireOneOf } from "../errors/check-values.js";
 import { givenName } from "../file/given-name.js";
-import { type Profile, profileRules } from "../schema/profile.js";
+import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
 
 /** The parts of the name of an archive or CSV file (specification, 4.1). */
@@ -31,6 +33,8 @@ export interface ExportName {
  * archiveName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.zip"
  */
 export function archiveName(name: ExportName, profile: Profile = "specification"): string {
+  requireOneOf("profile", profile, profiles);
+  requireObject("the name", name);
   const versioned = profileRules[profile].names.versioned === "crossing";
   return `${stem(versioned ? name : { ...name, schemaVersion: undefined }, profile)}.zip`;
 }
@@ -47,6 +51,8 @@ export function archiveName(name: ExportName, profile: Profile = "specification"
  * csvName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.csv"
  */
 export function csvName(name: ExportName, profile: Profile = "specification"): string {
+  requireOneOf("profile", profile, profiles);
+  requireObject("the name", name);
   return `${stem(name, profile)}.csv`;
 }
 
@@ -61,6 +67,7 @@ export function csvName(name: ExportName, profile: Profile = "specification"): s
  * parseArchiveName("chain-1-trades-1-1000.zip")?.toBlock // 1000n
  */
 export function parseArchiveName(name: string): ExportName | undefined {
+  requireString("the name", name);
   return parse(name, ".zip");
 }
 
@@ -74,6 +81,7 @@ export function parseArchiveName(name: string): ExportName | undefined {
  * parseCsvName("chain-1-trades-014-000001-001000.csv")?.schemaVersion // 14n
  */
 export function parseCsvName(name: string): ExportName | undefined {
+  requireString("the name", name);
   return parse(name, ".csv");
 }
 

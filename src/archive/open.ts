@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type JSZip from "jszip";
 import { batchRecords, type CsvRecord } from "../csv/index.js";
+import { requireKnown, requireObject, requireOneOf } from "../errors/check-values.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, readSource, type Seekable } from "../zip/seekable.js";
@@ -98,6 +99,9 @@ export interface Archive<Asked extends TableName = TableName> {
 
 const TIB = 1024 ** 4;
 
+/** The names of {@link TypedRowOptions}, among which are those of {@link RowOptions}. */
+const ROW_OPTIONS = { columns: true, typed: true, table: true, onUnknown: true } as const;
+
 /**
  * Open an archive of CSV files (specification, 4.1). Nothing is read before rows or files are asked for, and no faster
  * than they are taken. When the caller stops early, the source is closed.
@@ -114,6 +118,7 @@ const TIB = 1024 ** 4;
  * for await (const trade of openArchive("chain-1-trades-1-3000.zip").rows()) console.log(trade["price"]);
  */
 export function openArchive(source: ArchiveSource, options: ArchiveOptions = {}): Archive {
+  requireObject("options", options);
   return archiveOf(source, options, false);
 }
 
@@ -145,6 +150,9 @@ function archiveOf(source: ArchiveSource, options: ArchiveOptions, isAssembled: 
   function rows(given?: RowOptions): AsyncIterable<CsvRecord>;
   function rows<Table extends TableName>(given: TypedRowOptions<Table>): AsyncIterable<TypedRow<Table>>;
   function rows(given: RowOptions | TypedRowOptions = {}): AsyncIterable<TypedRecord> {
+    requireKnown("options", given, ROW_OPTIONS);
+    requireOneOf("columns", given.columns, ["own", "union"]);
+    requireOneOf("typed", given.typed, [true, false]);
     if (given.columns !== "union") {
       return batchRecords(batchesOf(files(), given));
     }

@@ -1,3 +1,4 @@
+import { requireKnown } from "../errors/check-values.js";
 import { type Environment, fromEnvironment } from "./environment.js";
 import { fromFile } from "./file.js";
 import { absolute, type Given, isObject } from "./given.js";
@@ -58,6 +59,7 @@ export interface LoadedConfig {
  * await using client = createClient(config);
  */
 export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
+  requireKnown("options", options, { file: true, environment: true, arguments: true, directory: true });
   const directory = options.directory ?? process.cwd();
   const given = [
     ...fromFile(options.file, directory, configKeys),

@@ -1,4 +1,6 @@
 import { constants } from "node:buffer";
+import { requireIterable } from "../errors/check-kinds.js";
+import { requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { type Batch, each } from "./each.js";
 import { type CsvFormat, type CsvRecord, type CsvRow, nullStringOf } from "./format.js";
@@ -47,6 +49,7 @@ export function decodeCsv(
   source: CsvSource,
   options: CsvDecodeOptions = {},
 ): AsyncGenerator<CsvBatch, void, undefined> {
+  requireIterable("the source", source, "Give the bytes of a file, such as createReadStream() of node:fs gives them.");
   return decode(source, settingsOf(options));
 }
 
@@ -107,6 +110,7 @@ async function* decode(source: CsvSource, settings: ReaderSettings): AsyncGenera
  * @throws {@link RequestError} where an option is invalid
  */
 export function settingsOf(options: CsvDecodeOptions): ReaderSettings {
+  requireObject("options", options);
   const { name = "CSV", maxRowBytes = 64 * 1024 * 1024, finalNewline = "required" } = options;
   if (!Number.isInteger(maxRowBytes) || maxRowBytes < 1 || maxRowBytes > constants.MAX_STRING_LENGTH) {
     throw new RequestError(`maxRowBytes is ${maxRowBytes}, which is no limit for a row`, {

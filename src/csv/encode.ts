@@ -1,3 +1,5 @@
+import { requireIterable, requireList } from "../errors/check-kinds.js";
+import { requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./format.js";
 
@@ -35,6 +37,9 @@ export async function* encodeCsv(
   rows: CsvRows,
   options: CsvFormat = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  requireObject("options", options);
+  requireList("columns", columns, "Give the names of the columns.");
+  requireIterable("rows", rows, "Give the rows, each a list of values.");
   const nullString = nullStringOf(options);
   if (columns.length === 0 || columns.includes("") || new Set(columns).size < columns.length) {
     throw new RequestError(`the columns ${JSON.stringify(columns)} cannot head a CSV file`, {

@@ -1,5 +1,6 @@
 import { RequestError } from "./errors.js";
 import { quoted } from "./quoted.js";
+import { typeName } from "./type-name.js";
 
 /** The most characters of a chain's identifier, as in the network's consensus layer. */
 const LONGEST = 50;
@@ -23,9 +24,12 @@ export function isChainId(text: string): boolean {
  * @throws {@link RequestError} where {@link isChainId} does not hold
  */
 export function requireChainId(name: string, text: string): void {
-  if (!isChainId(text)) {
-    throw new RequestError(`${name} is ${quoted(text)}, which is no identifier of a chain`, {
-      advice: `An identifier has 1 to ${LONGEST} characters of A-Z a-z 0-9 . _ -`,
-    });
+  if (typeof text !== "string" || !isChainId(text)) {
+    throw new RequestError(
+      `${name} is ${typeof text === "string" ? quoted(text) : typeName(text)}, which is no identifier of a chain`,
+      {
+        advice: `An identifier has 1 to ${LONGEST} characters of A-Z a-z 0-9 . _ -`,
+      },
+    );
   }
 }

@@ -49,8 +49,7 @@ export function unknownName(what: string, name: string, names: readonly string[]
  */
 export function requireObject(name: string, given: unknown): asserts given is object {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    const found = given === undefined ? "undefined" : typeName(given);
-    throw new RequestError(`${named(name)} ${name === "options" ? "are" : "is"} ${found}`, {
+    throw new RequestError(`${named(name)} ${name === "options" ? "are" : "is"} ${typeName(given)}`, {
       advice: "Give an object.",
     });
   }
@@ -90,20 +89,6 @@ export function requireOneOf<T extends string | boolean>(
 export function requireText(name: string, value: string, example: string): void {
   if (typeof value !== "string" || value === "") {
     throw wrong(name, value, `Give a text such as ${quoted(example)}.`);
-  }
-}
-
-/**
- * Check a list.
- *
- * @param name what it is
- * @param value the list
- * @param advice what to give
- * @throws {@link RequestError} where it is none
- */
-export function requireList(name: string, value: unknown, advice: string): void {
-  if (!Array.isArray(value)) {
-    throw wrong(name, value, advice);
   }
 }
 

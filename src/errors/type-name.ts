@@ -16,6 +16,6 @@ export function typeName(value: unknown): string {
     case "boolean":
       return "true or false";
     default:
-      return `a ${typeof value}`;
+      return value === undefined ? "undefined" : `a ${typeof value}`;
   }
 }

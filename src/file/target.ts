@@ -41,8 +41,7 @@ export async function readTarget(
     throw neither(target, extension, orElse);
   }
   if (typeof target !== "object" || target === null || "folder" in target === "file" in target) {
-    const found = target === undefined || target === null ? String(target) : typeName(target);
-    throw new RequestError(`the target is ${found}, which says neither a folder nor a file`, {
+    throw new RequestError(`the target is ${typeName(target)}, which says neither a folder nor a file`, {
       advice: `Give { folder: "archives" }, { file: "archive${extension}" }, or a text such as "archives/".`,
     });
   }

@@ -51,11 +51,17 @@ export function checkConnectOptions(options: ConnectOptions | undefined): void {
  * @returns those that are given
  */
 export function connectOptions({ signal, headers, timeoutMs }: CallOptions): ConnectOptions {
-  return {
-    ...(signal !== undefined && { signal }),
-    ...(headers !== undefined && { headers }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-  };
+  const given: ConnectOptions = {};
+  if (signal !== undefined) {
+    given.signal = signal;
+  }
+  if (headers !== undefined) {
+    given.headers = headers;
+  }
+  if (timeoutMs !== undefined) {
+    given.timeoutMs = timeoutMs;
+  }
+  return given;
 }
 
 /**

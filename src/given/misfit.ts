@@ -41,7 +41,6 @@ function described(value: unknown): string {
     case "bigint":
       return `the number ${value}`;
     case "boolean":
-    case "undefined":
       return String(value);
     default:
       return typeName(value);

@@ -1,4 +1,6 @@
 import { Code } from "@connectrpc/connect";
+import { requireIterable } from "../errors/check-kinds.js";
+import { requireKnown } from "../errors/check-values.js";
 import { NodeError, ProtocolError } from "../errors/index.js";
 import { isTypeUrl } from "../json/any.js";
 import { createErrorTail } from "../json/error-tail.js";
@@ -37,6 +39,8 @@ export async function* assemble(
   chunks: AsyncIterable<ExportChunk>,
   options: AssembleOptions,
 ): AsyncGenerator<ExportResult> {
+  requireIterable("chunks", chunks, "Give what exportChunks() or capturedChunks() gives.");
+  requireKnown("options", options, { extensions: true });
   const assembly = createAssembly(options);
   for await (const { result, error } of chunks) {
     if (error !== undefined) {

@@ -1,5 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
+import { requireIterable } from "../errors/check-kinds.js";
+import { requireKnown } from "../errors/check-values.js";
 import { NodeError } from "../errors/index.js";
 import { httpBodyFromJson, openEnvelope } from "../json/envelope.js";
 import { jsonObjects } from "../json/stream.js";
@@ -23,8 +25,11 @@ const BODY_FIELDS = new Set(["contentType", "data", "extensions"]);
  */
 export function capturedChunks(
   source: AsyncIterable<Uint8Array>,
-  { maxBytes = 64 * 1024 * 1024 }: { readonly maxBytes?: number } = {},
+  options: { readonly maxBytes?: number } = {},
 ): AsyncGenerator<ExportChunk> {
+  requireIterable("the source", source, "Give the bytes of the capture, such as process.stdin.");
+  requireKnown("options", options, { maxBytes: true });
+  const { maxBytes = 64 * 1024 * 1024 } = options;
   return exportChunks(bodies(source, maxBytes));
 }
 

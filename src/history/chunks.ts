@@ -1,4 +1,5 @@
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
+import { requireIterable } from "../errors/check-kinds.js";
 import { type ErrorObject, NodeError, type TypedObject } from "../errors/index.js";
 import { anyToObject } from "../json/any.js";
 
@@ -30,6 +31,7 @@ export type ExportChunk =
  * const chunks = exportChunks(service.exportNetworkHistory({ fromBlock: 1n, toBlock: 1000n, table: Table.TRADES }));
  */
 export async function* exportChunks(messages: AsyncIterable<HttpBody>): AsyncGenerator<ExportChunk> {
+  requireIterable("messages", messages, "Give the stream that the method answers with.");
   try {
     for await (const message of messages) {
       yield { result: resultOf(message) };

@@ -1,6 +1,10 @@
 import type { Client } from "@connectrpc/connect";
 import type { HistorySegment, TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { requireList } from "../errors/check-kinds.js";
+import { requireObject } from "../errors/check-values.js";
 import { type CallOptions, connectOptions } from "../given/call-options.js";
+
+const SEGMENTS = "Give what listSegments() gives.";
 
 /** A range of blocks, both ends inclusive. */
 export interface BlockRange {
@@ -85,6 +89,7 @@ export function schemaSpans<S extends SegmentHeights & { readonly databaseVersio
  * const missing = gapsBetween(contiguousSpans(await client.listSegments()));
  */
 export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
+  requireList("spans", spans, "Give what contiguousSpans() gives.");
   return spans.slice(1).flatMap(({ fromBlock }, index) => {
     const gap = { fromBlock: (spans[index]?.toBlock ?? 0n) + 1n, toBlock: fromBlock - 1n };
     return gap.fromBlock <= gap.toBlock ? [gap] : [];
@@ -104,6 +109,8 @@ export function gapsBetween(spans: readonly BlockRange[]): BlockRange[] {
  * if (!check.valid) console.log(check.problem, check.nearest);
  */
 export function checkRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
+  requireList("segments", segments, SEGMENTS);
+  requireObject("range", range);
   const { fromBlock, toBlock } = range;
   const start = segments.findIndex((segment) => segment.fromHeight === fromBlock);
   const end = segments.findIndex((segment) => segment.toHeight === toBlock);
@@ -127,6 +134,8 @@ export function checkRange<S extends SegmentHeights>(segments: readonly S[], ran
  * if (snapped.valid) console.log(contiguousSpans(snapped.segments)[0]); // { fromBlock: 1001n, toBlock: 3000n, ... }
  */
 export function snapRange<S extends SegmentHeights>(segments: readonly S[], range: BlockRange): RangeCheck<S> {
+  requireList("segments", segments, SEGMENTS);
+  requireObject("range", range);
   const { fromBlock, toBlock } = range;
   const holding = (block: bigint) => segments.findIndex((s) => s.fromHeight <= block && block <= s.toHeight);
   const start = holding(fromBlock);
@@ -212,6 +221,7 @@ function spansWhere<S extends SegmentHeights>(
   segments: readonly S[],
   joined: (before: S, after: S) => boolean,
 ): SegmentSpan<S>[] {
+  requireList("segments", segments, SEGMENTS);
   const spans: S[][] = [];
   for (const segment of segments) {
     const span = spans.at(-1);

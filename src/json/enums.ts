@@ -1,5 +1,6 @@
 import type { DescEnum, DescField, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { requireDescriptor } from "../errors/check-kinds.js";
 import { ProtocolError } from "../errors/index.js";
 
 /**
@@ -28,6 +29,7 @@ const standIns = new Map<string, number>();
  * enumName(StopOrder_StatusSchema, stopOrder.status); // "STATUS_PENDING"
  */
 export function enumName(desc: DescEnum, value: number): string {
+  requireDescriptor(desc, "enum", "StopOrder_StatusSchema");
   return desc.value[value]?.name ?? unknownNames[value - FIRST_STAND_IN] ?? String(value);
 }
 

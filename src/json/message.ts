@@ -12,6 +12,8 @@ import {
 } from "@bufbuild/protobuf";
 import { HttpBodySchema } from "../../gen/client/google/api/httpbody_pb.js";
 import { brokenAnswer, UNFITTING } from "../errors/broken-answer.js";
+import { requireDescriptor } from "../errors/check-kinds.js";
+import { wrong } from "../errors/check-values.js";
 import { ProtocolError } from "../errors/index.js";
 import { knownTypes } from "./any.js";
 import { nameUnknownNumber, numberUnknownName } from "./enums.js";
@@ -109,6 +111,10 @@ export function messageToJson<O extends DescMessage>(
   message: MessageShape<O>,
   registry: Registry = knownTypes,
 ): JsonObject {
+  requireDescriptor(desc, "message", "StopOrderSchema");
+  if (!isMessage(message, desc)) {
+    throw wrong("the message", message, `Give a message of the type ${desc.typeName}.`);
+  }
   const json = toJson(desc, message, { registry, alwaysEmitImplicit: true });
   const object = isJsonObject(json) ? { ...json } : {};
   replaceValues(desc, object, knownTypes, { enums: nameUnknownNumber });

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, DescMethod, DescMethodUnary, Message, MessageShape } from "@bufbuild/protobuf";
-import { wrong } from "../errors/check-values.js";
+import { requireDescriptor } from "../errors/check-kinds.js";
 import { RequestError } from "../errors/index.js";
 
 /** A page of records, as the methods that page answer with it (specification, 2.2). */
@@ -47,7 +47,7 @@ const found = new WeakMap<DescMethod, Connection>();
  * @throws {@link RequestError} where the method does not page; it says what is lacking
  */
 export function connectionOf(method: DescMethod): Connection {
-  requireMethod(method);
+  requireDescriptor(method, "rpc", "TradingDataService.method.listOrders");
   const known = found.get(method);
   if (known !== undefined) {
     return known;
@@ -117,10 +117,4 @@ function nodeOf(connection: DescMessage | undefined): DescMessage | undefined {
 
 function messageOf(field: DescField | undefined): DescMessage | undefined {
   return field?.fieldKind === "message" ? field.message : undefined;
-}
-
-function requireMethod(method: Partial<DescMethod> | undefined): void {
-  if (method?.kind !== "rpc") {
-    throw wrong("the method", method, "Give its descriptor, such as TradingDataService.method.listOrders.");
-  }
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ColumnMeaning, TableColumn, TableSchema } from "./table-schema.js";
+import { requireSchema } from "./table-schema.js";
 
 const WHOLE_NUMBER = "^-?[0-9]+$";
 
@@ -24,7 +25,9 @@ const VALUES: { readonly [holds in Exclude<ColumnMeaning, "enum" | "code">]: Jso
  * @example
  * JSON.stringify(rowJsonSchema(tableSchema("trades", 116)));
  */
-export function rowJsonSchema({ table, version, columns }: TableSchema): JsonObject {
+export function rowJsonSchema(schema: TableSchema): JsonObject {
+  requireSchema(schema);
+  const { table, version, columns } = schema;
   return {
     title: table,
     description: `A typed row of the table ${table}, schema version ${version}.`,

@@ -1,6 +1,14 @@
+import { requireList } from "../errors/check-kinds.js";
+import { requireKnown, requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import type { ScalarType } from "./data/facts.js";
-import { FIRST_SCHEMA_VERSION, type TableColumn, type TableSchema, tableSchema } from "./table-schema.js";
+import {
+  FIRST_SCHEMA_VERSION,
+  requireSchema,
+  type TableColumn,
+  type TableSchema,
+  tableSchema,
+} from "./table-schema.js";
 import type { TableName } from "./tables.js";
 
 /** A database that SQL is made for. */
@@ -80,6 +88,8 @@ const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]
  * for (const statement of createTypesSql([tableSchema("trades", 116)], "postgres")) await database.query(statement);
  */
 export function createTypesSql(schemas: readonly TableSchema[], dialect: SqlDialect): string[] {
+  requireList("schemas", schemas, "Give what tableSchema() gives, of each table.");
+  schemas.forEach(requireSchema);
   const statements = schemas.flatMap(({ columns }) =>
     columns.flatMap(({ type, values }) => {
       if (values !== undefined && dialect !== "clickhouse") {
@@ -105,6 +115,8 @@ export function createTypesSql(schemas: readonly TableSchema[], dialect: SqlDial
  * await database.query(createTableSql(tableSchema("blocks", 116), "postgres"));
  */
 export function createTableSql(schema: TableSchema, dialect: SqlDialect, options: SqlOptions = {}): string {
+  requireSchema(schema);
+  requireObject("options", options);
   const { withoutKey = false, further = [] } = options;
   const own = schema.columns.map((column) => {
     const type = columnType(column, dialect, options);
@@ -135,10 +147,13 @@ export function createTableSql(schema: TableSchema, dialect: SqlDialect, options
  */
 export function alterTablesSql(
   tables: readonly TableName[],
-  { from, to }: { readonly from: number | bigint; readonly to: number | bigint },
+  versions: { readonly from: number | bigint; readonly to: number | bigint },
   dialect: SqlDialect,
   options: SqlOptions = {},
 ): string[] {
+  requireList("tables", tables, "Give the names of tables.");
+  requireKnown("versions", versions, { from: true, to: true });
+  const { from, to } = versions;
   const before = tables.map((table) => tableSchema(table, from));
   const after = tables.map((table) => tableSchema(table, to));
   if (from > to) {

@@ -1,5 +1,5 @@
+import { shown, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
 import { type WireEnum, wireEnums } from "./data/codes.js";
 import { enums } from "./data/enums.js";
 import type { ColumnFacts, EnumType, ScalarType, TableFacts } from "./data/facts.js";
@@ -152,9 +152,21 @@ export function schemaVersions(table: TableName): number[] {
   return [...new Set(changes)].sort((a, b) => a - b);
 }
 
+/**
+ * Check what describes a table.
+ *
+ * @param schema what {@link tableSchema} gives
+ * @throws {@link RequestError} where it is something else
+ */
+export function requireSchema(schema: Partial<TableSchema> | undefined): void {
+  if (!Array.isArray(schema?.columns) || typeof schema.table !== "string") {
+    throw wrong("the schema", schema, 'Give what tableSchema("trades", NEWEST_SCHEMA_VERSION) gives.');
+  }
+}
+
 function factsOf(table: TableName): TableFacts {
   if (!isTableName(table)) {
-    throw new RequestError(`there is no table ${quoted(String(table))}`, {
+    throw new RequestError(`there is no table ${shown(table)}`, {
       advice: `Choose one of ${tableNames.join(", ")}.`,
     });
   }

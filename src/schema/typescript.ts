@@ -1,4 +1,5 @@
 import type { ColumnMeaning, TableColumn, TableSchema } from "./table-schema.js";
+import { requireSchema } from "./table-schema.js";
 
 const VALUES: { readonly [holds in Exclude<ColumnMeaning, "enum" | "code">]: string } = {
   time: "string",
@@ -20,7 +21,9 @@ const VALUES: { readonly [holds in Exclude<ColumnMeaning, "enum" | "code">]: str
  * @example
  * rowInterface(tableSchema("blocks", 116));
  */
-export function rowInterface({ table, version, columns }: TableSchema): string {
+export function rowInterface(schema: TableSchema): string {
+  requireSchema(schema);
+  const { table, version, columns } = schema;
   const name = table.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const members = columns.map(
     (column) => `  ${column.name}: ${valueType(column)}${column.nullable ? " | null" : ""};\n`,

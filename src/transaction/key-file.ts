@@ -3,6 +3,7 @@ import { constants, type Stats } from "node:fs";
 import { open, realpath, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { Code } from "@connectrpc/connect";
+import { requireText } from "../errors/check-values.js";
 import { fileError, quotedPath } from "../errors/file-error.js";
 import { FileError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
@@ -27,6 +28,7 @@ const STICKY = 0o1000;
  * const { publicKey } = await createKeyFile("trader.key");
  */
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
+  requireText("the path of the key file", path, "trading.key");
   const seed = randomFillSync(secretBytes(SEED_BYTES));
   const text = Buffer.alloc(FILE_BYTES, "\n");
   seed.forEach((byte, index) => {
@@ -67,6 +69,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
  * const { txHash } = await client.sendCommand({ case: "stopOrdersCancellation", value: {} }, { signer });
  */
 export async function signerFromKeyFile(path: string): Promise<Signer> {
+  requireText("the path of the key file", path, "trading.key");
   using first = await readKeyFile(path);
   const { publicKey } = first;
   return Object.freeze({

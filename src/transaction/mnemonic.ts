@@ -1,4 +1,6 @@
 import { createHmac } from "node:crypto";
+import { requireString } from "../errors/check-kinds.js";
+import { requireKnown } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { SEED_BYTES, type SeedSigner, signerFromSeed } from "./signer.js";
 
@@ -30,6 +32,8 @@ export async function signerFromMnemonic(mnemonic: string, options: MnemonicOpti
     import("@scure/bip39"),
     import("@scure/bip39/wordlists/english.js"),
   ]);
+  requireString("the mnemonic", mnemonic);
+  requireKnown("options", options, { index: true, passphrase: true });
   const { index = 1, passphrase = "" } = options;
   const words = mnemonic.trim().toLowerCase().split(/\s+/).join(" ");
   if (!validateMnemonic(words, wordlist)) {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { availableParallelism } from "node:os";
+import { requireObject } from "../errors/check-values.js";
 import { CanceledError, RequestError } from "../errors/index.js";
 import { NONCE_END, PREFIX_CAPACITY, searchNonces } from "./nonce-search.js";
 import { searchNoncesInThreads } from "./nonce-search-threads.js";
@@ -65,6 +66,7 @@ const MOST_THREADS = 256;
  * verifyProofOfWork({ blockHash, tid, difficulty: 15, nonce: 23845n })
  */
 export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): boolean {
+  requireObject("the task", task);
   const prefix = messagePrefix(task);
   requireNonce("nonce", task.nonce);
   return zeroBits(hash(prefix, task.nonce)) >= task.difficulty;
@@ -88,6 +90,7 @@ export function verify(task: ProofOfWorkTask & { readonly nonce: bigint }): bool
  * const { nonce } = await solveProofOfWork({ blockHash, tid, difficulty: 15, signal: AbortSignal.timeout(10_000) });
  */
 export async function solve(options: SolveOptions): Promise<ProofOfWork> {
+  requireObject("options", options);
   const { difficulty, signal, threads = availableParallelism(), startNonce = 0n, maxDifficulty = 256 } = options;
   const prefix = messagePrefix(options);
   requireAffordable(difficulty, maxDifficulty);

@@ -1,5 +1,7 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
+import { requireString } from "../errors/check-kinds.js";
+import { wrong } from "../errors/check-values.js";
 import { decodeHex } from "./hex.js";
 
 /** The algorithm of signatures, `tx.signature.algo` (specification, 2.5). */
@@ -37,6 +39,11 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
  * verifySignature(message, Buffer.from(await signer.sign(message)).toString("hex"), signer.publicKey) // true
  */
 export function verifySignature(message: Uint8Array, signature: string, publicKey: string): boolean {
+  if (!(message instanceof Uint8Array)) {
+    throw wrong("message", message, "Give the bytes that were signed.");
+  }
+  requireString("signature", signature);
+  requireString("publicKey", publicKey);
   const signatureBytes = decodeHex(signature, SIGNATURE_BYTES);
   const keyBytes = decodeHex(publicKey, PUBLIC_KEY_BYTES);
   if (signatureBytes === undefined || keyBytes === undefined) {

@@ -1,5 +1,7 @@
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
+import { requireString } from "../errors/check-kinds.js";
+import { requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { decodeHex, encodeHex } from "./hex.js";
 
@@ -76,6 +78,8 @@ export function signerFromSeed(seed: Uint8Array | string): SeedSigner {
  * using signer = signerFromEnvironment("TRADING_SEED");
  */
 export function signerFromEnvironment(name: string, environment: NodeJS.ProcessEnv = process.env): SeedSigner {
+  requireString("the name of the environment variable", name);
+  requireObject("environment", environment);
   const text = environment[name];
   if (text === undefined || text === "") {
     throw new RequestError(`the environment variable ${name} is not set`, {

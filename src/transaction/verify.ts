@@ -2,6 +2,8 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { type InputData, InputDataSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
+import { requireObject } from "../errors/check-values.js";
+import { misfit } from "../given/misfit.js";
 import { commandProblems, isSpecified, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import { verify } from "./proof-of-work.js";
@@ -32,7 +34,12 @@ export type OpenedTransaction =
  * @throws {@link RequestError} where `chain.chainId` is no identifier of a chain
  */
 export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransaction {
+  requireObject("chain", chain);
   requireChainId("chainId", chain.chainId);
+  requireObject("tx", tx);
+  if (tx.$typeName !== "vega.commands.v1.Transaction") {
+    throw misfit("tx", tx, "a message that signCommand() or create(TransactionSchema, ...) has made");
+  }
   const { inputData, problems } = readInputData(tx, chain);
   const wrong = [...formProblems(tx), ...problems];
   if (wrong.length > 0 || inputData === undefined || tx.from.case !== "pubKey") {

@@ -1,4 +1,5 @@
 import { type ClientConfig, readConfig } from "../config/schema.js";
+import { requireObject } from "../errors/check-values.js";
 import type { ClosableTransport } from "./closable.js";
 import { createTransport, type TransportOptions } from "./index.js";
 
@@ -74,7 +75,9 @@ export function createGrpcJsTransport(options: GrpcJsTransportOptions): Closable
 }
 
 /** Take the options of a transport apart: what all share, who looks on, and its endpoint. */
-function apart<T extends SharedOptions>({ timeouts, limits, retry, interceptors, hooks, registry, ...endpoint }: T) {
+function apart<T extends SharedOptions>(options: T) {
+  requireObject("options", options);
+  const { timeouts, limits, retry, interceptors, hooks, registry, ...endpoint } = options;
   return {
     shared: { timeouts, limits, retry: { tries: 1, ...retry } },
     observed: { interceptors, hooks, registry },

@@ -66,3 +66,13 @@ export interface Hooks {
   onWait?(wait: WaitInfo): void;
   onFallback?(fallback: FallbackInfo): void;
 }
+
+/** The names of {@link Hooks}. */
+export const HOOKS = {
+  onCallStart: true,
+  onBytes: true,
+  onCallEnd: true,
+  onRetry: true,
+  onWait: true,
+  onFallback: true,
+} as const;

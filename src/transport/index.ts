@@ -1,12 +1,14 @@
 import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
 import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import type { Config, TransportName } from "../config/schema.js";
+import { requireList } from "../errors/check-kinds.js";
+import { requireKnown, wrong } from "../errors/check-values.js";
 import type { FailingCall } from "../errors/failing.js";
 import { RequestError, TradewireError } from "../errors/index.js";
 import { knownTypes } from "../json/any.js";
 import { ownController } from "../signal/follow.js";
 import type { ClosableTransport } from "./closable.js";
-import type { Hooks } from "./hooks.js";
+import { HOOKS, type Hooks } from "./hooks.js";
 import { callersError, failingWithRequests, marking } from "./layers/callers-errors.js";
 import { closing } from "./layers/closing.js";
 import { callError } from "./layers/failure.js";
@@ -112,10 +114,16 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registr
  * @example
  * const transport = createTransport(readConfig({ grpc: { url: "http://127.0.0.1:3007" } }));
  */
-export function createTransport(
-  config: Config,
-  { interceptors = [], hooks, registry }: TransportOptions = {},
-): ClosableTransport {
+export function createTransport(config: Config, options: TransportOptions = {}): ClosableTransport {
+  requireKnown("options", options, { interceptors: true, hooks: true, registry: true });
+  const { interceptors = [], hooks, registry } = options;
+  requireList("interceptors", interceptors, "Give a list of Connect's interceptors.");
+  if (hooks !== undefined) {
+    requireKnown("hooks", hooks, HOOKS);
+  }
+  if (config?.timeouts === undefined) {
+    throw wrong("the configuration", config, "Give what readConfig() or loadConfig() gives.");
+  }
   const { timeouts, retry } = config;
   const observers = observing(hooks ?? {});
   const endpoint = mainEndpoint(config);

@@ -1,5 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
+import { requireDescriptor } from "../errors/check-kinds.js";
 import type { FailingCall } from "../errors/failing.js";
 import { checkConnectOptions } from "../given/call-options.js";
 import { readInit } from "../given/init.js";
@@ -23,7 +24,7 @@ export function createServiceClient<S extends DescService>(
   transport: Transport,
   failing: FailingCall,
 ): Client<S> {
-  requireService(service);
+  requireDescriptor(service, "service", "TradingDataService of tradewire/api");
   const calls = throwingOurErrors(transport, failing);
   const client = createClient(service, {
     ...calls,
@@ -41,12 +42,6 @@ export function createServiceClient<S extends DescService>(
     }
   }
   return client;
-}
-
-function requireService(service: Partial<DescService> | undefined): void {
-  if (service?.kind !== "service") {
-    throw misfit("the service", service, "its descriptor, such as TradingDataService of tradewire/api");
-  }
 }
 
 /** A function of a client. */

@@ -117,8 +117,8 @@ it.each<[string, string, () => unknown]>([
     () => client.lastBlockHeight({ headers: { authorization: undefined } }),
   ],
   ["signer is an object", "Await it", () => order({}, { signer: Promise.resolve(signer) })],
-  ["the service is undefined", "Give its descriptor", () => client.service(undefined)],
-  ["the method is undefined", "Give its descriptor", () => client.pages(undefined)],
+  ["the descriptor of the service is undefined", "Give one such as", () => client.service(undefined)],
+  ["the descriptor of the method is undefined", "Give one such as", () => client.pages(undefined)],
 ])("a value of the wrong kind is refused: %s", async (summary, advice, run) => {
   const failure = await failureOf(run);
   expect(failure).toBeInstanceOf(RequestError);

@@ -35,7 +35,7 @@ import type { DeadLetter } from "./present.js";
  * const { failed } = await queueSync(client, { sink: postgresSink("postgres://me@db.example/history") });
  */
 export function queueSync(clients: SyncClient | readonly SyncClient[], options: QueueOptions): Promise<SyncSummary> {
-  const { sink } = options;
+  const sink = options?.sink;
   return withSink(sink, async () => {
     const checked = checkQueueOptions(options);
     const all = clientsOf(clients);

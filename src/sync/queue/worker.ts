@@ -47,7 +47,7 @@ export interface WorkerSummary {
  * await runWorker(client, { sink: postgresSink("postgres://me@db.example/history"), signal });
  */
 export function runWorker(clients: SyncClient | readonly SyncClient[], options: WorkerOptions): Promise<WorkerSummary> {
-  const { sink } = options;
+  const sink = options?.sink;
   return withSink(sink, async () => {
     const checked = checkWorkerOptions(options);
     const all = clientsOf(clients);

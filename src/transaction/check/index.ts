@@ -1,4 +1,5 @@
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { requireObject } from "../../errors/check-values.js";
 import type { Command } from "./command.js";
 import { orderAmendmentProblems, orderCancellationProblems, orderProblems } from "./order.js";
 import { marginModeProblems, otherProblems } from "./other.js";
@@ -21,6 +22,7 @@ export type { Problem } from "./problem.js";
  * for (const { path, message } of commandProblems({ case: "orderCancellation", value })) console.log(path, message);
  */
 export function commandProblems(command: Command): readonly Problem[] {
+  requireObject("command", command);
   return [...problems(command)];
 }
 

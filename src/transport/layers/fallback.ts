@@ -1,6 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import type { FallbackConfig } from "../../config/schema.js";
+import { requireList } from "../../errors/check-kinds.js";
+import { requireKnown } from "../../errors/check-values.js";
 import { failingWith } from "../../errors/failing.js";
 import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
 import { callId } from "../call-id.js";
@@ -49,10 +51,10 @@ export interface FallbackOptions extends Partial<FallbackConfig> {
  *   { name: "rest", transport: createRestTransport({ url: "http://127.0.0.1:3008" }) },
  * ]);
  */
-export function fallback(
-  members: readonly FallbackMember[],
-  { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} }: FallbackOptions = {},
-): ClosableTransport {
+export function fallback(members: readonly FallbackMember[], options: FallbackOptions = {}): ClosableTransport {
+  requireKnown("options", options, { pauseMs: true, maxPauseMs: true, hooks: true });
+  requireList("members", members, "Give the transports, each as { name, transport }.");
+  const { pauseMs = 30_000, maxPauseMs = 300_000, hooks = {} } = options;
   const { onFallback } = observing(hooks);
   const pausing = new Map<string, { readonly until: number; readonly pauseMs: number }>();
 
