@@ -8,7 +8,7 @@ import { typeName } from "./type-name.js";
  *
  * @param name what it is: `request`, `options`, or the name of a part of them
  * @param given the object
- * @param known the names that there are
+ * @param known the names that there are; those that messages have of their own, such as `$typeName`, are fine, too
  * @throws {@link RequestError} where it is no object, or holds a name that there is not
  */
 export function requireKnown<T extends object>(
@@ -18,7 +18,7 @@ export function requireKnown<T extends object>(
 ): void {
   requireObject(name, given);
   for (const key in given) {
-    if (given[key] !== undefined && known[key] !== true) {
+    if (given[key] !== undefined && known[key] !== true && !key.startsWith("$")) {
       throw unknownName(named(name), key, Object.keys(known));
     }
   }
