@@ -171,7 +171,7 @@ export type {
   Transactions,
 } from "./transaction/transactions.js";
 export type { Chain, OpenedTransaction } from "./transaction/verify.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./transport/hooks.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, SentTo, WaitInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
 export type { ArchiveEntry } from "./zip/file.js";

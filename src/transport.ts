@@ -9,7 +9,7 @@ export {
   type GrpcTransportOptions,
   type RestTransportOptions,
 } from "./transport/factories.js";
-export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, WaitInfo } from "./transport/hooks.js";
+export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, SentTo, WaitInfo } from "./transport/hooks.js";
 export { closing } from "./transport/layers/closing.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
 export { idleLimited } from "./transport/layers/idle.js";

@@ -18,6 +18,16 @@ export interface CallEnd {
   readonly messages: number;
   /** The call's failure; absent where it succeeded. */
   readonly error?: TradewireError;
+  /** Where the call was sent, at last: with `auto` one of several. Absent where it ended before. */
+  readonly sentTo?: SentTo;
+}
+
+/** An endpoint that a call was sent to. */
+export interface SentTo {
+  /** The transport's name in the configuration. */
+  readonly transport: string;
+  /** The node's URL in the configuration. */
+  readonly url: string;
 }
 
 /** A call that is tried again. */
@@ -34,6 +44,8 @@ export interface RetryInfo {
 
 /** A call that waits before it is sent, so that the node's limit on calls is kept. */
 export interface WaitInfo {
+  /** The call's number, as in {@link CallInfo}. */
+  readonly id: number;
   readonly method: string;
   /** The expected wait, in milliseconds. */
   readonly waitMs: number;

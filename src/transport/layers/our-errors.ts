@@ -1,11 +1,13 @@
-import { ConnectError, type Transport } from "@connectrpc/connect";
+import { ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
 import { isForbiddenHeader } from "../../config/forbidden-headers.js";
 import { exposedHost } from "../../config/loopback.js";
 import { type Fail, type FailingCall, failingWith } from "../../errors/failing.js";
 import { ConnectionError, NodeError, RequestError, type TradewireError } from "../../errors/index.js";
 import type { HeaderInit } from "../bare-call.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
+import type { SentTo } from "../hooks.js";
 import { methodName } from "../method-name.js";
+import { noteSentTo } from "../sent-to.js";
 import { callError } from "./failure.js";
 import { withOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
@@ -34,6 +36,7 @@ export interface Endpoint {
  * @returns the transport; closing it closes `transport`
  */
 export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): ClosableTransport {
+  const sentTo: SentTo = { transport: endpoint.name, url: endpoint.url };
   const failing: FailingCall = (method, signal, contextValues) => (reason) => {
     const name = methodName(method);
     const leftMs = contextValues && timeLeft(contextValues);
@@ -47,7 +50,11 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
     throw error;
   };
   const exposed = endpoint.allowInsecureHeaders === true ? undefined : exposedHost(endpoint);
-  const failable = failingBy(transport, failing, (header) => withHeaders(endpoint.headers, exposed, header));
+  const failable = failingBy(transport, failing, (header, contextValues) => {
+    const headers = withHeaders(endpoint.headers, exposed, header);
+    contextValues && noteSentTo(contextValues, sentTo);
+    return headers;
+  });
   return { ...failable, close: async () => transport.close?.() };
 }
 
@@ -65,18 +72,18 @@ export function throwingOurErrors(transport: Transport, failing: FailingCall): T
 function failingBy(
   transport: Transport,
   failing: FailingCall,
-  headersOf: (header: HeaderInit) => HeaderInit = (header) => header,
+  headersOf: (header: HeaderInit, contextValues: ContextValues | undefined) => HeaderInit = (header) => header,
 ): Transport {
   return {
     async unary(method, signal, timeoutMs, header, message, contextValues) {
       const fail = failing(method, signal, contextValues);
-      const sent = given(() => headersOf(header), fail);
+      const sent = given(() => headersOf(header, contextValues), fail);
       return transport.unary(method, signal, timeoutMs, sent, message, contextValues).catch(fail);
     },
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const fail = failing(method, signal, contextValues);
-      const sent = given(() => headersOf(header), fail);
+      const sent = given(() => headersOf(header, contextValues), fail);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
       return { ...response, message: failingWith(withOneAnswer(method, response.message), fail) };
     },

@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
 import { BannedError } from "../../errors/index.js";
 import { follow } from "../../signal/follow.js";
+import { callId } from "../call-id.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { type Bucket, createBucket } from "./bucket.js";
@@ -14,10 +15,11 @@ export interface Pace {
    *
    * @param method the method that is called
    * @param signal ends the wait
+   * @param contextValues the call's context values, whose number `onWait` gets
    * @returns a function that is told the answer of the call, once: its headers, or its failure
    * @throws ConnectError caused by {@link BannedError} while the node bans this address; the signal's reason
    */
-  turn(method: DescMethod, signal: AbortSignal | undefined): Promise<Answered>;
+  turn(method: DescMethod, signal: AbortSignal | undefined, contextValues?: ContextValues): Promise<Answered>;
   /** Fail if the node has banned this address, or the client is closed. */
   checkOpen(): void;
   /** Fail all calls that wait or come later. */
@@ -56,7 +58,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   let isClosed = false;
 
   /** The wait until the next call may be sent, and its reason; infinite until an answer comes. */
-  function delay(): Omit<WaitInfo, "method"> {
+  function delay(): Omit<WaitInfo, "id" | "method"> {
     const held = heldUntil - performance.now();
     if (held > 0) {
       return { waitMs: held, reason: "the node refused a call" };
@@ -140,14 +142,15 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   }
 
   const pace: Pace = {
-    async turn(method, signal) {
+    async turn(method, signal, contextValues = createContextValues()) {
       pace.checkOpen();
       signal?.throwIfAborted();
       const { waitMs, reason } = delay();
       if (waiting.length > 0 || waitMs > 0) {
         if (waitMs !== Number.POSITIVE_INFINITY) {
           const queueMs = Math.max(node?.msFor(waiting.length) ?? 0, own?.msFor(waiting.length) ?? 0);
-          onWait?.({ method: methodName(method), waitMs: waitMs + queueMs, reason });
+          const id = callId(contextValues);
+          onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });
         }
         await waitForTurn(signal);
       } else {

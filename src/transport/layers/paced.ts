@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { endUnsent } from "./failure.js";
 import type { Pace } from "./pace.js";
@@ -23,10 +23,11 @@ export function paced(
     method: DescMethod,
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
+    contextValues: ContextValues | undefined,
     send: (timeoutMs: number | undefined) => Promise<T>,
   ): Promise<T> {
     const start = performance.now();
-    const answered = await pace.turn(method, signal).catch((reason: unknown) => {
+    const answered = await pace.turn(method, signal, contextValues).catch((reason: unknown) => {
       throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
     });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
@@ -49,14 +50,14 @@ export function paced(
 
   return {
     unary: (method, signal, timeoutMs, header, message, contextValues) =>
-      inTurn(method, signal, timeoutMs, (left) =>
+      inTurn(method, signal, timeoutMs, contextValues, (left) =>
         transport.unary(method, signal, left, header, message, contextValues),
       ),
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       const send = (left: number | undefined) => transport.stream(method, signal, left, header, input, contextValues);
       if (isCounted(method)) {
-        return inTurn(method, signal, timeoutMs, send);
+        return inTurn(method, signal, timeoutMs, contextValues, send);
       }
       pace.checkOpen();
       return send(timeoutMs);

@@ -12,6 +12,7 @@ import { newCallId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { CallInfo, Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
+import { sentTo } from "../sent-to.js";
 import { watched } from "../watched.js";
 import { callError } from "./failure.js";
 import { observing } from "./observing.js";
@@ -44,7 +45,13 @@ export function tellingHooks(transport: AnyTransport, endpoint: Endpoint, given:
         reason === undefined
           ? {}
           : { error: callError(reason, { transport: endpoint.name, method: name, url: endpoint.url, signal }) };
-      hooks.onCallEnd?.(call, { durationMs: performance.now() - start, messages, ...error });
+      const where = sentTo(contextValues);
+      hooks.onCallEnd?.(call, {
+        durationMs: performance.now() - start,
+        messages,
+        ...error,
+        ...(where && { sentTo: where }),
+      });
     };
     const aborted = () => end(signal?.reason);
     hooks.onCallStart?.(call);

@@ -7,7 +7,7 @@ import { observing } from "../../../src/transport/layers/observing.js";
 const call = { id: 1, method: "test.Probe/Read", transport: "grpc" };
 const end = { durationMs: 3, messages: 1 };
 const retry = { id: 1, method: "test.Probe/Read", attempt: 1, delayMs: 5, error: new CanceledError() };
-const wait = { method: "test.Probe/Read", waitMs: 5, reason: "the node refused a call" } as const;
+const wait = { id: 1, method: "test.Probe/Read", waitMs: 5, reason: "the node refused a call" } as const;
 const error = new ConnectionError("lost", { code: Code.Unavailable, advice: "Look." });
 const fallback = { id: 1, method: "test.Probe/Read", from: "grpc", to: "rest", error };
 

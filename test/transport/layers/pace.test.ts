@@ -23,8 +23,8 @@ type Answered = Awaited<ReturnType<Pace["turn"]>>;
 
 /** A pace, the calls that it has let go so far, and the waits that it told. */
 function paceOf(callsPerSecond?: number) {
-  const waits: WaitInfo[] = [];
-  const pace = createPace(callsPerSecond, { onWait: (wait) => waits.push(wait) });
+  const waits: Omit<WaitInfo, "id">[] = [];
+  const pace = createPace(callsPerSecond, { onWait: ({ id, ...wait }) => waits.push(wait) });
   const sent: Answered[] = [];
   /** Ask for turns. */
   const ask = async (count = 1, signal?: AbortSignal) => {
