@@ -9,6 +9,8 @@ const rooms = {
   schema: ["errors"],
   "http-rule": ["errors", "json"],
   transport: ["config", "errors", "given", "json", "http-rule", "signal"],
+  // Its import loads nothing else of ours: what it knows of errors is their types.
+  opentelemetry: ["errors", "transport"],
   zip: ["errors", "signal"],
   csv: ["errors"],
   file: ["errors"],
@@ -126,6 +128,17 @@ export default {
       severity: "error",
       from: { path: "^src/(index|client|transport)\\.ts$" },
       to: { path: "^src/(api|devnode|cli)/" },
+    },
+    {
+      name: "light-opentelemetry",
+      comment: "Who traces calls loads nothing but the key that calls are known by. Types cost nothing.",
+      severity: "error",
+      from: { path: room("opentelemetry") },
+      to: {
+        path: "^(src|gen)/",
+        pathNot: [room("opentelemetry"), "^src/transport/call-key\\.ts$"],
+        dependencyTypesNot: ["type-only"],
+      },
     },
     {
       name: "unresolved",

@@ -11,6 +11,7 @@ const entries = [
   "src/transport",
   "src/api/index",
   "src/devnode/index",
+  "src/opentelemetry/index",
   "src/sync/index",
   "src/sync/contract/index",
   "src/cli/main",
@@ -89,6 +90,7 @@ async function licence(folder) {
 
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
+  ["call-key", /\/dist\/src\/transport\/call-key\.js$/],
   ["errors", /\/dist\/src\/(errors|signal)\//],
   ["yauzl", /\/node_modules\/yauzl\//],
   ["yazl", /\/node_modules\/yazl\//],

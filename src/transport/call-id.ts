@@ -1,9 +1,8 @@
-import { type ContextValues, createContextKey } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
+import { callKey } from "./call-key.js";
 
 /** The number of calls that this process has made, which gives each call its own. */
 let calls = 0;
-
-const key = createContextKey<number | undefined>(undefined, { description: "the call's number" });
 
 /**
  * Give a call a number that no other call of the process has.
@@ -13,7 +12,7 @@ const key = createContextKey<number | undefined>(undefined, { description: "the 
  */
 export function newCallId(contextValues: ContextValues): number {
   calls += 1;
-  contextValues.set(key, calls);
+  contextValues.set(callKey, calls);
   return calls;
 }
 
@@ -24,5 +23,5 @@ export function newCallId(contextValues: ContextValues): number {
  * @returns the number; a new one where nothing has given the call one
  */
 export function callId(contextValues: ContextValues): number {
-  return contextValues.get(key) ?? newCallId(contextValues);
+  return contextValues.get(callKey) ?? newCallId(contextValues);
 }

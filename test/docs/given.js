@@ -19,6 +19,8 @@ export const members = [
   { name: "grpc", transport: createGrpcTransport({ url: grpcUrl }) },
   { name: "rest", transport: createRestTransport({ url: restUrl }) },
 ];
+/** @type {import("@connectrpc/connect").Interceptor} */
+export const mine = (next) => next;
 export const signer = await signerFromKeyFile("trader.key");
 export const { signal } = new AbortController();
 
