@@ -1,0 +1,37 @@
+import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Running, start } from "./command.js";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** An example in a folder of its own, where the package is installed. */
+export interface Example extends AsyncDisposable {
+  readonly folder: string;
+  /**
+   * Start `node main.js`.
+   *
+   * @param args its arguments
+   * @param environment further environment variables
+   */
+  run(args: readonly string[], environment: Readonly<Record<string, string>>): Running;
+}
+
+/**
+ * Copy an example to a folder inside the project, where its packages are found.
+ *
+ * @param name its folder in examples/
+ * @returns the example, whose folder is removed when it is disposed of
+ */
+export async function installExample(name: string): Promise<Example> {
+  await mkdir(join(root, "out"), { recursive: true });
+  const folder = await mkdtemp(join(root, `out/${name}-`));
+  await cp(join(root, "examples", name), folder, { recursive: true });
+  await mkdir(join(folder, "node_modules"));
+  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
+  return {
+    folder,
+    run: (args, environment) => start(process.execPath, ["main.js", ...args], folder, environment),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
+  };
+}
