@@ -141,6 +141,13 @@ export default {
       },
     },
     {
+      name: "light-faces",
+      comment: "Who needs archives, CSV or transactions alone loads nothing that calls a node.",
+      severity: "error",
+      from: { path: "^src/(archive|csv|transaction)\\.ts$" },
+      to: { path: "^src/(config|http-rule|transport|history|listing|live|ledger|sync)/", reachable: true },
+    },
+    {
       name: "unresolved",
       comment: "An import that leads nowhere.",
       severity: "error",

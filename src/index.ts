@@ -1,7 +1,6 @@
 export { Code } from "@connectrpc/connect";
 export { type HistorySegment, Table, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 export { SubmitTransactionRequest_Type } from "../gen/client/vega/api/v1/core_pb.js";
-export { type Transaction, TransactionSchema, TxVersion } from "../gen/client/vega/commands/v1/transaction_pb.js";
 export type { NetworkParameter } from "../gen/client/vega/vega_pb.js";
 export {
   Order_TimeInForce,
@@ -15,32 +14,11 @@ export {
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "../gen/client/vega/vega_pb.js";
-export type { ArchiveFile } from "./archive/files.js";
-export { mergeArchives } from "./archive/merge.js";
-export { archiveName, csvName, type ExportName, parseArchiveName, parseCsvName } from "./archive/names.js";
-export type { ArchiveOptions, RowOptions, TypedRowOptions } from "./archive/open.js";
-export { type Archive, openArchive } from "./archive/open.js";
-export type { SavedArchive } from "./archive/save.js";
-export type { TypedBatch, TypedOptions } from "./archive/typed.js";
-export type { UnknownPart } from "./archive/unknown-part.js";
-export type { Verification } from "./archive/verify.js";
+export * from "./archive.js";
 export { type Client, createClient } from "./client.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
 export { type ClientConfig, type Config, readConfig } from "./config/schema.js";
-export {
-  type CsvBatch,
-  type CsvCount,
-  type CsvDecodeOptions,
-  type CsvFormat,
-  type CsvRecord,
-  type CsvRow,
-  type CsvRows,
-  type CsvSource,
-  csvRecords,
-  csvRows,
-  decodeCsv,
-  encodeCsv,
-} from "./csv/index.js";
+export * from "./csv.js";
 export {
   BannedError,
   CanceledError,
@@ -139,40 +117,15 @@ export {
   type TableSchema,
   tableSchema,
 } from "./schema/table-schema.js";
-export { type TableName, tableNames } from "./schema/tables.js";
-export type { TypedRecord, TypedRow, TypedValue } from "./schema/typed-row.js";
 export { rowInterface } from "./schema/typescript.js";
-export { type Command, commandProblems, type Problem } from "./transaction/check/index.js";
-export type { CommandInit, CommandSource, RawInputData } from "./transaction/input-data.js";
-export { createKeyFile, signerFromKeyFile } from "./transaction/key-file.js";
-export { type MnemonicOptions, signerFromMnemonic } from "./transaction/mnemonic.js";
-export { openTransaction } from "./transaction/open.js";
-export {
-  type ProofOfWork,
-  type ProofOfWorkTask,
-  type SolveOptions,
-  solve as solveProofOfWork,
-  verify as verifyProofOfWork,
-} from "./transaction/proof-of-work.js";
-export { verifySignature } from "./transaction/signature.js";
-export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./transaction/signer.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";
-export {
-  type BlockTask,
-  type ChainIdPrefix,
-  createTransaction,
-  type TransactionForm,
-  type TransactionOptions,
-} from "./transaction/transaction.js";
 export type {
   SendCommandOptions,
   SentCommand,
   SignCommandOptions,
   Transactions,
 } from "./transaction/transactions.js";
-export type { Chain, OpenedTransaction } from "./transaction/verify.js";
+export * from "./transaction.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, SentTo, WaitInfo } from "./transport/hooks.js";
 export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
-export type { ArchiveEntry } from "./zip/file.js";
-export type { ArchiveSource } from "./zip/seekable.js";

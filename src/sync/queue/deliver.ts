@@ -5,11 +5,12 @@ import { createLoader } from "../load-unit.js";
 import type { SyncClient, SyncHooks } from "../options.js";
 import type { Sink } from "../sink.js";
 import type { LedgerEntry, Unit } from "../unit.js";
+import type { Budget } from "./budget.js";
 import type { Job } from "./claims.js";
 import type { Database } from "./database.js";
 import type { Admitted } from "./gate.js";
 import { unitOfJob } from "./jobs.js";
-import { type Budget, endProbe, reached, takeCall, unreachable } from "./node-state.js";
+import { endProbe, reached, takeCall, unreachable } from "./node-state.js";
 import { jittered, type Pace } from "./pace.js";
 
 /** What is to become of a job, once it was tried. */

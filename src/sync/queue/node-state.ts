@@ -1,16 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { BannedError, SinkError, type TradewireError } from "../../errors/index.js";
 import { pause } from "../../signal/wait.js";
+import type { Budget } from "./budget.js";
 import type { Database } from "./database.js";
 import { jittered, type Pace } from "./pace.js";
-
-/** How many calls of a node all workers may make together. */
-export interface Budget {
-  /** Calls a second. */
-  readonly rate: number;
-  /** Calls that may be made at once, where there were none for a while. */
-  readonly burst: number;
-}
 
 /** Whether a node may be asked: at once, as the one call that finds out whether it is back, or not before a time. */
 export type Admission = { readonly case: "free" | "probe" } | { readonly case: "rests"; readonly ms: number };

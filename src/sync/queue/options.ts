@@ -2,7 +2,7 @@ import { RequestError } from "../../errors/index.js";
 import { type CheckedOptions, checkSyncOptions } from "../check-options.js";
 import type { SyncOptions } from "../options.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
-import type { Budget } from "./node-state.js";
+import type { Budget } from "./budget.js";
 import { PACE, type Pace } from "./pace.js";
 
 /** How the calls of a node are limited, over all planners and workers of a queue. Give the same to all of them. */

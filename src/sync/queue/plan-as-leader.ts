@@ -12,6 +12,7 @@ import type { Tell } from "../tell.js";
 import type { NodeHistory, Unit } from "../unit.js";
 import { unitsOf } from "../units.js";
 import { type Database, dbOf } from "./database.js";
+import type { DeadLetter } from "./dead-letter.js";
 import { reapInTurn } from "./heartbeat.js";
 import { jobOf } from "./jobs.js";
 import type { Lead } from "./leader.js";
@@ -19,7 +20,7 @@ import { UNITS } from "./names.js";
 import type { CheckedQueueOptions, QueueOptions } from "./options.js";
 import { notePlan } from "./plan-note.js";
 import { politeListings } from "./polite.js";
-import { type DeadLetter, type Present, readPresent } from "./present.js";
+import { type Present, readPresent } from "./present.js";
 import { requireFewDead, tellDead } from "./tell-dead.js";
 
 /**

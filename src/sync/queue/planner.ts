@@ -7,13 +7,13 @@ import { requireSameChain } from "../parting.js";
 import { teller } from "../tell.js";
 import { withSink } from "../with-sink.js";
 import { type Database, openDatabase, placeOf } from "./database.js";
+import type { DeadLetter } from "./dead-letter.js";
 import { install } from "./install.js";
 import { takeLead } from "./leader.js";
 import { enterNodes } from "./node-state.js";
 import { type CheckedQueueOptions, checkQueueOptions, type QueueOptions } from "./options.js";
 import { planAsLeader } from "./plan-as-leader.js";
 import { nodeNames } from "./polite.js";
-import type { DeadLetter } from "./present.js";
 
 /**
  * Put what is missing in a sink into a queue beside it, for workers to load. Of several planners one leads, so that all

@@ -1,6 +1,7 @@
 import type { SyncClient } from "../options.js";
+import type { Budget } from "./budget.js";
 import type { Database } from "./database.js";
-import { type Budget, takeCall } from "./node-state.js";
+import { takeCall } from "./node-state.js";
 
 /**
  * Name nodes, by which all workers share what they know of them.

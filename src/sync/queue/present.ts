@@ -1,7 +1,7 @@
 import type { BlockRange } from "../../history/segments.js";
 import type { MissingSegment } from "../sink.js";
-import type { Unit } from "../unit.js";
 import type { Database } from "./database.js";
+import type { DeadLetter } from "./dead-letter.js";
 import { unitOfJob } from "./jobs.js";
 import { DEAD, UNITS } from "./names.js";
 
@@ -15,24 +15,6 @@ export interface Present {
   readonly dead: readonly DeadLetter[];
   /** Tell whether a missing segment is one of a unit in the queue. */
   covers(missing: MissingSegment): boolean;
-}
-
-/** A unit that was tried too often. */
-export interface DeadLetter {
-  readonly id: string;
-  readonly unit: Unit;
-  /** How often it was tried. */
-  readonly tries: number;
-  /** The error of the last attempt, in one line. */
-  readonly error: string;
-  /** What to do about it. */
-  readonly advice: string;
-  /** A gRPC status code. */
-  readonly code: number;
-  /** The node that was asked. */
-  readonly node: string | undefined;
-  /** When it was given up, ISO 8601 in UTC. */
-  readonly at: string;
 }
 
 /** The most dead letters that are read. */

@@ -1,11 +1,12 @@
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import type { Unit } from "../unit.js";
 import { openDatabase, placeOf } from "./database.js";
+import type { DeadLetter } from "./dead-letter.js";
 import { isInstalled } from "./install.js";
 import { unitOfJob } from "./jobs.js";
 import { UNITS } from "./names.js";
 import { PACE } from "./pace.js";
-import { type DeadLetter, readDead } from "./present.js";
+import { readDead } from "./present.js";
 
 /** How a queue stands. Times are ISO 8601 in UTC, by the database's clock. */
 export interface QueueStatus {
