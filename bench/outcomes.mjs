@@ -14,11 +14,11 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { DEV_MNEMONIC } from "../compiled/src/devnode/dev-keys.js";
+import { identifiers } from "../compiled/src/transaction/identifiers.js";
 import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_Status, StopOrder_Status } from "../dist/gen/vega/vega_pb.js";
-import { DEV_MNEMONIC } from "../dist/src/devnode/dev-keys.js";
 import { createClient, NodeError, OutcomeUnknownError, signerFromMnemonic } from "../dist/src/index.js";
-import { identifiers } from "../dist/src/transaction/identifiers.js";
 import { freePort } from "../test/support/postgres-server.mjs";
 
 const [commands = 10_000, kills = 10] = process.argv.slice(2, 4).map(Number);

@@ -10,7 +10,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createGateway } from "../dist/src/devnode/gateway.js";
+import { createGateway } from "../compiled/src/devnode/gateway.js";
 import { createClient, TradingDataService } from "../dist/src/index.js";
 
 const MARKS = [0, 1000, 5000, 10_000];

@@ -83,7 +83,7 @@ async function timed(act) {
 }
 
 async function agree(count) {
-  const { readHistory } = await import("../dist/src/sync/node-history.js");
+  const { readHistory } = await import("../compiled/src/sync/node-history.js");
   const segments = listed(count);
   const signal = new AbortController().signal;
   const clients = [client(segments, "a"), client(segments.slice(count / 3), "b"), client(segments.slice(0, -5), "c")];
@@ -283,8 +283,8 @@ async function ours() {
   const [main, sync, nodeHistory, tables] = await Promise.all([
     import("../dist/src/index.js"),
     import("../dist/src/sync/index.js"),
-    import("../dist/src/sync/node-history.js"),
-    import("../dist/src/schema/tables.js"),
+    import("../compiled/src/sync/node-history.js"),
+    import("../compiled/src/schema/tables.js"),
   ]);
   return { ...main, ...sync, checkHistory: nodeHistory.checkHistory, tableNames: tables.tableNames };
 }

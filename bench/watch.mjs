@@ -1,9 +1,9 @@
 // What it takes to show a sync of a large history: 300,000 segments of 15 tables in a made-up sink, whose ledger is read
 // entry by entry. `npm run build && node --expose-gc bench/watch.mjs [SEGMENTS]`
 import { gzipSync } from "node:zlib";
-import { tableNames } from "../dist/src/schema/tables.js";
-import { coverageOf } from "../dist/src/sync/watch/coverage.js";
-import { createSyncState } from "../dist/src/sync/watch/state.js";
+import { tableNames } from "../compiled/src/schema/tables.js";
+import { coverageOf } from "../compiled/src/sync/watch/coverage.js";
+import { createSyncState } from "../compiled/src/sync/watch/state.js";
 
 const COUNT = Number(process.argv[2] ?? 300_000);
 const BLOCKS = 300;

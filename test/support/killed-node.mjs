@@ -1,11 +1,11 @@
 // Makes blocks in a folder, and prints the height of each one that is kept, until the process is killed. Checkpoints are
 // written all the time.
-import { openCheckpoints } from "../../dist/src/devnode/checkpoint.js";
-import { createControls } from "../../dist/src/devnode/controls.js";
-import { createFailures } from "../../dist/src/devnode/failures.js";
-import { openJournal } from "../../dist/src/devnode/journal.js";
-import { createLocalNetwork } from "../../dist/src/devnode/local-network.js";
-import { checkOptions } from "../../dist/src/devnode/options.js";
+import { openCheckpoints } from "../../compiled/src/devnode/checkpoint.js";
+import { createControls } from "../../compiled/src/devnode/controls.js";
+import { createFailures } from "../../compiled/src/devnode/failures.js";
+import { openJournal } from "../../compiled/src/devnode/journal.js";
+import { createLocalNetwork } from "../../compiled/src/devnode/local-network.js";
+import { checkOptions } from "../../compiled/src/devnode/options.js";
 
 const [folder, given] = process.argv.slice(2);
 const options = checkOptions(JSON.parse(given));

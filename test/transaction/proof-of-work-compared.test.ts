@@ -91,7 +91,7 @@ describe("solve", () => {
 
 describe("a process", () => {
   const run = async (script: string) => {
-    const url = new URL("../../dist/src/transaction/proof-of-work.js", import.meta.url);
+    const url = new URL("../../compiled/src/transaction/proof-of-work.js", import.meta.url);
     const source = `import { solve } from ${JSON.stringify(url)};\nconst task = ${JSON.stringify(task)};\n${script}`;
     return (await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", source])).stdout;
   };

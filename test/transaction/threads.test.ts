@@ -4,7 +4,7 @@ import { describe, expect, test } from "@jest/globals";
 
 /** Run a script in a process of its own. `ticks()` has the time of each of its threads. */
 async function run(script: string): Promise<string> {
-  const url = new URL("../../dist/src/transaction/proof-of-work.js", import.meta.url);
+  const url = new URL("../../compiled/src/transaction/proof-of-work.js", import.meta.url);
   const source = `
     import { readdirSync, readFileSync } from "node:fs";
     import { availableParallelism } from "node:os";

@@ -20,7 +20,7 @@ const PAGE = 500;
  * const units = await retryFailed(postgresSink("postgres://me@db.example/history"));
  */
 export async function retryFailed(
-  sink: Pick<PostgresSink, "place">,
+  sink: PostgresSink,
   { attempts = 5 }: { readonly attempts?: number | undefined } = {},
 ): Promise<number> {
   await using db = await openDatabase(placeOf(sink));

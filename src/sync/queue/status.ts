@@ -71,7 +71,7 @@ const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM
  * @example
  * const status = await queueStatus(postgresSink("postgres://me@db.example/history"));
  */
-export async function queueStatus(sink: Pick<PostgresSink, "place">): Promise<QueueStatus | undefined> {
+export async function queueStatus(sink: PostgresSink): Promise<QueueStatus | undefined> {
   await using db = await openDatabase(placeOf(sink));
   if (!(await isInstalled(db))) {
     return undefined;
