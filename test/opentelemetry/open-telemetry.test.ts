@@ -95,10 +95,15 @@ afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
 });
 
-function connect(config: ClientConfig = {}, options: OpenTelemetryOptions = {}, behind: Interceptor[] = []): Client {
+function connect(
+  config: Partial<ClientConfig> = {},
+  options: OpenTelemetryOptions = {},
+  behind: Interceptor[] = [],
+): Client {
   const { interceptors, ...parts } = openTelemetry(options);
+  const { grpc = { url: node.grpcUrl }, ...others } = config;
   const client = createClient(
-    { grpc: { url: node.grpcUrl }, retry: { tries: 3, baseMs: 1, maxMs: 2 }, ...config },
+    { retry: { tries: 3, baseMs: 1, maxMs: 2 }, ...others, grpc },
     { ...parts, interceptors: [...interceptors, ...behind] },
   );
   clients.push(client);
