@@ -287,7 +287,7 @@ it.each([
   [["ListStopOrders", "--header", "host: x"], /^tradewire: the header host/],
   [["LastBlockHeight", "--all"], /^tradewire: \S+LastBlockHeight does not page/],
   [["ObserveTrades", "--all"], /does not page: it streams/],
-  [["ListStopOrders", "--limit", "0"], /--limit is 0/],
+  [["ListStopOrders", "--limit", "0"], /--limit: 0 is too few/],
   [["ListStopOrders", "--all", "--timeout", "1s"], /--timeout is for one call/],
   [["ListStopOrders", "--out", "x"], /answers with \S+ListStopOrdersResponse, not with bytes/],
   [["ExportLedgerEntries", "--limit", "1", "--out", "x"], /--all and --limit do not/],

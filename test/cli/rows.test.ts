@@ -9,10 +9,13 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { zipOf } from "../support/archives.js";
 import { main, run, shell } from "../support/command.js";
+import { hasScript, onTerminal } from "../support/terminal.js";
 
 const OLD = "chain-1-trades-1-1-1000.csv";
 const NEW = "chain-1-trades-2-1001-2000.csv";
 const ROWS = 50_000;
+/** What makes letters bold, and plain again. */
+const STYLE = new RegExp(`${String.fromCharCode(27)}\\[\\d*m`, "g");
 
 let folder: string;
 const path = (name: string) => join(folder, name);
@@ -69,6 +72,11 @@ describe("tradewire rows", () => {
   it("prints an aligned table", async () => {
     const { out } = await run(["rows", path("one.zip"), "--format", "table"]);
     expect(out).toBe('id  note\n 1  NULL\n 2  ""\n 3  a,"b"\\u{d}\\u{a}c\n');
+  });
+
+  (hasScript ? it : it.skip)("prints a table on a terminal, without being told to", async () => {
+    const written = await onTerminal(folder, 80, 24, ["rows", "one.zip"]);
+    expect(written.replaceAll(STYLE, "").split("\r\n").slice(0, 2)).toEqual(["id  note", " 1  NULL"]);
   });
 
   it("prints nothing that steers a terminal in a table", async () => {

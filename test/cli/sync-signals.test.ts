@@ -1,11 +1,11 @@
-import { spawnSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { main, type Running, run, start } from "../support/command.js";
+import { hasScript, onTerminal } from "../support/terminal.js";
 
 let node: Devnode;
 let folder: string;
@@ -91,19 +91,6 @@ describe("a sync that is stopped", () => {
   });
 });
 
-const hasScript = spawnSync("script", ["--version"]).status === 0;
-
-/** Runs the command on a terminal of a size, and returns what it writes to it. */
-async function onTerminal(columns: number, rows: number, command: readonly string[]): Promise<string> {
-  const log = join(folder, "terminal.log");
-  const line = [process.execPath, main, ...command].map((word) => `'${word}'`).join(" ");
-  const sized = `stty cols ${columns} rows ${rows}; ${line}`;
-  // The node is in this process, so that this must not wait without letting it work.
-  await start("script", ["-qefc", sized, log], folder, { TERM: "xterm" }).ended;
-  const text = await readFile(log, "utf8");
-  return text.slice(text.indexOf("\n") + 1, text.lastIndexOf("\nScript done"));
-}
-
 const ESCAPE = String.fromCharCode(27);
 
 /** A terminal: what it shows in the end, and the most lines that stood on it. */
@@ -139,7 +126,7 @@ function shown(written: string, columns: number, rows: number): { readonly lines
 
 (hasScript ? describe : describe.skip)("on a terminal", () => {
   it("redraws a line for each table in place, within 80 columns, and leaves the summary alone", async () => {
-    const written = await onTerminal(80, 24, args("wide"));
+    const written = await onTerminal(folder, 80, 24, args("wide"));
     expect(written).toMatch(/trades +\[=+>? *\] +\d+\/6 +[\d.k]+ rows/);
     expect(written).toMatch(/all tables +\[=+>? *\] +\d+\/90 +[\d.k]+ rows/);
     const [display = "", summary] = written.split("Loaded ");
@@ -152,6 +139,7 @@ function shown(written: string, columns: number, rows: number): { readonly lines
 
   it("shows only as many lines as fit on a low and narrow one", async () => {
     const written = await onTerminal(
+      folder,
       40,
       6,
       args(

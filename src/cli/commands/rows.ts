@@ -7,7 +7,7 @@ import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptio
 import { type RowFormatName, rowFormats } from "../row-format.js";
 
 interface RowsCommandOptions extends PrintRowsOptions {
-  readonly format: RowFormatName;
+  readonly format?: RowFormatName;
 }
 
 /**
@@ -19,14 +19,19 @@ interface RowsCommandOptions extends PrintRowsOptions {
 export function addRows(command: Command, context: CommandContext): void {
   command
     .argument("<file>", "the archive, or - for standard input")
-    .addOption(new Option("--format <name>", "how to print them").choices(rowFormats).default("jsonl"));
+    .addOption(
+      new Option("--format <name>", "how to print them; by default a table on a terminal, else jsonl").choices(
+        rowFormats,
+      ),
+    );
   for (const option of printRowsOptions()) {
     command.addOption(option);
   }
   command.action((file: string, options: RowsCommandOptions) => runRows(file, options, context));
 }
 
-async function runRows(file: string, options: RowsCommandOptions, context: CommandContext): Promise<void> {
+async function runRows(file: string, given: RowsCommandOptions, context: CommandContext): Promise<void> {
+  const options = { ...given, format: given.format ?? (context.out.isTTY === true ? "table" : "jsonl") } as const;
   checkPrintRowsOptions(options, options.format);
   const { signal } = context;
   const { maxRowBytes } = options;
