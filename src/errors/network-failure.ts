@@ -13,7 +13,8 @@ export interface NetworkFailure {
 }
 
 const CHECK_NODE = "Check that the node is running, that the URL is right, and the network between.";
-const CHECK_TRANSPORT = "Check that the URL is of this transport: gRPC and REST have ports of their own.";
+const CHECK_TRANSPORT =
+  "Check that the URL is of this transport: gRPC and REST have ports of their own, and one with TLS has an https: URL.";
 const CHECK_TLS = "Check the certificate, tls.caFile and tls.serverName, and that the URL's scheme is right.";
 const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
 const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";

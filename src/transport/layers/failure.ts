@@ -201,11 +201,7 @@ function protocolCode(code: Code): Code {
 
 function connectionError(failure: NetworkFailure, url: string, cause: unknown): ConnectionError {
   const { summary, connected, advice, code = Code.Unavailable } = failure;
-  const isUnclear = connected && code === Code.Unavailable && url.startsWith("http:");
-  const advised = isUnclear
-    ? `${advice} A server that wants TLS ends such connections too: its URL begins with https:.`
-    : advice;
-  return new ConnectionError(`${summary} (${url})`, { code, advice: advised, connected, cause });
+  return new ConnectionError(`${summary} (${url})`, { code, advice, connected, cause });
 }
 
 function protocolError(code: Code, summary: string, url: string, cause: ConnectError): ProtocolError {
