@@ -165,7 +165,7 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
       yield "a";
       await over(context);
     });
-    const { markets, reason } = await outcome(observing(configOf(way, node), { timeoutMs: 300 }));
+    const { markets, reason } = await outcome(observing(configOf(way, node), { timeoutMs: 2000 }));
     expect(markets).toEqual(["a"]);
     expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
   });

@@ -14,6 +14,8 @@ import { addDevnodeControls } from "./devnode-controls.js";
 type DevnodeCommandOptions = Omit<DevnodeOptions, "signal" | "genesis" | "onFailure"> & {
   readonly genesis: Readonly<Record<string, string>>;
   readonly json?: boolean;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
 };
 
 /**
@@ -67,7 +69,7 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       if (unknown !== undefined) {
         devnode.error(`error: unknown command '${unknown}'`);
       }
-      const { genesis: files, json: asJson, ...options } = given;
+      const { genesis: files, json: asJson, quiet, verbose, ...options } = given;
       // Loaded here, as those who control a node from beside it need no node.
       const { startDevnode } = await import("../../devnode/index.js");
       await using node = await startDevnode({

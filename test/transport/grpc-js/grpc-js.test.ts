@@ -386,7 +386,7 @@ describe("connections", () => {
     ["with a transport that nobody closed", ""],
   ])("a process ends %s", async (_, last) => {
     const server = await probe();
-    const module = (path: string) => JSON.stringify(new URL(`../../../dist/${path}`, import.meta.url).href);
+    const module = (path: string) => JSON.stringify(new URL(`../../../compiled/${path}`, import.meta.url).href);
     const script = `
       import { createGrpcJsTransport } from ${module("src/transport/grpc-js/grpc-js.js")};
       import { TradingDataService } from ${module("gen/datanode/api/v2/trading_data_pb.js")};
