@@ -25,6 +25,7 @@ export {
   CommandError,
   ConnectionError,
   type ErrorObject,
+  type ErrorSection,
   FileError,
   NodeError,
   OutcomeUnknownError,

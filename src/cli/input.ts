@@ -38,6 +38,7 @@ export async function requireArchive(path: string): Promise<void> {
       throw new ProtocolError(`${quotedPath(path)}: ${what}`, {
         advice:
           "Give an archive that `tradewire export` has saved; `tradewire assemble` makes one of a captured export.",
+        section: "protocolerror-archive",
       });
     }
   } catch (reason) {

@@ -147,6 +147,8 @@ export interface Telling {
   readonly told?: Told | undefined;
   /** Where it goes; without it, it is not coloured. */
   readonly err?: Streams["err"] | undefined;
+  /** Whether it is told where the package says more; by default on a terminal. */
+  readonly refers?: boolean | undefined;
 }
 
 /**
@@ -154,15 +156,17 @@ export interface Telling {
  *
  * @param reason the value that was thrown
  * @param telling how it is told
- * @returns lines with the error, the advice and the node's details
+ * @returns lines with the error, the advice, the node's details and, where it refers, the place that tells more
  */
-export function errorText(reason: unknown, { told, err }: Telling = {}): string {
+export function errorText(reason: unknown, { told, err, refers = err?.isTTY === true }: Telling = {}): string {
   if (!(reason instanceof TradewireError)) {
     return `${head(reason instanceof Error ? reason.message : String(reason), err)}\n`;
   }
   const { summary, advice } = told ?? reason;
   const details = reason.details.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
-  return `${twoLines(summary, advice, err)}${details.join("")}`;
+  const place = `See ${reason.docs} of tradewire.`;
+  const reference = refers ? `${err === undefined ? place : styled(err, "dim", place)}\n` : "";
+  return `${twoLines(summary, advice, err)}${details.join("")}${reference}`;
 }
 
 /**

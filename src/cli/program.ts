@@ -77,7 +77,7 @@ async function main(
     if (args.includes("--json")) {
       out.write(errorJson(reason, told));
     } else {
-      err.write(errorText(reason, { told, err }));
+      err.write(errorText(reason, { told, err, ...(running?.opts()["verbose"] === true && { refers: true }) }));
     }
     if (reason instanceof OutcomeUnknownError) {
       return EXIT.unknown;

@@ -35,6 +35,7 @@ export function fromEnvironment(environment: Environment, directory: string, key
     });
   if (unknown.length > 0) {
     throw new RequestError(unknown.join("; "), {
+      section: "requesterror-configuration",
       advice: `Correct or unset it; what begins with ${VARIABLE_PREFIX} must be listed in docs/configuration.md.`,
     });
   }

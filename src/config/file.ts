@@ -30,6 +30,7 @@ export function fromFile(named: string | undefined, directory: string, keys: rea
   const config = parseJson(text, source);
   if (!isObject(config)) {
     throw new RequestError(`${source}: it is ${typeName(config)}, but must be an object`, {
+      section: "requesterror-configuration",
       advice: 'Write an object of keys, such as {"grpc":{"url":"https://node.example"}}; see docs/configuration.md.',
     });
   }
@@ -50,6 +51,7 @@ function readText(path: string, named: string | undefined): string | undefined {
       return undefined;
     }
     throw new RequestError(`the configuration file ${quotedPath(named)} does not exist`, {
+      section: "requesterror-configuration",
       advice: `Correct its path, or leave it out: then ${CONFIG_FILE} is read, where it exists.`,
     });
   }
@@ -62,6 +64,7 @@ function parseJson(text: string, source: string): unknown {
     const endsEarly = reason instanceof Error && reason.message.includes("end of JSON input");
     // The caught error is dropped: it quotes the text, which may hold a token.
     throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
+      section: "requesterror-configuration",
       advice: "Correct it there or just before; comments and trailing commas are not possible in JSON.",
     });
   }

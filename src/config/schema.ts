@@ -188,6 +188,7 @@ export function readConfigFrom(config: unknown, places: ConfigPlaces): Config {
   }
   const wrong = issueTexts(result.error.issues, config, configKeys, places);
   throw new RequestError(`the configuration is wrong: ${wrong.join("; ")}`, {
+    section: "requesterror-configuration",
     advice: "Correct what is named; docs/configuration.md lists what is possible.",
   });
 }

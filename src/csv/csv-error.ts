@@ -141,6 +141,7 @@ export function csvError(
   const named = column === undefined ? "" : ` (column ${quoted(column)})`;
   return new ProtocolError(`${name}, line ${line}, field ${field}${named}: ${what}`, {
     advice: expected,
+    section: "protocolerror-csv",
     ...(code === undefined ? {} : { code }),
   });
 }
@@ -157,6 +158,7 @@ export function csvRowError(name: string, row: number, { what, expected, code }:
   const where = row === 0 ? "the header row" : `row ${row}`;
   return new ProtocolError(`${name}, ${where}: ${what}`, {
     advice: expected,
+    section: "protocolerror-csv",
     ...(code === undefined ? {} : { code }),
   });
 }

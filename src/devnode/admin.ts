@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ConnectError } from "@connectrpc/connect";
 import * as z from "zod";
-import { RequestError } from "../errors/index.js";
+import { RequestError, TradewireError } from "../errors/index.js";
 import { isJsonObject } from "../json/values.js";
 import { type Controls, snapshotSchema } from "./controls.js";
 import { failureSchema } from "./failure.js";
@@ -72,8 +72,16 @@ async function answer(request: IncomingMessage, response: ServerResponse, contro
     reply(response, 200, (await run(controls, body, `${PATH}${name}`)) ?? {});
   } catch (reason) {
     const isTheirs = reason instanceof RequestError || reason instanceof ConnectError;
-    reply(response, isTheirs ? 400 : 500, { message: reason instanceof Error ? reason.message : String(reason) });
+    reply(response, isTheirs ? 400 : 500, { message: told(reason) });
   }
+}
+
+/** What an error says, in two lines: whoever reads it over HTTP has not the pages of the package. */
+function told(reason: unknown): string {
+  if (reason instanceof TradewireError) {
+    return `${reason.summary}\n${reason.advice}`;
+  }
+  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function reply(response: ServerResponse, status: number, body: unknown): void {

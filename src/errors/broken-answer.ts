@@ -85,5 +85,5 @@ export const BROKEN_FRAME: BrokenAnswer = {
  * @returns the error
  */
 export function brokenAnswer({ summary, ...options }: BrokenAnswer, more = "", cause?: unknown): ProtocolError {
-  return new ProtocolError(`${summary}${more}`, { ...options, cause });
+  return new ProtocolError(`${summary}${more}`, { ...options, cause, section: "protocolerror-answer" });
 }

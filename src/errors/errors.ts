@@ -1,11 +1,12 @@
 import { Code } from "@connectrpc/connect";
 import { cut, MAX_MESSAGE } from "./quoted.js";
+import { type ErrorSection, FILE_SECTIONS, NODE_SECTIONS, PROTOCOL_SECTIONS } from "./sections.js";
 import { codeName, type ErrorObject, TradewireError, type TradewireErrorOptions } from "./tradewire-error.js";
 
 /** The request cannot be right, so it was not sent. */
 export class RequestError extends TradewireError {
   constructor(summary: string, options: Omit<TradewireErrorOptions, "code">) {
-    super(summary, { code: Code.InvalidArgument, ...options });
+    super(summary, { code: Code.InvalidArgument, section: "requesterror", ...options });
   }
 }
 
@@ -27,6 +28,7 @@ export class NodeError extends TradewireError {
       advice: isOfNoGateway(object) ? CHECK_PATH : adviceFor(object.code),
       details: object.details,
       cause,
+      section: NODE_SECTIONS[object.code] ?? "nodeerror",
     });
     this.object = object;
   }
@@ -38,20 +40,26 @@ export class ConnectionError extends TradewireError {
   readonly connected: boolean;
 
   constructor(summary: string, options: TradewireErrorOptions & { readonly connected?: boolean }) {
-    super(summary, options);
-    this.connected = options.connected ?? true;
+    const { code, connected = true } = options;
+    super(summary, { section: connectionSection(code, connected), ...options });
+    this.connected = connected;
   }
 }
 
 /** A chunk, an archive, a CSV file or a response breaks the rules of the interface. */
 export class ProtocolError extends TradewireError {
   constructor(summary: string, options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code }) {
-    super(summary, { code: Code.DataLoss, ...options });
+    const { code = Code.DataLoss } = options;
+    super(summary, { code, section: PROTOCOL_SECTIONS[code] ?? "protocolerror", ...options });
   }
 }
 
 /** A file or folder of this machine could not be read or written. */
-export class FileError extends TradewireError {}
+export class FileError extends TradewireError {
+  constructor(summary: string, options: TradewireErrorOptions) {
+    super(summary, { section: FILE_SECTIONS[options.code] ?? "fileerror", ...options });
+  }
+}
 
 /** The caller gave up: its signal was aborted. */
 export class CanceledError extends TradewireError {
@@ -67,9 +75,17 @@ export class CanceledError extends TradewireError {
       code: Code.Canceled,
       advice: `Nothing is wrong: the signal given to ${what} was aborted.`,
       cause: options.cause,
+      section: "cancelederror",
     });
     this.mayHaveLeft = options.mayHaveLeft ?? true;
   }
+}
+
+function connectionSection(code: Code, connected: boolean): ErrorSection {
+  if (code === Code.DeadlineExceeded) {
+    return "connectionerror-time-was-up";
+  }
+  return connected ? "connectionerror-lost" : "connectionerror-not-reached";
 }
 
 const CHECK_PATH = "Check the URL, also its path: nothing of the node's interface is there.";

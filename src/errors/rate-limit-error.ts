@@ -11,6 +11,7 @@ export class BannedError extends TradewireError {
       code: Code.PermissionDenied,
       advice: "Wait until then: calls before are not sent. If others share the address, set limits.callsPerSecond.",
       cause,
+      section: "bannederror",
     });
     this.until = until;
   }

@@ -12,6 +12,7 @@ export class SlowConsumerError extends TradewireError {
       code: Code.ResourceExhausted,
       advice: "Do less while reading, or leave it to something that works beside it; or ask for less.",
       cause,
+      section: "slowconsumererror",
     });
   }
 }

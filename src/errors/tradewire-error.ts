@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import type { ErrorSection } from "./sections.js";
 
 /** An object of a type that it names itself: `@type` is a type URL, whose last segment is the type's full name. */
 export interface TypedObject {
@@ -27,12 +28,14 @@ export interface TradewireErrorOptions {
   readonly details?: readonly TypedObject[] | undefined;
   /** The error that was thrown underneath. */
   readonly cause?: unknown;
+  /** The section of docs/errors.md that tells more; by default that of the class. */
+  readonly section?: ErrorSection;
 }
 
 /**
  * An error of this library.
  *
- * The first line of `message` says what went wrong, the second what to do.
+ * The first line of `message` says what went wrong, the second what to do, the third where more is told.
  */
 export abstract class TradewireError extends Error {
   /** The gRPC status code, as in Connect's `Code`. */
@@ -43,17 +46,22 @@ export abstract class TradewireError extends Error {
   readonly advice: string;
   /** The details of the node's error object; empty where there are none. */
   readonly details: readonly TypedObject[];
+  /** Where the package tells more of such errors: a page in it, and a section, such as `docs/errors.md#bannederror`. */
+  readonly docs: string;
   /** The name of the transport that the call went over, where there was a call. */
   transport?: string;
   /** The full name of the method that was called, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   method?: string;
 
   constructor(summary: string, options: TradewireErrorOptions) {
-    super(`${summary}\n${options.advice}`, options.cause === undefined ? undefined : { cause: options.cause });
+    const docs = `docs/errors.md#${options.section ?? "tradewireerror"}`;
+    const message = `${summary}\n${options.advice}\nSee ${docs} of tradewire.`;
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = options.code;
     this.summary = summary;
     this.advice = options.advice;
+    this.docs = docs;
     this.details = options.details ?? [];
   }
 
@@ -67,6 +75,7 @@ export abstract class TradewireError extends Error {
     code: string;
     message: string;
     advice: string;
+    docs: string;
     details: readonly TypedObject[];
     transport?: string;
     method?: string;
@@ -76,6 +85,7 @@ export abstract class TradewireError extends Error {
       code: codeName(this.code),
       message: this.summary,
       advice: this.advice,
+      docs: this.docs,
       details: this.details,
       ...(this.transport === undefined ? {} : { transport: this.transport }),
       ...(this.method === undefined ? {} : { method: this.method }),

@@ -12,6 +12,7 @@ export class CommandError extends RequestError {
   constructor(problems: CommandError["problems"]) {
     super(problems.map(({ path, message }) => `${path} ${message}`).join("; "), {
       advice: "Correct the command; nothing was signed or sent.",
+      section: "commanderror",
     });
     this.problems = problems;
   }
@@ -61,6 +62,7 @@ export class TransactionError extends TradewireError {
       advice: mayHaveBeenTaken
         ? sentBefore(result.txHash)
         : "Nothing of it will be carried out. Correct what the reason names, and make a new transaction.",
+      section: "transactionerror",
     });
     this.result = result;
     this.data = data;
@@ -97,6 +99,7 @@ export class OutcomeUnknownError extends TradewireError {
       advice: `Find out what became of it before you make another: client.outcome(error), or tradewire outcome ${transaction.txHash}. The very same one may be sent again, as a network takes a tid once; if it is then refused as seen before or as too old, this one may have been taken.`,
       details: cause.details,
       cause,
+      section: "outcomeunknownerror",
     });
     this.transaction = transaction;
   }

@@ -230,6 +230,7 @@ function closed(): ConnectionError {
     code: Code.Canceled,
     advice: "Close it after the last transaction has come to its end.",
     connected: false,
+    section: "connectionerror-closed",
   });
 }
 

@@ -10,7 +10,7 @@ export class PartingError extends TradewireError {
   readonly parting: Parting | undefined;
 
   constructor(summary: string, advice: string, parting?: Parting) {
-    super(summary, { code: Code.FailedPrecondition, advice });
+    super(summary, { code: Code.FailedPrecondition, advice, section: "partingerror" });
     this.parting = parting;
   }
 }

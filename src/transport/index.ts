@@ -87,6 +87,7 @@ function registered<E extends "grpc" | "rest">({ name, endpoint, load }: Registr
       const settings: Config[E] = config[endpoint];
       if (settings === undefined) {
         throw new RequestError(`${endpoint}.url must be given for the transport ${name}`, {
+          section: "requesterror-configuration",
           advice: "Give it; docs/configuration.md lists what is possible.",
         });
       }

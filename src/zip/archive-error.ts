@@ -12,7 +12,11 @@ const AGAIN = "Export again; if it persists, tell who runs the node.";
  * @returns the error, `DATA_LOSS`
  */
 export function corrupt(what: string, cause?: unknown): ProtocolError {
-  return new ProtocolError(`the archive is corrupt: ${what}`, { advice: AGAIN, cause });
+  return new ProtocolError(`the archive is corrupt: ${what}`, {
+    advice: AGAIN,
+    cause,
+    section: "protocolerror-archive",
+  });
 }
 
 /**
@@ -24,6 +28,7 @@ export function corrupt(what: string, cause?: unknown): ProtocolError {
 export function refused(what: string): ProtocolError {
   return new ProtocolError(`the archive is refused: ${what}`, {
     advice: "No export looks like this (specification, 4.1); check where the archive comes from.",
+    section: "protocolerror-archive",
   });
 }
 
@@ -48,6 +53,7 @@ export function truncated(size: number): ProtocolError {
   return new ProtocolError(`the archive is truncated: the stream ended after ${size} bytes, before the archive did`, {
     advice:
       "Rows are missing from it. Export again; if it persists, the node or something before it cuts streams short.",
+    section: "protocolerror-archive",
   });
 }
 

@@ -74,6 +74,7 @@ async function post(url: string, command: string, body: object, signal: AbortSig
       code: Code.Unavailable,
       advice: "Start one with tradewire devnode --admin, or give its gateway with --url.",
       cause,
+      connected: false,
     });
   });
   const answer: unknown = await response.json().catch(() => undefined);

@@ -59,6 +59,7 @@ export async function openDatabase(target: Target): Promise<Database> {
       throw new RequestError("the package pg-boss cannot be loaded, which a queue needs", {
         advice: "Install it: npm install pg-boss@10",
         cause,
+        section: "requesterror-missing-package",
       });
     }),
   ]);

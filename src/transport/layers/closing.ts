@@ -134,7 +134,12 @@ export function closing(
 
 function closedError(summary: string, connected: boolean, transport: string, method: DescMethod): ConnectError {
   const advice = "Close a client when its calls have ended, and make a new one for further calls.";
-  const cause = new ConnectionError(summary, { code: Code.Canceled, advice, connected });
+  const cause = new ConnectionError(summary, {
+    code: Code.Canceled,
+    advice,
+    connected,
+    section: "connectionerror-closed",
+  });
   cause.transport = transport;
   cause.method = methodName(method);
   return new ConnectError(summary, cause.code, undefined, undefined, cause);

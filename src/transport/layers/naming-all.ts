@@ -38,7 +38,7 @@ function named(error: TradewireError, others: string): TradewireError | undefine
     return new ConnectionError(summary, { code, advice, details, cause, connected: error.connected });
   }
   if (error instanceof ProtocolError) {
-    return new ProtocolError(summary, { code, advice, details, cause });
+    return new ProtocolError(summary, { code, advice, details, cause, section: "protocolerror-answer" });
   }
   if (error instanceof RequestError) {
     return new RequestError(summary, { advice, cause });

@@ -11,6 +11,7 @@ export function loadDuckdb() {
     throw new RequestError("the package @duckdb/node-api cannot be loaded, which a sync into DuckDB or Parquet needs", {
       advice: "Install it: npm install @duckdb/node-api",
       cause,
+      section: "requesterror-missing-package",
     });
   });
 }

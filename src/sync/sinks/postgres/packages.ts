@@ -40,5 +40,6 @@ function missing(name: string, cause: unknown): never {
   throw new RequestError(`the package ${name} cannot be loaded, which a sync into PostgreSQL needs`, {
     advice: "Install it: npm install pg pg-copy-streams",
     cause,
+    section: "requesterror-missing-package",
   });
 }
