@@ -1,6 +1,6 @@
 import { Command, CommanderError, Help } from "commander";
 import { fileError } from "../errors/file-error.js";
-import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
+import { FileError, OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { COMPLETE } from "./completion/shells.js";
 import { finish } from "./finish.js";
@@ -40,6 +40,13 @@ export async function createProgram(
   finish(program, context);
   program.configureHelp({ ...program.configureHelp(), subcommandTerm: term }); // Set last: the commands below have their own.
   return program;
+}
+
+/** The error of standard output, which has no path. */
+function standardOutputError(error: NodeJS.ErrnoException): FileError {
+  const { summary, code } = fileError(error, "standard output");
+  const advice = "Send the output elsewhere, or make room where it goes.";
+  return new FileError(summary.replaceAll('"', ""), { code, advice, cause: error });
 }
 
 /** Give the command what it is told to do, and return its exit code. `silence` ends notes and progress. */
@@ -118,7 +125,7 @@ export async function run(args: readonly string[], version: string): Promise<voi
   // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (!interrupt.signal.aborted && error.code !== "EPIPE") {
-      process.stderr.write(`tradewire: ${fileError(error, "standard output").summary}\n`);
+      process.stderr.write(errorText(standardOutputError(error), { err: process.stderr }));
       process.exit(EXIT.failure);
     }
     process.exit(interrupt.signal.aborted ? EXIT.interrupted : (process.exitCode ?? EXIT.ok));

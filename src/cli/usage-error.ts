@@ -28,6 +28,11 @@ export function fullName(command: Command): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 
+/** The option that a name begins, as `--from` begins `--from-block`, or else is nearest to it. */
+function nearestOption(name: string, flags: readonly string[]): string | undefined {
+  return flags.find((flag) => flag.startsWith(`${name}-`)) ?? nearest(name, flags);
+}
+
 /** What is wrong, what was probably meant, and what there is. */
 interface Explained {
   readonly summary: string;
@@ -49,7 +54,10 @@ function explained(text: string, command: Command): Explained {
   const unknown = command.args.find((arg) => arg.startsWith("-") && arg.length > 1) ?? "";
   if (text.startsWith("unknown option") || (text.startsWith("required option") && unknown !== "")) {
     const [name = ""] = unknown.split("=");
-    return { summary: `unknown option '${name}'`, near: name.startsWith("--") ? nearest(name, flags) : undefined };
+    return {
+      summary: `unknown option '${name}'`,
+      near: name.startsWith("--") ? nearestOption(name, flags) : undefined,
+    };
   }
   if (text.startsWith("required option")) {
     const missing = command.options.filter(

@@ -25,7 +25,7 @@ export class NodeError extends TradewireError {
     const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
       code: object.code,
-      advice: isOfNoGateway(object) ? CHECK_PATH : adviceFor(object.code),
+      advice: adviceFor(object),
       details: object.details,
       cause,
       section: NODE_SECTIONS[object.code] ?? "nodeerror",
@@ -90,12 +90,21 @@ function connectionSection(code: Code, connected: boolean): ErrorSection {
 
 const CHECK_PATH = "Check the URL, also its path: nothing of the node's interface is there.";
 
+const FOLLOW = "Give the URL that it leads to, if that is the node's; a redirect to a login page asks for credentials.";
+
 /** Whether an answer says that its path leads nowhere: that of a gateway to unknown paths, or of another web server. */
 function isOfNoGateway({ code, message }: ErrorObject): boolean {
   return code === Code.NotFound && /^(Not Found$|HTTP 404)/.test(message);
 }
 
-function adviceFor(code: Code): string {
+function adviceFor(object: ErrorObject): string {
+  if (isOfNoGateway(object)) {
+    return CHECK_PATH;
+  }
+  return /^HTTP 3\d\d, a redirect /.test(object.message) ? FOLLOW : adviceForCode(object.code);
+}
+
+function adviceForCode(code: Code): string {
   switch (code) {
     case Code.InvalidArgument:
     case Code.OutOfRange:
@@ -105,7 +114,7 @@ function adviceFor(code: Code): string {
       return "Check the name or identifier; the node does not hold it.";
     case Code.Unauthenticated:
     case Code.PermissionDenied:
-      return "Check the credentials that the node, or what stands in front of it, asks for.";
+      return "Give the credentials that the node, or what stands in front of it, asks for, as grpc.headers and rest.headers.";
     case Code.Unimplemented:
       return "Check the URL and the node's version: this method is not offered there.";
     case Code.ResourceExhausted:

@@ -24,6 +24,7 @@ export type FileAdvice = Readonly<Record<string, string>>;
 export const readingAdvice: FileAdvice = {
   ENOENT: "Check the path: there is nothing to read.",
   EISDIR: "Give the path of a file.",
+  EACCES: "Check the permissions of the file and of the folders above it.",
 };
 
 /**

@@ -16,6 +16,10 @@ const CHECK_NODE = "Check that the node is running, that the URL is right, and t
 const CHECK_TRANSPORT =
   "Check that the URL is of this transport: gRPC and REST have ports of their own, and one with TLS has an https: URL.";
 const CHECK_TLS = "Check the certificate, tls.caFile and tls.serverName, and that the URL's scheme is right.";
+const CHECK_CLOCK = "Have it renewed by who runs the server, and check this machine's clock.";
+const CHECK_AUTHORITY =
+  "Name the file of the authority that signed it, or of itself, with tls.caFile, if the server is the right one.";
+const CHECK_NAME = "Call the server by a name that stands in its certificate, or give that as tls.serverName.";
 const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
 const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
 
@@ -32,15 +36,15 @@ const NOT_MADE: ReadonlyMap<string, string> = new Map([
 /** The server refuses the client's certificate. With TLS 1.3 the client learns that after the handshake. */
 const CLIENT_REFUSED = /^ERR_SSL_.*_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
 
-const NOT_TRUSTED: ReadonlyMap<string, string> = new Map([
-  ["CERT_HAS_EXPIRED", "the server's certificate has expired"],
-  ["CERT_NOT_YET_VALID", "the server's certificate is not valid yet"],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", "the server's certificate is for another name"],
-  ["DEPTH_ZERO_SELF_SIGNED_CERT", "the server's certificate is not trusted"],
-  ["SELF_SIGNED_CERT_IN_CHAIN", "the server's certificate is not trusted"],
-  ["UNABLE_TO_GET_ISSUER_CERT", "the server's certificate is not trusted"],
-  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "the server's certificate is not trusted"],
-  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "the server's certificate is not trusted"],
+const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: string]> = new Map([
+  ["CERT_HAS_EXPIRED", ["the server's certificate has expired", CHECK_CLOCK]],
+  ["CERT_NOT_YET_VALID", ["the server's certificate is not valid yet", CHECK_CLOCK]],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", ["the server's certificate is for another name", CHECK_NAME]],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
+  ["SELF_SIGNED_CERT_IN_CHAIN", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
+  ["UNABLE_TO_GET_ISSUER_CERT", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
+  ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
+  ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", ["the server's certificate is not trusted", CHECK_AUTHORITY]],
 ]);
 
 /** What came in answer to the first message of TLS was none of TLS. Where the code is EPROTO, only the message tells. */
@@ -87,7 +91,8 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
   const first = <T>(find: (code: string) => T | undefined) => codes.map(find).find((found) => found !== undefined);
   const notTrusted = first((code) => NOT_TRUSTED.get(code));
   if (notTrusted !== undefined) {
-    return { summary: notTrusted, connected, advice: CHECK_TLS };
+    const [summary, advice] = notTrusted;
+    return { summary, connected, advice };
   }
   const isPlain = codes.some((code) => NOT_TLS.test(code) || (code === "EPROTO" && saysNotTls(reason)));
   if (!connected && isPlain) {

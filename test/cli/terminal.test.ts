@@ -89,7 +89,9 @@ describe("output that cannot be written", () => {
       const outcome = await shell(`tradewire ${args} > /dev/full`, [], folder);
       const told = outcome.err.split("\n").filter((line) => line.startsWith("tradewire: "));
       if (!args.startsWith("no-such")) {
-        expect(outcome.err).toBe('tradewire: "standard output": the disk is full\n');
+        expect(outcome.err).toBe(
+          "tradewire: standard output: the disk is full\nSend the output elsewhere, or make room where it goes.\n",
+        );
         expect(told).toHaveLength(1);
         expect(outcome.code).toBe(1);
       }
