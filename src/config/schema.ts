@@ -1,75 +1,62 @@
 import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { profiles } from "../schema/profile.js";
-import { grpc, rest, type tls } from "./endpoints.js";
+import type { Config } from "./config.js";
+import { grpc, rest } from "./endpoints.js";
 import { type ConfigPlaces, issueTexts, onePlace } from "./issues.js";
 import { schemaKeys } from "./keys.js";
 import { exposedHost } from "./loopback.js";
 import { bytes, chainId, group, milliseconds, oneOf, wholeNumber } from "./values.js";
 
+export type {
+  ClientConfig,
+  Config,
+  FallbackConfig,
+  GrpcConfig,
+  Limits,
+  RestConfig,
+  RetryConfig,
+  TimeoutConfig,
+  TlsConfig,
+  TransportName,
+} from "./config.js";
+
 const MIB = 1024 * 1024;
 
 const timeouts = group({
-  /** The longest time until a connection is usable, in milliseconds. */
   connectMs: milliseconds.default(10_000),
-  /** The longest time of a whole call that does not stream, in milliseconds. */
   callMs: milliseconds.default(60_000),
-  /**
-   * The longest time in which nothing of a stream comes, in milliseconds. By default 60 000 for downloads, such as
-   * exports, and none for streams that observe: silence is no fault of theirs.
-   */
   idleMs: milliseconds.optional(),
 });
 
 const retry = group({
-  /** The most tries of a call that only reads; 1 for no retries. */
   tries: wholeNumber(1, 100).default(3),
-  /** The longest wait before the first retry, in milliseconds; it doubles with each. A wait is a random part of it. */
   baseMs: milliseconds.default(100),
-  /** The longest wait before any retry, in milliseconds. */
   maxMs: milliseconds.default(10_000),
 });
 
 const fallback = group({
-  /** The pause of a transport that could not connect, in milliseconds; it doubles with each failure. */
   pauseMs: milliseconds.default(30_000),
-  /** The longest pause, in milliseconds. */
   maxPauseMs: milliseconds.default(300_000),
 });
 
 const limits = group({
-  /** The largest gRPC message that is read, in bytes. */
   maxMessageBytes: bytes(1, 2 ** 31 - 1).default(64 * MIB),
-  /** The largest JSON object that is read, a chunk of a stream or a whole body, in bytes. */
   maxJsonBytes: bytes(1, 2 ** 29).default(64 * MIB),
-  /** The largest archive that `toZip()` takes into memory, in bytes. */
   maxArchiveBytes: bytes(1, 2 ** 32 - 1).default(512 * MIB),
-  /** The most calls that are sent in a second, for those who share an address. The node's own limit is kept anyway. */
   callsPerSecond: wholeNumber(1, 1_000_000).optional(),
 });
 
-/** The transports that a configuration can choose. */
-const transportNames = ["grpc", "grpc-js", "rest"] as const;
-/** The name of a transport. */
-export type TransportName = (typeof transportNames)[number];
-
-/** The schema of a configuration: the one place that says what can be configured. */
+/**
+ * The schema of a configuration: what can be configured. What the keys mean stands at the types, in config.ts.
+ *
+ * @internal
+ */
 export const configSchema = z
   .strictObject(
     {
-      /**
-       * How the node is reached: `grpc` is gRPC on Node's HTTP/2, `grpc-js` a channel of `@grpc/grpc-js`, `rest` the HTTP
-       * gateway; `auto` takes gRPC, and REST where that cannot be reached. By default `auto` where both URLs are given,
-       * else the one whose URL is.
-       */
-      transport: oneOf("auto", ...transportNames).optional(),
-      /** The chain to sign for. Without it, transactions are signed for the chain of a node on loopback only. */
+      transport: oneOf("auto", "grpc", "grpc-js", "rest").optional(),
       chainId: chainId.optional(),
-      /**
-       * Whether the node behaves as the `specification` says, or as `deployed` nodes do where they differ: `deployed`
-       * takes exports without extensions, submits input data without the chain's identifier before it, and pads numbers in
-       * names of archives that the client makes itself.
-       */
       profile: oneOf(...profiles).default("specification"),
       grpc: grpc.optional(),
       rest: rest.optional(),
@@ -126,38 +113,14 @@ export const configSchema = z
 /** Everything that can be configured, with the environment variables' names. */
 export const configKeys = schemaKeys(configSchema);
 
-/** All keys of a client's configuration. */
-type GivenConfig = z.input<typeof configSchema>;
-/** A client's configuration, with a URL at least; keys that are left out have their defaults. */
-export type ClientConfig = Omit<GivenConfig, "grpc" | "rest"> &
-  (
-    | { readonly grpc: NonNullable<GivenConfig["grpc"]>; readonly rest?: GivenConfig["rest"] }
-    | { readonly grpc?: GivenConfig["grpc"]; readonly rest: NonNullable<GivenConfig["rest"]> }
-  );
-/** A configuration with every default filled in, and the transport chosen. */
-export type Config = Pick<
-  z.output<typeof configSchema>,
-  "chainId" | "profile" | "timeouts" | "retry" | "fallback" | "limits"
-> &
-  (
-    | { readonly transport: "auto"; readonly grpc: GrpcConfig; readonly rest: RestConfig }
-    | { readonly transport: "grpc" | "grpc-js"; readonly grpc: GrpcConfig; readonly rest?: RestConfig | undefined }
-    | { readonly transport: "rest"; readonly rest: RestConfig; readonly grpc?: GrpcConfig | undefined }
-  );
-/** How gRPC is spoken. */
-export type GrpcConfig = z.output<typeof grpc>;
-/** How the HTTP gateway is called. */
-export type RestConfig = z.output<typeof rest>;
-/** How a server and a client prove who they are. */
-export type TlsConfig = z.output<typeof tls>;
-/** How long things may take. */
-export type TimeoutConfig = z.output<typeof timeouts>;
-/** How calls are tried again. */
-export type RetryConfig = z.output<typeof retry>;
-/** How long a transport that could not connect is not tried. */
-export type FallbackConfig = z.output<typeof fallback>;
-/** The largest sizes that are read. */
-export type Limits = z.output<typeof limits>;
+/**
+ * What fits the schema, before and after the defaults are filled in.
+ *
+ * @internal
+ */
+export type SchemaInput = z.input<typeof configSchema>;
+/** @internal */
+export type SchemaOutput = z.output<typeof configSchema>;
 
 /**
  * Check a configuration and fill in the defaults.
@@ -180,6 +143,7 @@ export function readConfig(config: unknown): Config {
  * @param places says for each key where its value comes from
  * @returns the configuration with every default filled in
  * @throws {@link RequestError} as `readConfig` does, with the source of each wrong value
+ * @internal
  */
 export function readConfigFrom(config: unknown, places: ConfigPlaces): Config {
   const result = configSchema.safeParse(config);
@@ -193,7 +157,7 @@ export function readConfigFrom(config: unknown, places: ConfigPlaces): Config {
   });
 }
 
-function chooseTransport({ transport, grpc, rest, ...shared }: z.output<typeof configSchema>): Config {
+function chooseTransport({ transport, grpc, rest, ...shared }: SchemaOutput): Config {
   if (grpc !== undefined && rest !== undefined && (transport ?? "auto") === "auto") {
     return { ...shared, transport: "auto", grpc, rest };
   }

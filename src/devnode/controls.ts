@@ -189,7 +189,11 @@ export function createControls(
   };
 }
 
-/** How a snapshot is named. */
+/**
+ * How a snapshot is named.
+ *
+ * @internal
+ */
 export const snapshotSchema = optionsOf(
   { id: z.string("Give the name of a snapshot, as snapshot gave it.") },
   "Give the name of a snapshot.",

@@ -42,7 +42,11 @@ export interface PlannedFailure {
   readonly happening: Happening;
 }
 
-/** How a failure that the node is asked for looks. */
+/**
+ * How a failure that the node is asked for looks.
+ *
+ * @internal
+ */
 export const failureSchema = optionsOf(
   {
     method: z.string("Give its name as the definitions have it, such as ExportNetworkHistory."),
