@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type JSZip from "jszip";
 import { ProtocolError } from "../errors/index.js";
+import { isError } from "../errors/is-error.js";
 import { abortable } from "../zip/abortable.js";
 import { corrupt } from "../zip/archive-error.js";
 import { inMemory } from "../zip/seekable.js";
@@ -57,6 +58,6 @@ export async function zipInMemory(
     // No checkCRC32: the files are checked already, and JSZip would inflate all of them at once.
     return await loader.loadAsync(bytes);
   } catch (cause) {
-    throw corrupt(cause instanceof Error ? cause.message : String(cause), cause);
+    throw corrupt(isError(cause) ? cause.message : String(cause), cause);
   }
 }

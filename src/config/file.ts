@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { parse } from "@humanwhocodes/momoa";
 import { failedWith, fileError, quotedPath, readingAdvice } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
+import { isError } from "../errors/is-error.js";
 import { typeName } from "../errors/type-name.js";
 import { absolute, type Given, isObject } from "./given.js";
 import type { ConfigKey } from "./keys.js";
@@ -61,7 +62,7 @@ function parseJson(text: string, source: string): unknown {
   try {
     return JSON.parse(text);
   } catch (reason) {
-    const endsEarly = reason instanceof Error && reason.message.includes("end of JSON input");
+    const endsEarly = isError(reason) && reason.message.includes("end of JSON input");
     // The caught error is dropped: it quotes the text, which may hold a token.
     throw new RequestError(`${source}: it is not JSON: ${endsEarly ? "it ends too early" : placeOfMistake(text)}`, {
       section: "requesterror-configuration",

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { FileError } from "./errors.js";
+import { isError } from "./is-error.js";
 
 /**
  * Runs of hex digits like those of a seed, also of one that was mistyped by a few. The ids in a file's name, such as the
@@ -36,9 +37,9 @@ export const readingAdvice: FileAdvice = {
  * @returns the error, caused by `reason` unless that shows what looks like a seed
  */
 export function fileError(reason: unknown, path: string, advised: FileAdvice = {}): FileError {
-  const errno = reason instanceof Error && "code" in reason ? String(reason.code) : "";
+  const errno = isError(reason) && "code" in reason ? String(reason.code) : "";
   const [code, what, advice] = describe(errno);
-  const message = reason instanceof Error ? reason.message : String(reason);
+  const message = isError(reason) ? reason.message : String(reason);
   const said = what === "" ? message.replace(SEED, "***") : what;
   return new FileError(`${quotedPath(path)}: ${said}`, {
     code,
@@ -84,5 +85,5 @@ function describe(errno: string): [Code, string, string] {
  * @returns whether it has that code
  */
 export function failedWith(reason: unknown, code: string): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === code;
+  return isError(reason) && "code" in reason && reason.code === code;
 }

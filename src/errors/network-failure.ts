@@ -1,4 +1,5 @@
 import { Code } from "@connectrpc/connect";
+import { isError } from "./is-error.js";
 
 /** A failure of the network during a call. */
 export interface NetworkFailure {
@@ -65,7 +66,7 @@ const ofConnecting = new WeakSet<Error>();
  * @returns `reason`, or an error of it, that {@link networkFailure} knows as such
  */
 export function whileConnecting(reason: unknown): Error {
-  const error = reason instanceof Error ? reason : new Error(String(reason));
+  const error = isError(reason) ? reason : new Error(String(reason));
   ofConnecting.add(error);
   return error;
 }
@@ -164,7 +165,7 @@ export function errorCodes(reason: unknown): string[] {
 
 function causesOf(reason: unknown): Error[] {
   const errors: Error[] = [];
-  for (let cause = reason; cause instanceof Error && errors.length < 8; cause = cause.cause) {
+  for (let cause = reason; isError(cause) && errors.length < 8; cause = cause.cause) {
     errors.push(cause);
   }
   return errors;

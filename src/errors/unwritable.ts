@@ -1,4 +1,5 @@
 import { RequestError } from "./errors.js";
+import { isError } from "./is-error.js";
 
 /**
  * Make the error of a request that cannot be written: it lacks a required field, a value does not fit its field, or an
@@ -8,7 +9,7 @@ import { RequestError } from "./errors.js";
  * @returns the error
  */
 export function unwritable(cause: unknown): RequestError {
-  const reason = (cause instanceof Error ? cause.message : String(cause))
+  const reason = (isError(cause) ? cause.message : String(cause))
     .replace(/^(?:\[\w+\] )?(?:serialize binary: )?/, "") // Connect's words in front.
     .replace(/ to (?:JSON|binary): /, ": "); // The same over every transport.
   return new RequestError(`the request cannot be written: ${reason}`, {

@@ -1,6 +1,7 @@
 import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileError } from "../errors/file-error.js";
+import { isError } from "../errors/is-error.js";
 
 /**
  * Make a folder, and those above it that do not exist. One that exists is left as it is.
@@ -26,7 +27,7 @@ function make(path: string, isAboveThere = false): void {
   try {
     mkdirSync(path);
   } catch (reason) {
-    const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+    const code = isError(reason) && "code" in reason ? reason.code : undefined;
     if (code === "EEXIST" && statSync(path).isDirectory()) {
       return;
     }

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { TradewireError } from "../errors/index.js";
+import { isError } from "../errors/is-error.js";
 
 /** Headers in any form that the `Headers` constructor takes. */
 export type HeaderInit = ConstructorParameters<typeof Headers>[0];
@@ -51,6 +52,6 @@ export function connectError(reason: unknown): ConnectError {
     return reason;
   }
   const code = reason instanceof TradewireError ? reason.code : Code.Unavailable;
-  const message = reason instanceof Error ? reason.message : String(reason);
+  const message = isError(reason) ? reason.message : String(reason);
   return new ConnectError(message, code, undefined, undefined, reason);
 }

@@ -1,5 +1,6 @@
 import { type DescMessage, fromBinary, type MessageShape, type Registry, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { isError } from "../errors/is-error.js";
 import { messageFromJson, parseAnswer, requestToJson } from "../json/message.js";
 
 /** How messages become bytes, and bytes messages. */
@@ -17,7 +18,7 @@ function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): Messa
   try {
     return fromBinary(desc, bytes);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = isError(cause) ? cause.message : String(cause);
     throw new ConnectError(`a message is no ${desc.typeName}: ${reason}`, Code.Internal, undefined, undefined, cause);
   }
 }

@@ -4,6 +4,7 @@
 // archive in memory that users of toZip() are handed.
 import { type Entry, fromRandomAccessReaderPromise, RandomAccessReader, type ZipFile } from "yauzl";
 import { TradewireError } from "../errors/index.js";
+import { isError } from "../errors/is-error.js";
 import { corrupt, nameText, tooLarge } from "./archive-error.js";
 import { checkName, type Measures, type Method, readMethod } from "./records.js";
 import {
@@ -84,7 +85,7 @@ export async function readDirectory(bytes: Bytes): Promise<Directory> {
   } catch (reason) {
     throw reason instanceof TradewireError
       ? reason
-      : corrupt(reason instanceof Error ? reason.message : String(reason), reason);
+      : corrupt(isError(reason) ? reason.message : String(reason), reason);
   }
 }
 
@@ -108,7 +109,7 @@ class Positioned extends RandomAccessReader {
         read.copy(buffer, offset);
         callback(null);
       },
-      (reason: unknown) => callback(reason instanceof Error ? reason : new Error(String(reason))),
+      (reason: unknown) => callback(isError(reason) ? reason : new Error(String(reason))),
     );
   }
 }

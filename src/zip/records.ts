@@ -1,4 +1,5 @@
 import { getFileNameLowLevel, parseExtraFields, validateFileName } from "yauzl";
+import { isError } from "../errors/is-error.js";
 import { corrupt, nameText, refused, truncated } from "./archive-error.js";
 import type { ByteReader } from "./byte-reader.js";
 import { LOCAL_HEADER, LOCAL_HEADER_SIZE } from "./signatures.js";
@@ -111,7 +112,7 @@ function readName(flags: number, rawName: Buffer, extra: Buffer): string {
   try {
     name = getFileNameLowLevel(flags, rawName, parseExtraFields(extra), true);
   } catch (reason) {
-    throw corrupt(reason instanceof Error ? reason.message : String(reason), reason);
+    throw corrupt(isError(reason) ? reason.message : String(reason), reason);
   }
   checkName(name, rawName);
   return name;

@@ -1,5 +1,5 @@
 // Jest runs each test file in a separate realm, but errors of Node's own modules come from the outer realm. Without
-// this file, `instanceof Error` would be false for them in tests, which never happens in production.
+// this file, `instanceof Error` would be false for them in tests. The library asks `isError` where that matters.
 import { isNativeError } from "node:util/types";
 
 Object.defineProperty(Error, Symbol.hasInstance, {

@@ -19,6 +19,7 @@ import {
   ProtocolError,
   TradewireError,
 } from "../../errors/index.js";
+import { isError } from "../../errors/is-error.js";
 import {
   connectionLost,
   errorCodes,
@@ -92,7 +93,7 @@ function abortedError(reason: unknown): TradewireError {
 function isTimeout(reason: unknown): boolean {
   return reason instanceof ConnectError
     ? reason.code === Code.DeadlineExceeded
-    : reason instanceof Error && reason.name === "TimeoutError";
+    : isError(reason) && reason.name === "TimeoutError";
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { WebSocket } from "ws";
 import { BROKEN_FRAME, brokenAnswer, TOO_LARGE } from "../../errors/broken-answer.js";
+import { isError } from "../../errors/is-error.js";
 
 /** What ws says of a message that is too large, or of too many pieces. */
 const TOO_MUCH: ReadonlySet<string> = new Set([
@@ -90,7 +91,7 @@ export function messageSocket(
   return {
     opening,
     frames: frames(),
-    send: (text) => new Promise((resolve) => socket.send(text, (error) => resolve(!(error instanceof Error)))),
+    send: (text) => new Promise((resolve) => socket.send(text, (error) => resolve(!isError(error)))),
     close: () => socket.terminate(),
   };
 }

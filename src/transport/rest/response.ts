@@ -5,6 +5,7 @@ import type { DescMessage, JsonValue, MessageShape, Registry } from "@bufbuild/p
 import type { RestConfig } from "../../config/schema.js";
 import { brokenAnswer, COMPRESSED, EMPTY, notOfTheInterface, TOO_LARGE } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
+import { isError } from "../../errors/is-error.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
 import { createGathering } from "../../json/gathering.js";
 import { mediaTypeOf } from "../../json/http-body.js";
@@ -113,7 +114,7 @@ async function* gunzipped(body: Pieces): AsyncGenerator<Uint8Array> {
   try {
     yield* pipeline(body, createGunzip(), () => undefined); // The iteration throws a failure.
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && String(cause.code).startsWith("Z_")) {
+    if (isError(cause) && "code" in cause && String(cause.code).startsWith("Z_")) {
       throw new ProtocolError(`the response's gzip is broken: ${cause.message}`, {
         advice: "Try again; if it persists, have the server in front of the node leave responses as they are.",
         cause,

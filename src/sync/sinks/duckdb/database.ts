@@ -4,6 +4,7 @@ import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { fileError, quotedPath } from "../../../errors/file-error.js";
 import { CanceledError, SinkError } from "../../../errors/index.js";
+import { isError } from "../../../errors/is-error.js";
 import { sweepTemporary, temporaryName } from "../../../file/temporary.js";
 import type { BlockRange } from "../../../history/segments.js";
 import { follow } from "../../../signal/follow.js";
@@ -154,7 +155,7 @@ async function makeFile(Instance: typeof DuckDBInstance, file: string): Promise<
   try {
     (await Instance.create(temporary)).closeSync();
     await link(temporary, file).catch((reason: unknown) => {
-      const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
+      const code = isError(reason) && "code" in reason ? reason.code : undefined;
       return code === "EEXIST" ? undefined : rename(temporary, file); // Some file systems have no links.
     });
   } finally {

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { SinkError, TradewireError } from "../../../errors/index.js";
+import { isError } from "../../../errors/is-error.js";
 import { cut, MAX_MESSAGE } from "../../../errors/quoted.js";
 
 const PERMISSIONS = "Check the permissions of the file and its folder.";
@@ -46,7 +47,7 @@ export function duckdbError(reason: unknown, where: string): TradewireError {
   if (reason instanceof TradewireError) {
     return reason;
   }
-  const said = reason instanceof Error ? reason.message : String(reason);
+  const said = isError(reason) ? reason.message : String(reason);
   const [, code, advice] = MEANINGS.find(([part]) => part.test(said)) ?? [undefined, Code.Unknown, OTHER];
   // What stands behind the first paragraph are hints for who wrote the SQL.
   const [first = ""] = said.split(/\n\s*\n|\n(?:Possible |Column .* is being)/u);

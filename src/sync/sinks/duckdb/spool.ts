@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileError } from "../../../errors/file-error.js";
 import { CanceledError, TradewireError } from "../../../errors/index.js";
+import { isError } from "../../../errors/is-error.js";
 import { temporaryName } from "../../../file/temporary.js";
 import { followingController } from "../../../signal/follow.js";
 import type { UnitCsv } from "../../sink.js";
@@ -86,5 +87,5 @@ function measureLines(piece: Uint8Array, lines: { count: number; longest: number
 }
 
 function isFileFailure(reason: unknown): boolean {
-  return reason instanceof Error && "syscall" in reason;
+  return isError(reason) && "syscall" in reason;
 }

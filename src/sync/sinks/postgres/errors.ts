@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { SinkError, TradewireError } from "../../../errors/index.js";
+import { isError } from "../../../errors/is-error.js";
 
 /** What PostgreSQL says of an error, as far as it is used. */
 export interface ServerError {
@@ -71,7 +72,7 @@ export class FetchFailed extends Error {
  */
 export function isServerError(reason: unknown): reason is ServerError & Error {
   return (
-    reason instanceof Error &&
+    isError(reason) &&
     "severity" in reason &&
     "code" in reason &&
     typeof reason.code === "string" &&
@@ -103,7 +104,7 @@ export function sinkError(reason: unknown, where: string, secrets: readonly stri
   }
   const said = lacksPassword(reason)
     ? "the server asks for a password, and there is none"
-    : reason instanceof Error
+    : isError(reason)
       ? reason.message || causes(reason)
       : String(reason);
   const clean = secrets.reduce((text, secret) => text.replaceAll(secret, "…"), said.replace(/\p{Cc}+/gu, " "));
@@ -117,13 +118,13 @@ function kindOf(reason: unknown): readonly [Code, string] {
     if (lacksPassword(reason)) {
       return [Code.Unauthenticated, NO_PASSWORD];
     }
-    if (reason instanceof Error && "code" in reason && CERTIFICATE_CODES.test(String(reason.code))) {
+    if (isError(reason) && "code" in reason && CERTIFICATE_CODES.test(String(reason.code))) {
       return [Code.Unauthenticated, CERTIFICATE];
     }
-    if (reason instanceof Error && reason.message.includes("does not support SSL")) {
+    if (isError(reason) && reason.message.includes("does not support SSL")) {
       return [Code.FailedPrecondition, NO_TLS];
     }
-    const lost = reason instanceof Error && ("errno" in reason || "errors" in reason || LOST.test(reason.message));
+    const lost = isError(reason) && ("errno" in reason || "errors" in reason || LOST.test(reason.message));
     return lost ? [Code.Unavailable, LATER] : [Code.Unknown, OTHER];
   }
   const { code } = reason;
@@ -134,7 +135,7 @@ function kindOf(reason: unknown): readonly [Code, string] {
 
 /** `pg` finds out that it has no password when the server has asked for it. */
 function lacksPassword(reason: unknown): boolean {
-  return reason instanceof Error && /client password must be a/u.test(reason.message);
+  return isError(reason) && /client password must be a/u.test(reason.message);
 }
 
 /** An error of several attempts to connect has no message of its own. */
