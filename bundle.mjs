@@ -115,6 +115,7 @@ const groups = [
   ["csv", /\/compiled\/src\/csv\.js$/],
   ["archive", /\/compiled\/src\/archive\.js$/],
   ["transaction", /\/compiled\/src\/transaction\.js$/],
+  ["json", /\/compiled\/src\/json\/replacer\.js$/],
   ["program", /\/compiled\/src\/cli\/program\.js$/],
   [
     "client",

@@ -6,10 +6,13 @@ import { afterAll, describe, expect, test } from "@jest/globals";
 import { zipOf } from "./support/archives.js";
 import { start } from "./support/command.js";
 
-/** Packages and built-in modules that are not everyone's, `wrapper` of `ws` among them, and the whole definitions. */
+/**
+ * Packages and built-in modules that are not everyone's, `wrapper` of `ws` among them, the whole definitions, and the
+ * command's program.
+ */
 const heavy = [
   ...["jszip", "yazl", "yauzl", "wrapper", "bip39", "grpc-js", "@electric-sql/pglite"],
-  ...["call-client", "node:http2", "dist/gen/vega", "dist/gen/datanode"],
+  ...["call-client", "node:http2", "dist/gen/vega", "dist/gen/datanode", "program"],
 ];
 const index = pathToFileURL(resolve("dist/src/index.js")).href;
 const folder = await mkdtemp(join(tmpdir(), "tradewire-index-"));
