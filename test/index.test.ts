@@ -19,18 +19,18 @@ const folder = await mkdtemp(join(tmpdir(), "tradewire-index-"));
 let programs = 0;
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Run a program in a process of its own; `tradewire` is the library. Gives which of the heavy ones it loaded. */
-async function loadedBy(program: string): Promise<string[]> {
-  const source = `import * as tradewire from ${JSON.stringify(index)};\n${program}`;
+/** Run a program in a process of its own; `tradewire` is the library, or another entry. Gives which of the names it loaded. */
+async function loadedBy(program: string, entry = index, names = heavy): Promise<string[]> {
+  const source = `import * as tradewire from ${JSON.stringify(entry)};\n${program}`;
   const list = pathToFileURL(resolve("test/support/loaded-modules.mjs")).href;
   const file = join(folder, `loaded-${programs++}`);
   const args = ["--import", list, "--input-type=module", "-e", source];
   const { code, err } = await start(process.execPath, args, folder, { LOADED_FILE: file }).ended;
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const urls = (await readFile(file, "utf8")).split("\n");
-  expect(urls).toContain(index);
+  expect(urls).toContain(entry);
   const isOf = (url: string, name: string) => url === name || url.includes(`/${name}/`) || url.includes(`/${name}-`);
-  return heavy.filter((name) => urls.some((url) => isOf(url, name)));
+  return names.filter((name) => urls.some((url) => isOf(url, name)));
 }
 
 /** Call a node that is not there; the transport is loaded all the same. */
@@ -55,6 +55,11 @@ describe("the library", () => {
       tradewire.commandProblems({ case: "orderCancellation", value: { orderId: "", marketId: "" } });
     `;
     expect(await loadedBy(light)).toEqual([]);
+  });
+
+  test.each(["csv", "archive", "transaction"])("loads no client for tradewire/%s", async (name) => {
+    const entry = pathToFileURL(resolve(`dist/src/${name}.js`)).href;
+    expect(await loadedBy("", entry, ["client", ...heavy])).toEqual([]);
   });
 
   test.each([
