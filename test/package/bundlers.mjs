@@ -1,0 +1,78 @@
+// Bundles the program in entry.mjs with the bundler of the first argument to the file of the second. Copied to where the bundlers
+// are installed. Warnings are failures.
+import { basename, dirname } from "node:path";
+
+const [bundler, file] = process.argv.slice(2);
+const folder = dirname(file);
+const input = "entry.mjs";
+
+function refuse(warnings) {
+  if (warnings.length > 0) {
+    throw new Error(`there are warnings:\n${warnings.join("\n")}`);
+  }
+}
+
+async function esbuild(format) {
+  const { build } = await import("esbuild");
+  const options = { entryPoints: [input], outfile: file, bundle: true, platform: "node", format, logLevel: "silent" };
+  const { warnings } = await build(options);
+  refuse(warnings.map(({ text }) => text));
+}
+
+async function rollupLike({ rollup }, plugins, options = {}) {
+  const warnings = [];
+  const onLog = (_, { code, message }) => {
+    // Those of JSZip are circular, and none of ours is.
+    if (code !== "CIRCULAR_DEPENDENCY") warnings.push(message);
+  };
+  const bundle = await rollup({ input, plugins, ...options, onLog });
+  await bundle.write({ dir: folder, entryFileNames: basename(file) });
+  refuse(warnings);
+}
+
+const bundlers = {
+  "esbuild-esm": () => esbuild("esm"),
+  "esbuild-cjs": () => esbuild("cjs"),
+  async rollup() {
+    const { nodeResolve } = await import("@rollup/plugin-node-resolve");
+    const { default: commonjs } = await import("@rollup/plugin-commonjs");
+    const plugins = [nodeResolve({ preferBuiltins: true, exportConditions: ["node"] }), commonjs()];
+    await rollupLike(await import("rollup"), plugins, { external: /^node:/ });
+  },
+  async rolldown() {
+    const { rolldown } = await import("rolldown");
+    await rollupLike({ rollup: rolldown }, [], { platform: "node" });
+  },
+  async vite() {
+    const { build, createLogger } = await import("vite");
+    const warnings = [];
+    const warn = (message) => warnings.push(message);
+    const customLogger = { ...createLogger("silent"), warn, warnOnce: warn };
+    const rolldownOptions = { output: { entryFileNames: basename(file) } };
+    const ssr = { noExternal: true };
+    await build({
+      configFile: false,
+      customLogger,
+      ssr,
+      build: { ssr: input, outDir: folder, emptyOutDir: true, rolldownOptions },
+    });
+    refuse(warnings);
+  },
+  async webpack() {
+    const { default: webpack } = await import("webpack");
+    const options = {
+      entry: `./${input}`,
+      target: "node20",
+      mode: "production",
+      experiments: { outputModule: true },
+      output: { path: folder, filename: basename(file), module: true },
+    };
+    const stats = await new Promise((resolve, reject) =>
+      webpack(options, (error, result) => (error ? reject(error) : resolve(result))),
+    );
+    const { errors, warnings } = stats.toJson();
+    refuse([...errors, ...warnings].map(({ message }) => message));
+  },
+};
+
+await bundlers[bundler]();
