@@ -66,7 +66,13 @@ it("keeps one stop order behind the market, also where the node comes and goes",
   await writeFile(join(example.folder, "bot.key"), `${seed}\n`, { mode: 0o600 });
   const running = example.run(["bot.key", openMarket, "5", "1000", "1"], { TRADEWIRE_GRPC_URL: grpcUrl });
   const until = linesOf(running);
-  const level = async () => (await until("stop order at ")).slice("stop order at ".length);
+  // What became of it may not be known at once, where its answer was lost.
+  const level = async () => (await until("stop order at ")).slice("stop order at ".length).replace(/: .*/, "");
+  const isAlone = async (price: string | undefined) => {
+    for (let live = await liveTriggers(client); live.join() !== price; live = await liveTriggers(client)) {
+      await buy(client, buyer, 1n);
+    }
+  };
 
   /** Trade until the bot, which may not be listening yet, has heard of it. */
   const provoked = async (heard: Promise<string>) => {
@@ -87,7 +93,7 @@ it("keeps one stop order behind the market, also where the node comes and goes",
     }
     await buy(client, buyer, 2000n);
     levels.push(await level());
-    expect(await liveTriggers(client)).toEqual(levels.slice(-1));
+    await isAlone(levels.at(-1));
   }
 
   await node.close();
@@ -95,7 +101,7 @@ it("keeps one stop order behind the market, also where the node comes and goes",
   await provoked(until("the connection was lost, and is there again"));
   await buy(client, buyer, 2000n);
   levels.push(await level());
-  expect(await liveTriggers(client)).toEqual(levels.slice(-1));
+  await isAlone(levels.at(-1));
   expect(levels.map(Number)).toEqual([...new Set(levels.map(Number))].sort((a, b) => a - b));
 
   running.child.kill("SIGTERM");

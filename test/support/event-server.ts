@@ -119,9 +119,9 @@ export interface Observing extends AsyncDisposable {
 export async function startObserving(
   answer: BusAnswer,
   config: Partial<ClientConfig> = {},
-  options: TransportOptions & { readonly results?: ResultsAnswer } = {},
+  { results, ...options }: TransportOptions & { readonly results?: ResultsAnswer } = {},
 ): Promise<Observing> {
-  const { service, ...calls } = streamingService(answer, options.results);
+  const { service, ...calls } = streamingService(answer, results);
   const server = Object.assign(await serveNode(service), calls);
   const retry = { baseMs: 1, maxMs: 5 };
   const urls = { grpc: { url: server.grpcUrl }, rest: { url: server.restUrl } };

@@ -53,7 +53,8 @@ describe.each(["specification", "deployed"] as const)("a unit of a node by the p
     }
     let rows = 0n;
     for (const unit of tableNames.flatMap((table) => [unitOf(table, first), unitOf(table, second, third)])) {
-      const zip = await client.exportNetworkHistory(unit).toZip();
+      const { table, fromBlock, toBlock } = unit;
+      const zip = await client.exportNetworkHistory({ table, fromBlock, toBlock }).toZip();
       const [file] = Object.values(zip.files);
       const source = (await file?.async("nodebuffer")) ?? Buffer.alloc(0);
       const seen: number[] = [];
