@@ -2,7 +2,7 @@
 // a fraction of the time of a hundred. The entries share what they have in common, so that a class is one class. An entry
 // loads its own file and those of the entries that it is built on. The generated code of the whole interface stays as it
 // is: users import its files one by one.
-import { readFile, writeFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
@@ -147,3 +147,5 @@ const modules = output.flatMap(({ moduleIds = [] }) => moduleIds).sort();
 const folders = new Set(modules.flatMap((module) => PACKAGE.exec(module)?.[0] ?? []));
 const licences = await Promise.all([...folders].map(licence));
 await writeFile("dist/chunks/LICENSES", licences.join(`\n${"-".repeat(80)}\n\n`));
+// npm makes it executable where it installs the package, and not in the checkout.
+await chmod("dist/src/cli/main.js", 0o755);

@@ -1,4 +1,8 @@
-// The face of `tradewire/archive`: ZIP archives of CSV files that were exported, without what calls a node.
+/**
+ * ZIP archives of CSV files that were exported, without what calls a node.
+ *
+ * @module tradewire/archive
+ */
 
 export type { ArchiveFile } from "./archive/files.js";
 export { mergeArchives } from "./archive/merge.js";

@@ -1,4 +1,8 @@
-// The face of `tradewire/csv`: PostgreSQL's COPY CSV as rows, and rows as CSV. It loads nothing else of the library.
+/**
+ * PostgreSQL's COPY CSV as rows, and rows as CSV. It loads nothing else of the library.
+ *
+ * @module tradewire/csv
+ */
 
 export {
   type CsvBatch,

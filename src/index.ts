@@ -1,3 +1,9 @@
+/**
+ * The client: exports, listings, ledger, transactions and events of a node; archives and CSV without one.
+ *
+ * @module tradewire
+ */
+
 export { Code } from "@connectrpc/connect";
 export { type HistorySegment, Table, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 export { SubmitTransactionRequest_Type } from "../gen/client/vega/api/v1/core_pb.js";

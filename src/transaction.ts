@@ -1,5 +1,8 @@
-// The face of `tradewire/transaction`: keys, transactions made, signed and checked, and proofs of work, without what calls
-// a node.
+/**
+ * Keys, transactions made, signed and checked, and proofs of work, without what calls a node.
+ *
+ * @module tradewire/transaction
+ */
 
 export { type Transaction, TransactionSchema, TxVersion } from "../gen/client/vega/commands/v1/transaction_pb.js";
 export {

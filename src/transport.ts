@@ -1,4 +1,8 @@
-// The face of `tradewire/transport`: Connect transports for any API, and the layers to build others of.
+/**
+ * Connect transports for any API, and the layers to build others of.
+ *
+ * @module tradewire/transport
+ */
 
 export type { AnyTransport, ClosableTransport } from "./transport/closable.js";
 export {

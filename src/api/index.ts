@@ -1,5 +1,9 @@
-// The network's whole interface: its services, and every type by its package, as some names are in several packages.
-// The generated code is loaded by who imports this entry, and by nobody else.
+/**
+ * The network's whole interface: its services, and every type by its package, as some names are in several packages.
+ * The generated code is loaded by who imports this entry, and by nobody else.
+ *
+ * @module tradewire/api
+ */
 
 export * as datanodeApiV2 from "../../gen/datanode/api/v2/trading_data_pb.js";
 export { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";

@@ -21,7 +21,7 @@ export interface Controls {
    * Set the clock of the blocks. It goes on from there.
    *
    * @param time Unix nanoseconds, a `Date`, or ISO 8601; later than the last block
-   * @throws {@link RequestError} if it is no time, not later than the last block, or later than the year 2249
+   * @throws `RequestError` if it is no time, not later than the last block, or later than the year 2249
    */
   setTime(time: bigint | Date | string): void;
   /**
@@ -34,7 +34,7 @@ export interface Controls {
    * Bring back what a snapshot kept, as often as one likes. Snapshots that were made after it are forgotten.
    *
    * @param id the snapshot's name
-   * @throws {@link RequestError} if there is no such snapshot
+   * @throws `RequestError` if there is no such snapshot
    */
   revert(id: string): void;
   /** Bring back what the node began with. All snapshots are forgotten. */
@@ -43,7 +43,7 @@ export interface Controls {
    * Make the next calls of a method fail, to rehearse what networks and nodes do.
    *
    * @param failure the method, what happens to its calls and to how many of them
-   * @throws {@link RequestError} if there is no such method, or no such failure, or it could have no effect
+   * @throws `RequestError` if there is no such method, or no such failure, or it could have no effect
    *
    * @example
    * node.failNext({ method: "ExportNetworkHistory", with: "cut", afterBytes: 100_000 });

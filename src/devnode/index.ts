@@ -1,3 +1,9 @@
+/**
+ * The local node: a trading network of one node, for tests and for trying things.
+ *
+ * @module tradewire/devnode
+ */
+
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Server as NetServer } from "node:net";
@@ -63,10 +69,10 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
  *
  * @param options where it listens, the chain and its history, what makes blocks, and how it behaves
  * @returns the running node; `close()` or `await using` stops it
- * @throws {@link RequestError} if an option has an invalid value
- * @throws {@link ConnectionError} if the node cannot listen on an address
- * @throws {@link FileError} if its folder cannot be read or written
- * @throws {@link CanceledError} if the signal is aborted during the start; nothing is left running then
+ * @throws `RequestError` if an option has an invalid value
+ * @throws `ConnectionError` if the node cannot listen on an address
+ * @throws `FileError` if its folder cannot be read or written
+ * @throws `CanceledError` if the signal is aborted during the start; nothing is left running then
  *
  * @example
  * await using node = await startDevnode({ activity: 2 });

@@ -1,3 +1,7 @@
-// The face of `tradewire/opentelemetry`: calls as spans and metrics of OpenTelemetry.
+/**
+ * Calls as spans and metrics of OpenTelemetry.
+ *
+ * @module tradewire/opentelemetry
+ */
 
 export { type OpenTelemetryOptions, type OpenTelemetryParts, openTelemetry } from "./open-telemetry.js";

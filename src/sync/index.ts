@@ -1,4 +1,8 @@
-// The face of `tradewire/sync`: network history into tables, once each, and kept up to date.
+/**
+ * Network history into tables, once each, and kept up to date.
+ *
+ * @module tradewire/sync
+ */
 
 export { SinkError } from "../errors/index.js";
 export type { SyncEvent } from "./events.js";

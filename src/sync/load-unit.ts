@@ -39,7 +39,7 @@ export interface LoadOptions {
  *
  * @param options the sink, the nodes, and how patient it is
  * @returns loads a unit. It throws where no unit can fare better: a node or the sink could not be reached for
- *   `patienceMs`, credentials are refused, the disk is full; {@link CanceledError} where the signal was aborted
+ *   `patienceMs`, credentials are refused, the disk is full; `CanceledError` where the signal was aborted
  *
  * @example
  * const load = createLoader({ sink, clients, replace: false, attempts: 5, patienceMs: 300_000, signal });

@@ -46,7 +46,7 @@ export interface HistoryPlan {
  * @param clients the node, or several nodes of one network
  * @param options those of the sync; the sink is closed at the end
  * @returns segments and calls by table
- * @throws {@link RequestError} where an option is wrong, or the sink holds another chain; errors of node and sink
+ * @throws `RequestError` where an option is wrong, or the sink holds another chain; errors of node and sink
  *
  * @example
  * for (const { table, missing, calls } of (await planHistory(client, { sink })).tables) console.log(table, missing, calls);

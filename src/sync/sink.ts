@@ -17,7 +17,7 @@ export interface UnitCsv {
    * Get what was counted.
    *
    * @returns rows, bytes and SHA-256, once the content has ended
-   * @throws {@link RequestError} before
+   * @throws `RequestError` before
    */
   measures(): Measures;
 }
@@ -131,7 +131,7 @@ export interface Sink extends AsyncDisposable {
    * Make the ledger and the tables, as far as they are missing. Where this throws an `UNAVAILABLE`, it may be called
    * again.
    *
-   * @throws {@link RequestError} where the sink holds another chain; {@link SinkError} where it cannot be used
+   * @throws `RequestError` where the sink holds another chain; `SinkError` where it cannot be used
    */
   open(opening: SinkOpening): Promise<void>;
   /**

@@ -49,7 +49,7 @@ export interface SyncStatus {
  * @param sink is looked at, and closed at the end
  * @param options the node to compare with, the tables, and the range
  * @returns what is there by table
- * @throws {@link RequestError} where an option is wrong, or the sink holds another chain than the node's; errors of node
+ * @throws `RequestError` where an option is wrong, or the sink holds another chain than the node's; errors of node
  *   and sink
  *
  * @example

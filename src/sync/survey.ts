@@ -10,7 +10,7 @@ import type { LedgerEntry } from "./unit.js";
  * @param sink the sink, opened
  * @param question the history, the tables, the range, how much is listed at most, and whether another history is taken
  * @returns what is there, what is missing, and where the histories part
- * @throws {@link SinkError} where the ledger cannot be read or is broken
+ * @throws `SinkError` where the ledger cannot be read or is broken
  *
  * @example
  * const range = { fromBlock: 1n, toBlock: 2n ** 63n - 1n };
@@ -26,7 +26,7 @@ export function surveyOf(sink: Pick<Sink, "entries" | "survey">, question: Surve
  * @param sink the sink, opened
  * @param question as for `surveyOf`
  * @returns as `surveyOf` does
- * @throws {@link SinkError} as `surveyOf` does
+ * @throws `SinkError` as `surveyOf` does
  */
 export async function mergedSurvey(sink: Pick<Sink, "entries">, question: SurveyQuestion): Promise<Survey> {
   const tables: TableSurvey[] = [];

@@ -37,10 +37,10 @@ const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [250, 10_000];
  * @param clients the node, or several nodes of one network, which share the load
  * @param options the sink, which is opened, and closed at the end whatever happens; the tables, the range, and how
  * @returns what was done. With `follow` it goes on until it throws
- * @throws {@link PartingError} where the histories part, or the node's becomes another one while it is followed
- * @throws {@link RequestError} where an option is wrong, or the sink holds another chain
- * @throws {@link SinkError} where the sink cannot be used; errors of the node where it cannot be asked for too long
- * @throws {@link CanceledError} where the signal was aborted: units under way are given up, and leave nothing
+ * @throws `PartingError` where the histories part, or the node's becomes another one while it is followed
+ * @throws `RequestError` where an option is wrong, or the sink holds another chain
+ * @throws `SinkError` where the sink cannot be used; errors of the node where it cannot be asked for too long
+ * @throws `CanceledError` where the signal was aborted: units under way are given up, and leave nothing
  *
  * @example
  * const { units, rows, failed } = await syncHistory(client, { sink, tables: ["trades", "orders"] });

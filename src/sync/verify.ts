@@ -68,7 +68,7 @@ interface Verifying {
  * @param sink is looked at, and closed at the end
  * @param options the node, how deep, and what of it
  * @returns how many units are sound, and which are not
- * @throws {@link RequestError} where an option is wrong, or the sink holds another chain than the node's; errors of node
+ * @throws `RequestError` where an option is wrong, or the sink holds another chain than the node's; errors of node
  *   and sink
  *
  * @example

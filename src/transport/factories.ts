@@ -29,8 +29,8 @@ export type GrpcJsTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "co
  * @param options `url` is where the API answers; `streams` is the form of its streams, `jsonAsText` takes plain text for
  *   JSON, `headers` are those of every request, `registry` holds the types that an `Any` may hold
  * @returns the transport; its failures are Connect errors whose cause is one of this library's
- * @throws {@link RequestError} where an option is wrong
- * @throws {@link FileError} where a file of `tls` cannot be read
+ * @throws `RequestError` where an option is wrong
+ * @throws `FileError` where a file of `tls` cannot be read
  *
  * @example
  * const transport = createRestTransport({ url: "https://library.example", streams: "array" });
@@ -46,8 +46,8 @@ export function createRestTransport(options: RestTransportOptions): ClosableTran
  *
  * @param options `url` is where the API answers; `codec` is `proto` or `json`, `headers` are those of every request
  * @returns the transport; its failures are Connect errors whose cause is one of this library's
- * @throws {@link RequestError} where an option is wrong
- * @throws {@link FileError} where a file of `tls` cannot be read
+ * @throws `RequestError` where an option is wrong
+ * @throws `FileError` where a file of `tls` cannot be read
  *
  * @example
  * const transport = createGrpcTransport({ url: "http://127.0.0.1:3007", timeouts: { callMs: 5000 } });
@@ -63,8 +63,8 @@ export function createGrpcTransport(options: GrpcTransportOptions): ClosableTran
  *
  * @param options `url` is where the API answers, or `addresses` take the place of its host in turn
  * @returns the transport; its failures are Connect errors whose cause is one of this library's
- * @throws {@link RequestError} where an option is wrong
- * @throws {@link FileError} where a file of `tls` cannot be read
+ * @throws `RequestError` where an option is wrong
+ * @throws `FileError` where a file of `tls` cannot be read
  *
  * @example
  * const transport = createGrpcJsTransport({ url: "http://node.example:3007", addresses: ["10.0.0.1:3007"] });

@@ -1,4 +1,8 @@
-// The face of `tradewire/sync/contract`: what every sink promises, to be tried in any test runner.
+/**
+ * What every sink promises, to be tried in any test runner.
+ *
+ * @module tradewire/sync/contract
+ */
 
 import { endingCases } from "./ending.js";
 import type { SinkCase } from "./host.js";

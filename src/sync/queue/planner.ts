@@ -26,10 +26,10 @@ import { nodeNames } from "./polite.js";
  * @param options the sink, which is opened, and closed at the end; the tables, the range, and how
  * @returns how the tables stand once nothing is missing, waiting or under way but dead letters; these are `failed`. With
  *   `follow` it goes on until it throws
- * @throws {@link PartingError} where the histories part, or the node's becomes another one while it is followed
- * @throws {@link RequestError} where an option is wrong, or the sink holds another chain
+ * @throws `PartingError` where the histories part, or the node's becomes another one while it is followed
+ * @throws `RequestError` where an option is wrong, or the sink holds another chain
  * @throws {@link SinkError} where the database cannot be used; errors of the node where it cannot be asked for too long
- * @throws {@link CanceledError} where the signal was aborted. What waits in the queue stays, and workers go on with it
+ * @throws `CanceledError` where the signal was aborted. What waits in the queue stays, and workers go on with it
  *
  * @example
  * const { failed } = await queueSync(client, { sink: postgresSink("postgres://me@db.example/history") });

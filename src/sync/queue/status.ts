@@ -66,7 +66,7 @@ const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM
  *
  * @param sink the sink beside which the queue is; it need not be open, and is not closed
  * @returns what waits, is under way or was given up, the workers and the nodes; `undefined` where there is no queue
- * @throws {@link SinkError} where the database cannot be asked
+ * @throws `SinkError` where the database cannot be asked
  *
  * @example
  * const status = await queueStatus(postgresSink("postgres://me@db.example/history"));

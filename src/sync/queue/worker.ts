@@ -41,7 +41,7 @@ export interface WorkerSummary {
  *   it they share the limits
  * @param options the sink, which is opened once a planner has told the chain, and closed at the end; and how
  * @returns what was done. Units that were under way when the signal was aborted were given up and put back
- * @throws {@link RequestError} where an option is wrong; what no unit can fare better with, such as refused credentials
+ * @throws `RequestError` where an option is wrong; what no unit can fare better with, such as refused credentials
  *
  * @example
  * await runWorker(client, { sink: postgresSink("postgres://me@db.example/history"), signal });

@@ -33,7 +33,7 @@ const MAX_COLUMN_NAME = 63;
  *
  * @param table such as `trades`
  * @returns the columns; one may be NULL unless every version has it and never NULL
- * @throws {@link RequestError} where there is no such table
+ * @throws `RequestError` where there is no such table
  *
  * @example
  * sinkColumns("orders").find(({ name }) => name === "peak_size")?.was; // "initial_peak_size"
@@ -67,7 +67,7 @@ export function sinkSchema(table: TableName): TableSchema {
  * @param table such as `trades`
  * @param csvColumn the name in the file's header row
  * @returns the column; `undefined` where this release does not know the name
- * @throws {@link RequestError} where there is no such table
+ * @throws `RequestError` where there is no such table
  *
  * @example
  * targetOf("orders", "initial_peak_size")?.name; // "peak_size"

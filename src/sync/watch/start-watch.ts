@@ -54,8 +54,8 @@ export interface Watch extends AsyncDisposable {
  *
  * @param options where it listens, and the state that it shows
  * @returns the running server; `close()`, `await using` or the signal ends it
- * @throws {@link RequestError} if `listen` is no address, or an option is unknown or wrong
- * @throws {@link ConnectionError} if it cannot listen there, as when the port is taken
+ * @throws `RequestError` if `listen` is no address, or an option is unknown or wrong
+ * @throws `ConnectionError` if it cannot listen there, as when the port is taken
  *
  * @example
  * const state = createSyncState();

@@ -20,7 +20,7 @@ import { toMetadata } from "./metadata.js";
  * @param config where the node is, and how its connections are
  * @param options the largest message that is read, in bytes, and the longest time to connect, in milliseconds
  * @returns the transport; its failures are Connect errors
- * @throws {@link FileError} where a file of `config.tls` cannot be read
+ * @throws `FileError` where a file of `config.tls` cannot be read
  */
 export function createGrpcJsTransport(
   config: GrpcConfig,

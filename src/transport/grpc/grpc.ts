@@ -18,8 +18,8 @@ const TIME_DIGITS = 8;
  *
  * @param config where the node is, and how its connections are
  * @param options the largest message that is read, in bytes, and the longest time to connect, in milliseconds
- * @returns the transport; its failures are Connect errors, and with the JSON codec also {@link ProtocolError}
- * @throws {@link FileError} where a file of `config.tls` cannot be read
+ * @returns the transport; its failures are Connect errors, and with the JSON codec also `ProtocolError`
+ * @throws `FileError` where a file of `config.tls` cannot be read
  */
 export function createGrpcTransport(
   config: GrpcConfig,

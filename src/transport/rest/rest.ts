@@ -42,7 +42,7 @@ const OCTETS = "application/octet-stream";
  * @param config where the gateway is, and how its connections are
  * @param options the largest JSON object that is read, in bytes, and the longest time to connect, in milliseconds
  * @returns the transport; its failures are Connect errors
- * @throws {@link FileError} where a file of `config.tls` cannot be read
+ * @throws `FileError` where a file of `config.tls` cannot be read
  */
 export function createRestTransport(
   config: RestConfig,

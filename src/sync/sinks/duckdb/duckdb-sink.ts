@@ -41,7 +41,7 @@ export const MEMORY_LIMIT = "1GiB";
  * @param path of the file; it is made where it is missing, its folder is not
  * @param options views, and the memory that DuckDB takes
  * @returns the sink
- * @throws {@link RequestError} where the path is no text, or an option is unknown or wrong
+ * @throws `RequestError` where the path is no text, or an option is unknown or wrong
  *
  * @example
  * await syncHistory(client, { sink: duckdbSink("history.duckdb") });

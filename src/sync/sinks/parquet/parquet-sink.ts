@@ -29,7 +29,7 @@ export interface ParquetSinkOptions {
  * @param folder is made where it is missing; the one that it stands in is not
  * @param options the memory that is taken
  * @returns the sink
- * @throws {@link RequestError} where the folder is no text, or an option is unknown or wrong
+ * @throws `RequestError` where the folder is no text, or an option is unknown or wrong
  *
  * @example
  * await syncHistory(client, { sink: parquetSink("history") });

@@ -69,7 +69,7 @@ interface Opened {
  *   as `pg` takes them; or a pool of `pg`, which is not ended
  * @param options schema, indexes and views
  * @returns the sink. Nothing is connected before it is opened
- * @throws {@link RequestError} where the URL or the schema's name cannot be right, or an option is unknown or wrong
+ * @throws `RequestError` where the URL or the schema's name cannot be right, or an option is unknown or wrong
  *
  * @example
  * const sink = postgresSink("postgres://me@db.example/history", { schema: "mainnet" });
