@@ -115,6 +115,7 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
   let waiting: string[][] = [];
   let waitingSize = 0;
   let layout: Layout | undefined;
+  let isShortened = false;
   const cell = (value: string | null) => {
     if (value === null) {
       return nullText;
@@ -124,12 +125,16 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
   };
   const line = (cells: readonly string[], found: Layout) =>
     tableLine(cells, found, (text) => /^-?\d[\d.]*$/.test(text));
+  const isTooWide = (widths: readonly number[], { shown, widths: given }: Layout) =>
+    Number.isFinite(terminal.width) && shown.some((place) => (widths[place] ?? 0) > (given[place] ?? 0));
   const release = () => {
-    const widths = widthsOf([header, ...waiting], header.length).map((width) => Math.min(MAX_WIDTH, width));
+    const needed = widthsOf([header, ...waiting], header.length);
+    const widths = needed.map((width) => Math.min(MAX_WIDTH, width));
     const found = layOut(widths, terminal.width, [...header.keys()]);
     // A cell that is wider than those that were examined shifts the rest of its row, but on a terminal.
     const taken = { ...found, isCut: Number.isFinite(terminal.width) };
     layout = taken;
+    isShortened = isTooWide(needed, taken);
     const lines = [terminal.header(line(header, taken)), ...waiting.map((cells) => line(cells, taken))];
     waiting = [];
     return `${lines.join("\n")}\n`;
@@ -139,7 +144,9 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
     text(columns, rows) {
       const known = layout;
       if (known !== undefined) {
-        return rows.map((row) => `${line(row.map(cell), known)}\n`).join("");
+        const cells = rows.map((row) => row.map(cell));
+        isShortened ||= isTooWide(widthsOf(cells, header.length), known);
+        return cells.map((each) => `${line(each, known)}\n`).join("");
       }
       header = columns.map(printable);
       for (const row of rows) {
@@ -152,7 +159,9 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
     end() {
       const text = layout === undefined && header.length > 0 ? release() : "";
       const lacking =
-        layout === undefined ? "" : leftOutBy(layout, header, "--columns chooses; --format csv prints all.");
+        layout === undefined
+          ? ""
+          : leftOutBy({ ...layout, isCut: isShortened }, header, "--columns chooses; --format csv prints all.");
       if (lacking !== "") {
         terminal.leftOut(lacking);
       }

@@ -180,12 +180,12 @@ describe("a call", () => {
 
   it("that waits for a ping opens no connection once all are closed", async () => {
     const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
-    const sessions = sessionsWith(server, 1);
+    const sessions = sessionsWith(server, 500);
     const request = () => sessions.request({ ":method": "POST", ":path": "/" }, () => true);
     const first = await request();
     first.resume().end();
     await new Promise((done) => first.once("close", done));
-    await sleep(20); // The connection is to be pinged before its next use.
+    await sleep(550); // The connection is to be pinged before its next use.
     const next = request();
     const failed = expect(next).rejects.toThrow(/^the transport (is|was) closed$/);
     await new Promise(setImmediate);
