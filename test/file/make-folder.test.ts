@@ -37,7 +37,8 @@ it("says what stands in the way", async () => {
       makeFolder(join(root, path));
     } catch (reason) {
       expect(reason).toBeInstanceOf(FileError);
-      return String(reason).slice(`FileError: "${root}/${path}": `.length);
+      const [summary = "", advice] = String(reason).slice(`FileError: "${root}/${path}": `.length).split("\n");
+      return `${summary}\n${advice}`;
     }
     return "made";
   };
