@@ -1,9 +1,10 @@
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "@jest/globals";
 import { startDevnode } from "../../src/devnode/index.js";
 import { start } from "../support/command.js";
+import { installedFolder } from "../support/example.js";
 import { startPostgres } from "../support/postgres.js";
 import { type Block, readBlocks } from "./blocks.js";
 
@@ -30,10 +31,10 @@ beforeAll(async () => {
       .replaceAll(/postgres:\/\/\w+@db\.example\/history/g, database)
       .replaceAll("3_000_000", "5000")
       .replaceAll("127.0.0.1:9464", "127.0.0.1:0");
-  await mkdir(join(root, "out"), { recursive: true }); // Inside the project, where packages are found.
-  const folder = await mkdtemp(join(root, "out/programs-"));
+  const folder = await installedFolder("programs");
   try {
-    await installIn(folder);
+    await cp(join(root, "test/docs/run-programs.mjs"), join(folder, "run-programs.mjs"));
+    await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
     const given = await readFile(join(root, "test/docs/given.js"), "utf8");
     await writeFile(join(folder, "given.js"), there(given));
     await Promise.all(programs.map((block) => writeFile(join(folder, `${nameOf(block)}.ts`), there(moduleOf(block)))));
@@ -81,13 +82,6 @@ function moduleOf(block: Block): string {
   const { names } = noteOf(block);
   const given = names === "" ? "export {};" : `import { ${names} } from "./given.js";`;
   return `${given}${"\n".repeat(block.line - 1)}${block.code}`;
-}
-
-async function installIn(folder: string): Promise<void> {
-  await mkdir(join(folder, "node_modules"));
-  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
-  await cp(join(root, "test/docs/run-programs.mjs"), join(folder, "run-programs.mjs"));
-  await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
 }
 
 /** Compile them as strictly as the library itself, but that fragments need not use what they make. */

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "@jest/globals";
 import { start } from "../support/command.js";
+import { installedFolder } from "../support/example.js";
 import { readBlocks } from "./blocks.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -14,11 +15,8 @@ it.each([
 ] as const)("the tests of docs/testing.md pass in %s, as they are printed", async (_, language, file, args, passed) => {
   const [block, ...others] = blocks.filter((each) => each.language === language);
   expect(others).toEqual([]);
-  await mkdir(join(root, "out"), { recursive: true }); // Inside the project, where packages are found.
-  const folder = await mkdtemp(join(root, "out/testing-"));
+  const folder = await installedFolder("testing");
   try {
-    await mkdir(join(folder, "node_modules"));
-    await symlink(root, join(folder, "node_modules/tradewire"), "dir");
     await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
     await writeFile(join(folder, file), block?.code ?? "");
     const { code, out } = await start(process.execPath, args, folder, { NO_COLOR: "1", FORCE_COLOR: "0" }).ended;

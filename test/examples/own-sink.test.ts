@@ -1,20 +1,13 @@
-import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { startDevnode } from "../../src/devnode/index.js";
 import { start } from "../support/command.js";
+import { installExample } from "../support/example.js";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
 let folder: string;
 
-/** Copy the example to a folder of its own, where the package is installed. */
 beforeAll(async () => {
-  await mkdir(join(root, "out"), { recursive: true });
-  folder = await mkdtemp(join(root, "out/own-sink-"));
-  await cp(join(root, "examples/own-sink"), folder, { recursive: true });
-  await mkdir(join(folder, "node_modules"));
-  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
+  ({ folder } = await installExample("own-sink"));
 });
 
 afterAll(() => rm(folder, { recursive: true }));

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -8,6 +8,7 @@ import { fromJson, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { run, start } from "../support/command.js";
+import { installExample } from "../support/example.js";
 import { serveNodeOf, type TestNode } from "../support/node.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -19,12 +20,7 @@ const received: JsonObject[] = [];
 
 /** Copy the example to a folder of its own, and do there what docs/regenerate.md says, with the project's own tools. */
 beforeAll(async () => {
-  const out = join(root, "out"); // Inside the project, where packages are found.
-  await mkdir(out, { recursive: true });
-  folder = await mkdtemp(join(out, "regenerate-"));
-  await cp(join(root, "examples/regenerate"), folder, { recursive: true });
-  await mkdir(join(folder, "node_modules"));
-  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
+  ({ folder } = await installExample("regenerate"));
   await buf("generate");
   const generated: unknown = await import(pathToFileURL(join(folder, "gen/datanode/api/v2/trading_data_pb.js")).href);
   const service = Object.values(generated ?? {}).find(isService);

@@ -18,17 +18,28 @@ export interface Example extends AsyncDisposable {
 }
 
 /**
- * Copy an example to a folder inside the project, where its packages are found.
+ * Make a folder inside the project, where its packages are found, with the package installed in it.
+ *
+ * @param name what its name begins with
+ * @returns its path; who asks for it removes it
+ */
+export async function installedFolder(name: string): Promise<string> {
+  await mkdir(join(root, "out"), { recursive: true });
+  const folder = await mkdtemp(join(root, `out/${name}-`));
+  await mkdir(join(folder, "node_modules"));
+  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
+  return folder;
+}
+
+/**
+ * Copy an example to a folder of its own, with the package installed in it.
  *
  * @param name its folder in examples/
  * @returns the example, whose folder is removed when it is disposed of
  */
 export async function installExample(name: string): Promise<Example> {
-  await mkdir(join(root, "out"), { recursive: true });
-  const folder = await mkdtemp(join(root, `out/${name}-`));
+  const folder = await installedFolder(name);
   await cp(join(root, "examples", name), folder, { recursive: true });
-  await mkdir(join(folder, "node_modules"));
-  await symlink(root, join(folder, "node_modules/tradewire"), "dir");
   return {
     folder,
     run: (args, environment) => start(process.execPath, ["main.js", ...args], folder, environment),
