@@ -1,4 +1,4 @@
-import stringWidth from "string-width";
+import stringWidth from "fast-string-width";
 
 /** How many columns of a terminal a cell keeps at least, where cells are shortened. */
 const LEAST = 20;
@@ -154,15 +154,13 @@ export function widthsOf(rows: readonly (readonly string[])[], count: number): n
   );
 }
 
-const SEGMENTER = new Intl.Segmenter();
-
 /** Shorten a text to a width, with an ellipsis in place of what is left out. */
 function shortened(text: string, width: number): string {
   if (stringWidth(text) <= width) {
     return text;
   }
   let [kept, used] = ["", 0];
-  for (const { segment } of SEGMENTER.segment(text)) {
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
     used += stringWidth(segment);
     if (used > width - 1) {
       break;
