@@ -25,7 +25,7 @@ export async function commandReference(): Promise<string> {
 
 const HEAD = `# The command
 
-What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run generate:command\` makes this page of the command
+What \`tradewire --help\` and \`tradewire COMMAND --help\` print. \`npm run generate:reference\` makes this page of the command
 itself.
 `;
 

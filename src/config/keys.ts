@@ -10,6 +10,8 @@ export interface ConfigKey {
   readonly variable: string;
   /** The form of its value as text. Values of headers may be secret. */
   readonly kind: "text" | "file" | "number" | "boolean" | "list" | "headers";
+  /** What its value has to fit, without what says that it may be left out. */
+  readonly schema: unknown;
 }
 
 /** The prefix of all environment variables. */
@@ -28,7 +30,8 @@ export function schemaKeys(schema: unknown, path: readonly string[] = []): Confi
     return Object.entries(inner.shape).flatMap(([key, value]) => schemaKeys(value, [...path, key]));
   }
   const words = path.map((key) => key.replace(/(?=[A-Z])/g, "_").toUpperCase());
-  return [{ path, name: path.join("."), variable: `${VARIABLE_PREFIX}${words.join("_")}`, kind: kindOf(inner) }];
+  const variable = `${VARIABLE_PREFIX}${words.join("_")}`;
+  return [{ path, name: path.join("."), variable, kind: kindOf(inner), schema: inner }];
 }
 
 /**

@@ -7,7 +7,7 @@ import { createProgram } from "../../src/cli/program.js";
 import { commandReference } from "../../src/cli/reference.js";
 import { fullName } from "../../src/cli/usage-error.js";
 
-it("docs/command.md says what the command's help says (npm run generate:command)", async () => {
+it("docs/command.md says what the command's help says (npm run generate:reference)", async () => {
   expect(await readFile("docs/command.md", "utf8")).toBe(await commandReference());
 });
 
