@@ -26,7 +26,9 @@ const standIns = new Map<string, number>();
  * @returns the full name, such as `STATUS_PENDING`; the number in digits where it has none
  *
  * @example
- * enumName(StopOrder_StatusSchema, stopOrder.status); // "STATUS_PENDING"
+ * import { vega } from "tradewire/api";
+ *
+ * enumName(vega.StopOrder_StatusSchema, stopOrder.status); // "STATUS_PENDING"
  */
 export function enumName(desc: DescEnum, value: number): string {
   requireDescriptor(desc, "enum", "StopOrder_StatusSchema");

@@ -104,7 +104,9 @@ function copyOf(json: JsonValue): JsonValue {
  * @throws Error where the message holds an `Any` of an unknown type
  *
  * @example
- * messageToJson(StopOrderSchema, stopOrder).status; // "STATUS_PENDING"
+ * import { vega } from "tradewire/api";
+ *
+ * messageToJson(vega.StopOrderSchema, stopOrder).status; // "STATUS_PENDING"
  */
 export function messageToJson<O extends DescMessage>(
   desc: O,

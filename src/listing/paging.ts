@@ -45,6 +45,8 @@ export interface Paging {
    * @throws {@link NodeError}, {@link ConnectionError} and {@link CanceledError} while iterating, as any call does
    *
    * @example
+   * import { TradingDataService } from "tradewire/api";
+   *
    * const { getStake } = TradingDataService.method;
    * for await (const { stakeLinkings } of client.pages(getStake, { partyId })) console.log(stakeLinkings?.edges.length);
    */
@@ -63,6 +65,8 @@ export interface Paging {
    * @throws as `pages` does; {@link ProtocolError} also where the node gives a record without a cursor or content
    *
    * @example
+   * import { TradingDataService } from "tradewire/api";
+   *
    * const { listOrders } = TradingDataService.method;
    * const request = { filter: { partyIds: [party] }, pagination: { newestFirst: false } };
    * for await (const { node } of client.records(listOrders, request, { limit: 100 })) console.log(node.id, node.price);

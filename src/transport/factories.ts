@@ -33,6 +33,8 @@ export type GrpcJsTransportOptions = Omit<NonNullable<ClientConfig["grpc"]>, "co
  * @throws `FileError` where a file of `tls` cannot be read
  *
  * @example
+ * import { createClient } from "@connectrpc/connect";
+ *
  * const transport = createRestTransport({ url: "https://library.example", streams: "array" });
  * const { title } = await createClient(LibraryService, transport).getBook({ name: "shelves/1/books/2" });
  */

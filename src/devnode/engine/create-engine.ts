@@ -25,7 +25,7 @@ import { expireStops, triggerStops } from "./triggers.js";
  * @example
  * const engine = createEngine(start, (event) => events.push(event));
  * engine.beginBlock({ height: 1n, hash, time });
- * engine.execute({ command: { case: "orderSubmission", value: order }, partyId, signature });
+ * engine.execute({ command: { case: "orderSubmission", value: submission }, partyId, signature });
  * engine.endBlock();
  */
 export function createEngine(start: EngineStart, emit: Emit): Engine {

@@ -18,7 +18,10 @@ export type { Problem } from "./problem.js";
  * @returns the problems by the path of the field; empty where there are none
  *
  * @example
- * const value = create(OrderCancellationSchema, { orderId });
+ * import { create } from "@bufbuild/protobuf";
+ * import { vegaCommandsV1 } from "tradewire/api";
+ *
+ * const value = create(vegaCommandsV1.OrderCancellationSchema, { orderId });
  * for (const { path, message } of commandProblems({ case: "orderCancellation", value })) console.log(path, message);
  */
 export function commandProblems(command: Command): readonly Problem[] {

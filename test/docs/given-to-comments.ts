@@ -1,0 +1,73 @@
+// What the examples of doc comments take for granted, beside given.js. It is compiled and never run.
+import type { Duplex } from "node:stream";
+import type { Message } from "@bufbuild/protobuf";
+import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { OrderSubmission } from "../../gen/vega/commands/v1/commands_pb.js";
+import type { StopOrder } from "../../gen/vega/vega_pb.js";
+import type { Streams } from "../../src/devnode/data/observe.js";
+import type { EngineStart } from "../../src/devnode/engine/engine.js";
+import type { Devnode } from "../../src/devnode/index.js";
+import type { Archive, Client, ExportChunk, ExportRequest, TableName, Transaction } from "../../src/index.js";
+import type { Bag } from "../../src/signal/bag.js";
+import type { SinkHost } from "../../src/sync/contract/host.js";
+import type { Sink, Survey } from "../../src/sync/sink.js";
+import type { NodeHistory, Unit } from "../../src/sync/unit.js";
+
+export { createReadStream, createWriteStream } from "node:fs";
+export { writeFile } from "node:fs/promises";
+export { pipeline } from "node:stream/promises";
+export { create, toBinary } from "@bufbuild/protobuf";
+export { AccountType } from "../../gen/vega/vega_pb.js";
+export { createMadeUp } from "../../src/devnode/made-up/index.js";
+
+export declare const node: Devnode;
+export declare const clients: readonly Client[];
+export declare const request: ExportRequest;
+export declare const archive: Archive;
+export declare const chunks: AsyncIterable<ExportChunk>;
+export declare const chunk: Uint8Array;
+export declare const file: Duplex;
+export declare const abort: AbortController;
+
+// Transactions.
+export declare const tx: Transaction;
+export declare const transaction: Transaction;
+export declare const txHash: string;
+export declare const hash: string;
+export declare const blockHash: string;
+export declare const tid: string;
+export declare const signature: Uint8Array;
+export declare const message: Uint8Array;
+export declare const seed: Uint8Array;
+export declare const words: string;
+export declare const orderId: string;
+export declare const stopOrder: StopOrder;
+
+// Tables.
+export declare const database: { query(statement: string): Promise<unknown> };
+export declare const tables: readonly TableName[];
+export declare const sink: Sink;
+export declare const history: NodeHistory;
+export declare const survey: Survey;
+export declare const unit: Unit;
+export declare function test(name: string, run: () => Promise<void>): void;
+export declare function newPlace(): Promise<string>;
+export declare function mySink(place: string): Sink;
+export declare function readMyTable(place: string, table: TableName): ReturnType<SinkHost["readRows"]>;
+
+// The local node.
+export declare const start: EngineStart;
+export declare const events: unknown[];
+export declare const time: bigint;
+export declare const submission: OrderSubmission;
+export declare const asset: string;
+export declare const streams: Streams;
+
+// Transports.
+export declare const underWay: Bag<object>;
+export declare const call: object;
+type Book = Message<"library.Book"> & { readonly title: string };
+type BookRequest = Message<"library.GetBookRequest"> & { readonly name: string };
+export declare const LibraryService: GenService<{
+  getBook: { methodKind: "unary"; input: GenMessage<BookRequest>; output: GenMessage<Book> };
+}>;
