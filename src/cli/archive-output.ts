@@ -1,6 +1,6 @@
 import type { SavedArchive } from "../archive/save.js";
 import { type CommandContext, json, printable, size } from "./output.js";
-import { table } from "./table.js";
+import { printTable } from "./terminal.js";
 
 /**
  * Report a saved archive. The path goes to standard output and the rest is a note, or everything to standard
@@ -22,10 +22,9 @@ export function tellSaved(
   out.write(`${saved.path}\n`);
   const seconds = (performance.now() - start) / 1000;
   notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
-  notes.write(
-    table(
-      ["file", "bytes"],
-      saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
-    ),
+  printTable(
+    ["file", "bytes"],
+    saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
+    { out: notes, notes },
   );
 }

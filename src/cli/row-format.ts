@@ -1,6 +1,6 @@
 import { type CsvRow, csvLine } from "../csv/index.js";
 import { escapedJson, printable } from "./output.js";
-import { type Layout, layOut, leftOutBy, tableLine, widthsOf } from "./table.js";
+import { type Layout, layOut, leftOutOf, tableLine, widthsOf } from "./table.js";
 
 /** The formats in which rows can be printed. */
 export const rowFormats = ["jsonl", "csv", "table"] as const;
@@ -161,7 +161,10 @@ function alignedTable(nullText: string, terminal: Terminal): RowFormat {
       const lacking =
         layout === undefined
           ? ""
-          : leftOutBy({ ...layout, isCut: isShortened }, header, "--columns chooses; --format csv prints all.");
+          : leftOutOf(
+              [{ header, layout: { ...layout, isCut: isShortened } }],
+              "--columns chooses; --format csv prints all.",
+            );
       if (lacking !== "") {
         terminal.leftOut(lacking);
       }

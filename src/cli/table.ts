@@ -19,11 +19,11 @@ export interface Layout {
   readonly isCut: boolean;
 }
 
-/** A table with what does not fit. */
-export interface FittedTable {
-  readonly text: string;
-  /** What was left out, as a sentence; empty where nothing was. */
-  readonly leftOut: string;
+/** A table that is laid out. */
+export interface LaidOut {
+  /** The names of all columns. */
+  readonly header: readonly string[];
+  readonly layout: Layout;
 }
 
 /**
@@ -80,19 +80,19 @@ export function tableLine(
 }
 
 /**
- * Say what a layout leaves out.
+ * Say what is left out of tables.
  *
- * @param layout the layout
- * @param header the names of all columns
+ * @param tables the tables of one output
  * @param advice how to see all
  * @returns a sentence; empty where all is shown
  */
-export function leftOutBy({ shown, isCut }: Layout, header: readonly string[], advice: string): string {
-  const lacking = header.filter((_, place) => !shown.includes(place));
-  const further = lacking.length > NAMED ? ` and ${lacking.length - NAMED} more` : "";
+export function leftOutOf(tables: readonly LaidOut[], advice: string): string {
+  const lacking = new Set(tables.flatMap(({ header, layout }) => header.filter((_, at) => !layout.shown.includes(at))));
+  const named = [...lacking].slice(0, NAMED);
+  const further = lacking.size > NAMED ? ` and ${lacking.size - NAMED} more` : "";
   const what = [
-    ...(lacking.length === 0 ? [] : [`left out: ${lacking.slice(0, NAMED).join(", ")}${further}`]),
-    ...(isCut ? ["long values are shortened"] : []),
+    ...(lacking.size === 0 ? [] : [`left out: ${named.join(", ")}${further}`]),
+    ...(tables.some(({ layout }) => layout.isCut) ? ["long values are shortened"] : []),
   ].join("; ");
   return what === "" ? "" : `To fit the terminal, ${what}. ${advice}`;
 }
@@ -103,8 +103,8 @@ export function leftOutBy({ shown, isCut }: Layout, header: readonly string[], a
  * @param header the names of the columns
  * @param rows the cells of each row, safe for a terminal
  * @param fit `width`, infinite by default; `ranked`, the places of all columns, the most important first, by default
- *   from left to right; `advice`, how to see all; `styleHeader`, how the header is styled
- * @returns lines of text, and what was left out
+ *   from left to right; `styleHeader`, how the header is styled
+ * @returns lines of text, and how they are laid out
  */
 export function fitTable(
   header: readonly string[],
@@ -112,33 +112,14 @@ export function fitTable(
   fit: {
     readonly width?: number;
     readonly ranked?: readonly number[] | undefined;
-    readonly advice?: string;
     readonly styleHeader?: (line: string) => string;
   } = {},
-): FittedTable {
-  const {
-    width = Number.POSITIVE_INFINITY,
-    ranked = [...header.keys()],
-    advice = "",
-    styleHeader = (line) => line,
-  } = fit;
-  const natural = widthsOf([header, ...rows], header.length);
-  const layout = layOut(natural, width, ranked);
+): LaidOut & { readonly text: string } {
+  const { width = Number.POSITIVE_INFINITY, ranked = [...header.keys()], styleHeader = (line) => line } = fit;
+  const layout = layOut(widthsOf([header, ...rows], header.length), width, ranked);
   const numeric = header.map((_, place) => rows.every((row) => /^[\d.,]*$/.test(row[place] ?? "")));
   const line = (cells: readonly string[]) => tableLine(cells, layout, (_, place) => numeric[place] === true);
-  const text = `${[styleHeader(line(header)), ...rows.map(line)].join("\n")}\n`;
-  return { text, leftOut: leftOutBy(layout, header, advice) };
-}
-
-/**
- * Format a table as wide as it is.
- *
- * @param header the names of the columns
- * @param rows the cells of each row, safe for a terminal
- * @returns lines of text
- */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  return fitTable(header, rows).text;
+  return { text: `${[styleHeader(line(header)), ...rows.map(line)].join("\n")}\n`, header, layout };
 }
 
 /**

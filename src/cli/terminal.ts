@@ -1,6 +1,6 @@
 import type { Streams } from "./output.js";
 import { styled } from "./style.js";
-import { fitTable } from "./table.js";
+import { fitTable, type LaidOut, leftOutOf } from "./table.js";
 
 /** The columns of a terminal that tells nothing of its size. */
 const COLUMNS = 80;
@@ -23,6 +23,53 @@ export function widthOf({ isTTY, columns }: Streams["out"]): number {
   return Number.isSafeInteger(given) && given > 0 ? given : columns || COLUMNS;
 }
 
+/** The tables of one output. */
+export interface Tables {
+  /**
+   * Format a table, in the width of the terminal.
+   *
+   * @param header the names of the columns
+   * @param rows the cells of each row, safe for a terminal
+   * @param how `ranked`, the names of columns, the most important first, before all others; `indent`, what each line
+   *   begins with
+   * @returns lines of text
+   */
+  format(
+    header: readonly string[],
+    rows: readonly (readonly string[])[],
+    how?: { readonly ranked?: readonly string[] | undefined; readonly indent?: string },
+  ): string;
+  /** Say once what of all of them does not fit; to be called at the end. */
+  tellLeftOut(): void;
+}
+
+/**
+ * Make what formats the tables of one output.
+ *
+ * @param streams where the tables go, and the note that says what does not fit
+ * @param advice how to see all
+ * @returns the tables
+ */
+export function createTables({ out, notes }: Pick<Streams, "out" | "notes">, advice = "--json prints all."): Tables {
+  const formatted: LaidOut[] = [];
+  return {
+    format(header, rows, { ranked = [], indent = "" } = {}) {
+      const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
+      const places = [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
+      const styleHeader = (line: string) => styled(out, "bold", line);
+      const fitted = fitTable(header, rows, { width: widthOf(out) - indent.length, ranked: places, styleHeader });
+      formatted.push(fitted);
+      return fitted.text.replaceAll(/^(?=.)/gm, indent);
+    },
+    tellLeftOut() {
+      const sentence = leftOutOf(formatted, advice);
+      if (sentence !== "") {
+        notes.write(`${sentence}\n`);
+      }
+    },
+  };
+}
+
 /**
  * Print a table, in the width of the terminal. A note says what does not fit.
  *
@@ -34,18 +81,10 @@ export function widthOf({ isTTY, columns }: Streams["out"]): number {
 export function printTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  { out, notes }: Pick<Streams, "out" | "notes">,
-  {
-    ranked = [],
-    advice = "--json prints all.",
-  }: { readonly ranked?: readonly string[] | undefined; readonly advice?: string | undefined } = {},
+  streams: Pick<Streams, "out" | "notes">,
+  { ranked, advice }: { readonly ranked?: readonly string[] | undefined; readonly advice?: string | undefined } = {},
 ): void {
-  const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
-  const places = [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
-  const styleHeader = (line: string) => styled(out, "bold", line);
-  const { text, leftOut } = fitTable(header, rows, { width: widthOf(out), ranked: places, advice, styleHeader });
-  out.write(text);
-  if (leftOut !== "") {
-    notes.write(`${leftOut}\n`);
-  }
+  const tables = createTables(streams, advice);
+  streams.out.write(tables.format(header, rows, { ranked }));
+  tables.tellLeftOut();
 }

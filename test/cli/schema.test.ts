@@ -12,10 +12,10 @@ describe("tradewire schema", () => {
     expect(lines[0]).toBe("orders, schema version 5, key vega_time, seq_num");
     expect(lines.map((line) => line.split(/ {2,}/))).toEqual(
       expect.arrayContaining([
-        ["column", "type", "holds"],
+        ["column", "type", "null", "holds", "since"],
         ["side", "int2", "vega.Side"],
         ["reference", "text", "null", "text"],
-        ["initial_peak_size", "int8", "null", "whole", "since 2, until 5"],
+        ["initial_peak_size", "int8", "null", "whole", "2, until 5"],
       ]),
     );
     expect(lines).toHaveLength(2 + 28 + 1);

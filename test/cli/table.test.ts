@@ -1,5 +1,8 @@
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import { expect, it } from "@jest/globals";
-import { fitTable, table } from "../../src/cli/table.js";
+import { fitTable, leftOutOf } from "../../src/cli/table.js";
+import { createTables } from "../../src/cli/terminal.js";
 
 const ID = "0123456789abcdef0123456789abcdef";
 const ROWS = [
@@ -8,24 +11,22 @@ const ROWS = [
 ];
 
 it("aligns columns by the width that a terminal gives characters", () => {
-  expect(table(["id", "size", "note"], ROWS)).toBe(
+  expect(fitTable(["id", "size", "note"], ROWS).text).toBe(
     `id                                size  note\n${ID}     7  値段が高い\nshort                             1234  low\n`,
   );
-  expect(
-    table(
-      ["a", "b"],
-      [
-        ["高い", "x"],
-        ["abcd", "y"],
-      ],
-    ),
-  ).toBe("a     b\n高い  x\nabcd  y\n");
+  const rows = [
+    ["高い", "x"],
+    ["abcd", "y"],
+  ];
+  expect(fitTable(["a", "b"], rows).text).toBe("a     b\n高い  x\nabcd  y\n");
 });
 
 it("shortens cells of the lowest rank first, and then leaves columns out", () => {
-  const fitted = (width: number, ranked?: number[]) =>
-    fitTable(["id", "size", "note"], ROWS, { width, ranked, advice: "--json prints all." });
-  expect(fitted(50)).toEqual({ text: table(["id", "size", "note"], ROWS), leftOut: "" });
+  const fitted = (width: number, ranked?: number[]) => {
+    const table = fitTable(["id", "size", "note"], ROWS, { width, ranked });
+    return { text: table.text, leftOut: leftOutOf([table], "--json prints all.") };
+  };
+  expect(fitted(50)).toEqual({ text: fitTable(["id", "size", "note"], ROWS).text, leftOut: "" });
   const cut = fitted(44);
   expect(cut.text.split("\n")[1]).toBe("0123456789abcdef012345678…     7  値段が高い");
   expect(cut.leftOut).toBe("To fit the terminal, long values are shortened. --json prints all.");
@@ -34,4 +35,18 @@ it("shortens cells of the lowest rank first, and then leaves columns out", () =>
   expect(narrow.leftOut).toContain("left out: size; ");
   const one = fitted(6, [2, 0, 1]);
   expect(one.text).toBe("note\n値段…\nlow\n");
+});
+
+it("fits indented tables of one output, and says once what of all of them does not fit", async () => {
+  const out = Object.assign(new PassThrough(), { isTTY: true, columns: 38 });
+  const notes = new PassThrough();
+  const tables = createTables({ out, notes });
+  const lines = tables.format(["id", "size", "note"], ROWS, { ranked: ["note"], indent: "    " }).split("\n");
+  expect(lines[1]).toBe(`    ${ID.slice(0, 21)}…  値段が高い`);
+  tables.format(["long id", "kind"], [[ID, ID]]);
+  tables.tellLeftOut();
+  notes.end();
+  expect(await text(notes)).toBe(
+    "To fit the terminal, left out: size, kind; long values are shortened. --json prints all.\n",
+  );
 });

@@ -10,7 +10,8 @@ import {
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { httpBindings } from "../../http-rule/http-rule.js";
 import { methodName } from "../../transport/method-name.js";
-import { table } from "../table.js";
+import { printable, printableLines } from "../output.js";
+import type { Tables } from "../terminal.js";
 import { commentOf } from "./comment.js";
 import { type Definitions, methodsOf, yields } from "./definitions.js";
 import type { Named } from "./find-name.js";
@@ -91,43 +92,59 @@ export function describedObject(desc: Describable): object {
  * Describe a service, a method, a message or an enum for a person.
  *
  * @param desc the descriptor
- * @returns lines of text
+ * @param format formats tables
+ * @returns lines of text, safe for a terminal
  */
-export function describedText(desc: Describable): string {
+export function describedText(desc: Describable, format: Tables["format"]): string {
   switch (desc.kind) {
-    case "service":
-      return `${headText(desc, "service")}${table(["method", "kind", "http"], desc.methods.map(methodCells))}`;
+    case "service": {
+      // The service is named above them: in front of each, it would push what tells them apart out of a terminal.
+      const rows = desc.methods.map((method) => methodCells(method).with(0, method.name).map(printable));
+      return `${headText(desc, "service")}${format(["method", "kind", "http"], rows, { ranked: ["method", "http"] })}`;
+    }
     case "rpc": {
       const [name, kind, http] = methodCells(desc);
       const about = commentOf(desc);
       const rows = Object.entries({ kind, http, comment: about }).filter(([, text]) => text !== "");
-      const head = table(["method", name], rows);
-      return `${head}\nrequest ${messageText(desc.input)}\nresponse ${messageText(desc.output)}`;
+      const head = format(
+        ["method", printable(name)],
+        rows.map((cells) => cells.map(printable)),
+      );
+      return `${head}\nrequest ${messageText(desc.input, format)}\nresponse ${messageText(desc.output, format)}`;
     }
     case "message":
-      return messageText(desc);
+      return messageText(desc, format);
     case "enum": {
-      const rows = desc.values.map((value) => [String(value.number), value.name, commentOf(value)]);
-      return `${headText(desc, "enum")}${table(["number", "name", COMMENT], rows)}`;
+      const rows = desc.values.map((value) => [String(value.number), value.name, commentOf(value)].map(printable));
+      return `${headText(desc, "enum")}${commented(["number", "name"], rows, format, ["name"])}`;
     }
   }
 }
 
-/** The header of the column for comments, which has none: there may be no comments. */
-const COMMENT = "";
-
 function headText(desc: DescService | DescMessage | DescEnum, kind: string): string {
   const about = commentOf(desc);
-  return `${kind} ${desc.typeName}\n${about === "" ? "" : `${about}\n`}\n`;
+  return printableLines(`${kind} ${desc.typeName}\n${about === "" ? "" : `${about}\n`}\n`);
 }
 
-function messageText(desc: DescMessage): string {
+function messageText(desc: DescMessage, format: Tables["format"]): string {
   const rows = desc.fields.map((field) => {
     const { number, name, jsonName, type, presence } = fieldObject(field);
-    return [String(number), name, jsonName, type, presence, commentOf(field)];
+    return [String(number), name, jsonName, type, presence, commentOf(field)].map(printable);
   });
-  const header = ["number", "name", "json", "type", "presence", COMMENT];
-  return `${headText(desc, "message")}${rows.length === 0 ? "no fields\n" : table(header, rows)}`;
+  const header = ["number", "name", "json", "type", "presence"];
+  const ranked = ["name", "type", "comment", "number", "presence"];
+  return `${headText(desc, "message")}${rows.length === 0 ? "no fields\n" : commented(header, rows, format, ranked)}`;
+}
+
+/** A table of rows whose last cells are comments, which have a column where there are any. */
+function commented(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  format: Tables["format"],
+  ranked: readonly string[],
+): string {
+  const isCommented = rows.some((cells) => cells.at(-1) !== "");
+  return format(isCommented ? [...header, "comment"] : header, rows, { ranked });
 }
 
 /** A field as a plain object. Types are written as in `.proto` files. */

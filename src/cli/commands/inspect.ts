@@ -6,7 +6,7 @@ import { TradewireError } from "../../errors/index.js";
 import { requireArchive, STANDARD, standardInput } from "../input.js";
 import { type CommandContext, json, printable, Reported, size } from "../output.js";
 import { maxRowBytesOption } from "../print-rows.js";
-import { table } from "../table.js";
+import { createTables, type Tables } from "../terminal.js";
 
 /** How many different values of a column are shown, and how many characters of each. */
 const SAMPLES = 3;
@@ -87,12 +87,14 @@ async function runInspect(path: string, options: InspectCommandOptions, context:
       json({ file: path, sound: error === undefined, ...(error && { error }), rows, schemaVersions, files }),
     );
   } else {
-    context.out.write(reportText(files));
+    const tables = createTables(context);
+    context.out.write(files.map((report) => fileText(report, tables.format)).join(""));
     context.out.write(
       error === undefined
         ? `${count(rows, "row")} in ${count(files.length, "file")}; sizes, checksums and rows are sound.\n`
         : `${count(rows, "row")} in ${count(files.length, "file")} up to where the archive is broken.\n`,
     );
+    tables.tellLeftOut();
   }
   if (error !== undefined) {
     throw asJson ? new Reported() : error;
@@ -134,11 +136,7 @@ function countRow(row: CsvRow, columns: readonly ColumnReport[]): void {
   }
 }
 
-function reportText(files: readonly FileReport[]): string {
-  return files.map(fileText).join("");
-}
-
-function fileText(file: FileReport): string {
+function fileText(file: FileReport, format: Tables["format"]): string {
   const { name, chainId, table: tableName, schemaVersion, fromBlock, toBlock, compressedSize, rows } = file;
   const about =
     tableName === undefined
@@ -155,7 +153,7 @@ function fileText(file: FileReport): string {
     ...(compressedSize === undefined ? [] : [`${size(compressedSize)} in the archive`]),
     ...(file.crc32 === undefined ? [] : [`CRC-32 ${file.crc32.toString(16).padStart(8, "0")}`]),
   ];
-  const columns = table(
+  const columns = format(
     ["column", "NULLs", "empty", "samples"],
     file.columns.map((column) => [
       printable(column.name),
@@ -163,8 +161,9 @@ function fileText(file: FileReport): string {
       String(column.empty),
       column.samples.map((sample) => printable(JSON.stringify(sample))).join(" "),
     ]),
+    { indent: "  " },
   );
-  return `${printable(name)}\n  ${printable(about)}\n  ${sizes.join(", ")}\n${columns.replace(/^(?=.)/gm, "  ")}\n`;
+  return `${printable(name)}\n  ${printable(about)}\n  ${sizes.join(", ")}\n${columns}\n`;
 }
 
 function count(number: number, what: string): string {

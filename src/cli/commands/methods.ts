@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
-import { type CommandContext, json, printable, printableLines, writeOut } from "../output.js";
+import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { patternOf } from "../pattern.js";
-import { table } from "../table.js";
-import { printTable } from "../terminal.js";
+import { fitTable } from "../table.js";
+import { createTables, printTable } from "../terminal.js";
 
 interface DefinitionsOptions {
   readonly proto?: string;
@@ -49,7 +49,7 @@ export function addMethods(command: Command, context: CommandContext): void {
         printTable(["method", "kind", "http"], rows, context, { ranked: ["method", "http", "kind"] });
         return;
       }
-      const text = table(["method", "kind", "http"], rows);
+      const { text } = fitTable(["method", "kind", "http"], rows);
       await writeOut(context, text.slice(text.indexOf("\n") + 1));
     });
 }
@@ -72,10 +72,13 @@ export function addDescribe(command: Command, context: CommandContext): void {
       const definitions = await loadDefinitions(options.proto, context.signal);
       const tell = (sentence: string) => context.notes.write(`${sentence}\n`);
       const found = findName(name, describables(definitions), "method, service, message or enum", tell);
-      await writeOut(
-        context,
-        options.json === true ? json(describedObject(found)) : printableLines(describedText(found)),
-      );
+      if (options.json === true) {
+        await writeOut(context, json(describedObject(found)));
+        return;
+      }
+      const tables = createTables(context);
+      await writeOut(context, describedText(found, tables.format));
+      tables.tellLeftOut();
     });
 }
 

@@ -7,7 +7,7 @@ import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../sche
 import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
 import { rowInterface } from "../../schema/typescript.js";
 import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
-import { table } from "../table.js";
+import { createTables, type Tables } from "../terminal.js";
 import { wholeNumber } from "../whole-number.js";
 
 const SQL_DIALECTS: readonly SqlDialect[] = ["postgres", "duckdb", "clickhouse"];
@@ -58,11 +58,13 @@ export function addSchema(command: Command, context: CommandContext): void {
     )
     .addOption(new Option("--json", "print one JSON object").conflicts("dialect"))
     .action(async (options: SchemaOptions) => {
-      await writeOut(context, schemaText(options));
+      const tables = createTables(context);
+      await writeOut(context, schemaText(options, tables.format));
+      tables.tellLeftOut();
     });
 }
 
-function schemaText(options: SchemaOptions): string {
+function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   const { dialect, from, to, addedNullable, schemaVersion } = options;
   const tables = options.table ?? tableNames;
   const sql = SQL_DIALECTS.find((name) => name === dialect);
@@ -92,7 +94,9 @@ function schemaText(options: SchemaOptions): string {
   if (dialect === "typescript") {
     return schemas.map(rowInterface).join("\n");
   }
-  return options.json === true ? json({ tables: schemas }) : schemas.map(listing).join("\n");
+  return options.json === true
+    ? json({ tables: schemas })
+    : schemas.map((schema) => listing(schema, format)).join("\n");
 }
 
 function script(statements: readonly string[]): string {
@@ -113,15 +117,16 @@ function jsonSchemaText(schemas: readonly TableSchema[]): string {
 }
 
 /** List the columns of a table for a person. */
-function listing({ table: name, version, key, columns }: TableSchema): string {
+function listing({ table: name, version, key, columns }: TableSchema, format: Tables["format"]): string {
   const rows = columns.map((column) => [
     column.name,
     column.type,
     column.nullable ? "null" : "",
     column.code?.enum ?? column.holds,
-    column.since > 1 ? `since ${column.since}${column.until === undefined ? "" : `, until ${column.until}`}` : "",
+    column.since > 1 ? `${column.since}${column.until === undefined ? "" : `, until ${column.until}`}` : "",
   ]);
-  return `${name}, schema version ${version}, key ${key.join(", ")}\n${table(["column", "type", "", "holds", ""], rows)}`;
+  const header = ["column", "type", "null", "holds", "since"];
+  return `${name}, schema version ${version}, key ${key.join(", ")}\n${format(header, rows)}`;
 }
 
 function tableOption(text: string): TableName {

@@ -10,8 +10,7 @@ import {
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type CommandContext, json, printable } from "../output.js";
-import { table } from "../table.js";
-import { LISTED, printTable } from "../terminal.js";
+import { createTables, LISTED } from "../terminal.js";
 
 /**
  * Add the command `segments`, which lists the boundaries of ranges that can be exported (specification, 4.1).
@@ -39,19 +38,17 @@ export function addSegments(command: Command, context: CommandContext): void {
       return;
     }
     const isShort = context.out.isTTY === true && options.all !== true && segments.length > LISTED;
-    printTable(
-      ["from", "to", "schema", "chain", "segment"],
-      (isShort ? segments.slice(-LISTED) : segments).map(
-        ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
-          String(fromHeight),
-          String(toHeight),
-          String(databaseVersion),
-          printable(chainId),
-          printable(historySegmentId),
-        ],
-      ),
-      context,
+    const tables = createTables(context);
+    const listed = (isShort ? segments.slice(-LISTED) : segments).map(
+      ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
+        String(fromHeight),
+        String(toHeight),
+        String(databaseVersion),
+        printable(chainId),
+        printable(historySegmentId),
+      ],
     );
+    context.out.write(tables.format(["from", "to", "schema", "chain", "segment"], listed));
     if (isShort) {
       context.notes.write(`The last ${LISTED} of ${segments.length} segments are listed; --all lists all.\n`);
     }
@@ -61,16 +58,13 @@ export function addSegments(command: Command, context: CommandContext): void {
       String(toBlock),
       count,
     ];
-    context.out.write(
-      `\n${table(
-        ["", "from", "to", "segments"],
-        [
-          ...spans.map((span) => row("contiguous", span, String(span.segments.length))),
-          ...gaps.map((gap) => row("gap", gap, "")),
-          ...schemas.map((span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
-        ],
-      )}`,
-    );
+    const ranges = [
+      ...spans.map((span) => row("contiguous", span, String(span.segments.length))),
+      ...gaps.map((gap) => row("gap", gap, "")),
+      ...schemas.map((span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
+    ];
+    context.out.write(`\n${tables.format(["", "from", "to", "segments"], ranges)}`);
+    tables.tellLeftOut();
   });
 }
 

@@ -9,7 +9,7 @@ import { grouped } from "../sync/figures.js";
 import { type RangeOptions, rangeOf, rangeOptions } from "../sync/options.js";
 import { queueText } from "../sync/queue-text.js";
 import { postgresOf, readTarget, sinkOf, type Target, type TargetOptions, targetOptions } from "../sync/target.js";
-import { table } from "../table.js";
+import { createTables, type Tables } from "../terminal.js";
 
 interface StatusCommandOptions extends TargetOptions, RangeOptions, SyncClientOptions {
   readonly json?: boolean;
@@ -46,7 +46,10 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
     if (options.json === true) {
       out.write(json({ ...status, ...(nodeError && { node: { error: nodeError } }), ...(queue && { queue }) }));
     } else {
-      out.write(`${statusText(found, name)}${queue === undefined ? "" : `\n${queueText(queue)}`}`);
+      const tables = createTables(context);
+      out.write(statusText(found, name, options, tables.format));
+      out.write(queue === undefined ? "" : `\n${queueText(queue, tables.format)}`);
+      tables.tellLeftOut();
       if (nodeError !== undefined) {
         err.write(`No node to compare with: ${printable(nodeError.summary)}\n`);
       }
@@ -93,17 +96,19 @@ async function findQueue(target: Target): Promise<QueueStatus | undefined> {
   }
 }
 
-function statusText({ status: { chainId, blocks, segments, tables }, nodeError }: Found, name: string): string {
+/** The tables that are listed: those that were asked for; without such, those that hold something, or else all. */
+function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStatus["tables"] {
+  const filled = tables.filter(({ units }) => units > 0n);
+  return table !== undefined || filled.length === 0 ? tables : filled;
+}
+
+function statusText({ status, nodeError }: Found, name: string, asked: RangeOptions, format: Tables["format"]): string {
+  const { chainId, blocks, segments } = status;
   const compared = nodeError === undefined;
-  const line = (what: string, { units, rows, bytes, fromBlock, toBlock, missing }: SyncStatus["tables"][number]) => [
-    what,
-    String(units),
-    String(rows),
-    size(Number(bytes)),
-    String(fromBlock ?? ""),
-    String(toBlock ?? ""),
-    ...(compared ? [String(missing)] : []),
-  ];
+  const tables = listedTables(status, asked);
+  const rows = tables.map(({ table, units, rows: count, bytes, fromBlock = "", toBlock = "", missing }) =>
+    [table, units, count, size(Number(bytes)), fromBlock, toBlock, ...(compared ? [missing] : [])].map(String),
+  );
   const held =
     chainId === undefined
       ? `${printable(name)} holds nothing yet.`
@@ -113,20 +118,17 @@ function statusText({ status: { chainId, blocks, segments, tables }, nodeError }
       ? ""
       : ` The node has ${grouped(segments ?? 0)} segments, blocks ${blocks.fromBlock} to ${blocks.toBlock}.`;
   const missing = tables.reduce((sum, each) => sum + each.missing, 0n);
-  const rest = compared
-    ? `\n${missing === 0n ? "Nothing is missing." : `${grouped(missing)} segments of tables are missing.`}\n`
-    : "";
-  const header = [
-    "table",
-    "units",
-    "rows",
-    "CSV",
-    "first block",
-    "last block",
-    ...(compared ? ["segments missing"] : []),
-  ];
-  return `${held}${node}\n\n${table(
-    header,
-    tables.map((each) => line(each.table, each)),
-  )}${rest}`;
+  const others = status.tables.length - tables.length;
+  const rest = [
+    ...(compared
+      ? [missing === 0n ? "Nothing is missing." : `${grouped(missing)} segments of tables are missing.`]
+      : []),
+    ...(others === 0 ? [] : [`${others} other tables hold nothing and are not counted; --table names tables to list.`]),
+  ].join(" ");
+  const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
+  const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
+  return `${held}${node}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
 }
+
+/** The header of the column that is there beside a node. */
+const MISSING = "segments missing";

@@ -6,7 +6,7 @@ import { sinkSchema } from "../../sync/sinks/columns.js";
 import { newTableSql as duckdbTableSql } from "../../sync/sinks/duckdb/tables.js";
 import { newTableSql as postgresTableSql } from "../../sync/sinks/postgres/tables.js";
 import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
-import { table } from "../table.js";
+import { createTables, type Tables } from "../terminal.js";
 import { openClients } from "./clients.js";
 import { grouped } from "./figures.js";
 import { howOf } from "./options.js";
@@ -31,7 +31,9 @@ export async function dryRun(options: SyncCommandOptions, context: CommandContex
   if (options.json === true) {
     out.write(json({ event: "plan", ...plan, sql: tablesSql(target, how.tables ?? tableNames) }));
   } else {
-    out.write(planText(plan, sink.name));
+    const tables = createTables(context);
+    out.write(planText(plan, sink.name, tables.format));
+    tables.tellLeftOut();
   }
   if (plan.parting !== undefined) {
     if (options.json !== true) {
@@ -41,7 +43,11 @@ export async function dryRun(options: SyncCommandOptions, context: CommandContex
   }
 }
 
-function planText({ chainId, blocks, segments, tables, foreign }: HistoryPlan, name: string): string {
+function planText(
+  { chainId, blocks, segments, tables, foreign }: HistoryPlan,
+  name: string,
+  format: Tables["format"],
+): string {
   const lines = tables.map((plan) => [plan.table, plan.units, plan.rows, plan.missing, plan.calls].map(String));
   const sum = (of: "units" | "rows" | "missing" | "calls") => tables.reduce((total, plan) => total + plan[of], 0n);
   const totals = ["all tables", ...[sum("units"), sum("rows"), sum("missing"), sum("calls")].map(String)];
@@ -49,7 +55,7 @@ function planText({ chainId, blocks, segments, tables, foreign }: HistoryPlan, n
   const replaced = foreign === 0n ? "" : `${grouped(foreign)} units of another history would be replaced or removed.\n`;
   return [
     `The node's chain ${printable(chainId)} has ${grouped(segments)} segments${where}.\n\n`,
-    table(["table", "units there", "rows there", "segments missing", "exports"], [...lines, totals]),
+    format(["table", "units there", "rows there", "segments missing", "exports"], [...lines, totals]),
     `\n${replaced}${grouped(sum("calls"))} exports would bring what is missing into ${printable(name)}. Nothing was changed.\n`,
   ].join("");
 }

@@ -1,7 +1,7 @@
 import type { QueueStatus } from "../../sync/queue/index.js";
 import type { Unit } from "../../sync/unit.js";
 import { printable } from "../output.js";
-import { table } from "../table.js";
+import type { Tables } from "../terminal.js";
 import { grouped } from "./figures.js";
 
 /** The most workers, and the most units that were given up, that are shown. */
@@ -11,9 +11,11 @@ const MAX_SHOWN = 20;
  * Write how a queue stands for a person.
  *
  * @param status how it stands
+ * @param format formats tables
  * @returns lines of text
  */
-export function queueText({ leader, waiting, backoff, underWay, dead, workers, nodes }: QueueStatus): string {
+export function queueText(status: QueueStatus, format: Tables["format"]): string {
+  const { leader, waiting, backoff, underWay, dead, workers, nodes } = status;
   const counts = `${grouped(waiting)} units wait, ${grouped(backoff)} wait to be tried again, ${grouped(underWay.length)} are under way, ${grouped(dead.length)} were given up.`;
   const planner = leader === undefined ? "No planner runs." : `Planned by ${printable(leader)}.`;
   const held = new Map(underWay.map(({ worker, unit }) => [worker, unitText(unit)]));
@@ -23,7 +25,9 @@ export function queueText({ leader, waiting, backoff, underWay, dead, workers, n
   const resting = nodes.filter(({ restUntil }) => restUntil !== undefined);
   return [
     `Queue: ${counts} ${planner}\n`,
-    workers.length === 0 ? "No worker runs.\n" : `\n${table(["worker", "state", "unit"], rows)}${more(workers.length)}`,
+    workers.length === 0
+      ? "No worker runs.\n"
+      : `\n${format(["worker", "state", "unit"], rows)}${more(workers.length)}`,
     ...resting.map(({ node, restUntil, error }) => {
       return `${printable(node)} is left alone until ${restUntil}: ${printable(error ?? "")}\n`;
     }),
