@@ -84,6 +84,7 @@ function names(text: string, flags: ReadonlyMap<string, string>, isFirst: boolea
     .replace(/(?<![\w.-])(?:tls|timeouts|dateRange)\.\w+|(?<![\w.-])[a-z]+(?:[A-Z][a-z]*)+(?![\w(])/g, flag)
     .replace(/(--[\w-]+) \(\1\)/g, "$1")
     .replace(/\((force)\)/g, (_, name: string) => `(${flag(name)})`)
-    .replace(/\b(snap)(?= takes )/g, flag);
-  return isFirst ? several.replace(/^([a-z]+)(?= is )/, flag) : several;
+    .replace(/\b(snap)(?= takes )/g, flag)
+    .replace(/^genesis\.(?=\w+, row )/, (start) => (flags.has("genesis") ? "--genesis " : start));
+  return isFirst ? several.replace(/^([a-z]+)(?= (?:is|and) )/, flag) : several;
 }

@@ -80,7 +80,7 @@ const MAX_ACTIVITY = 10_000;
 const oneOf = <const Choice extends string>(choices: readonly Choice[]) =>
   z.enum(choices, `Give ${choices.join(" or ")}.`);
 const port = wholeNumber(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.").default(0);
-const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as [115, 116].`;
+const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as 115 and 116.`;
 const LIMIT = "Give true, false, or an object such as { burst: 100, perSecond: 20 }.";
 const least = (low: number, advice: string) => z.number(advice).min(low, advice).optional();
 
