@@ -4,6 +4,7 @@ import { connectError } from "../bare-call.js";
 import type { MessageCall } from "../message-call.js";
 import { type Answer, addFields, failureIn, readHeader, resetError } from "./answer.js";
 import { createFrameReader, frameOf, HEAD_SIZE } from "./frames.js";
+import { whenNeverBegun } from "./stream-end.js";
 
 /** How many bytes of frames are taken from a stream before they are asked for. */
 const AHEAD_BYTES = 64 * 1024;
@@ -102,6 +103,9 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
       return;
     }
     const tell = () => arrived(opened);
+    whenNeverBegun(opened, () => {
+      opening = begin();
+    });
     opened.once("response", (fields, flags) => {
       tell();
       try {
@@ -139,29 +143,40 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
         finishWithStatus();
       }
     });
-    opened.on("error", (reason) => {
-      takeRest();
-      if (answer.isWhole) {
-        finishWithStatus();
+    const over = (reason?: Error) => {
+      if (stream !== opened) {
+        return; // Another one has taken its place.
       }
-      const isOfReset = isReset(opened) && "code" in reason && reason.code === "ERR_HTTP2_STREAM_ERROR";
-      finish(isOfReset ? resetError(opened.rstCode, reason) : connectError(reason));
-    });
-    opened.once("close", () => {
       takeRest();
-      if (isReset(opened) && !answer.isWhole) {
-        finish(resetError(opened.rstCode));
+      if (!answer.isWhole && (reason !== undefined || isReset(opened))) {
+        finish(failureOf(opened, reason));
       }
       finishWithStatus();
-    });
+    };
+    opened.on("error", over);
+    opened.once("close", () => over());
   }
 
-  const opening = open(headers, () => outcome === undefined).then(attach, (reason) => finish(connectError(reason)));
+  function begin(): Promise<void> {
+    stream = undefined;
+    return open(headers, () => outcome === undefined).then(attach, (reason) => finish(connectError(reason)));
+  }
 
-  /** The stream, where messages can be sent over it. */
-  async function writable(): Promise<ClientHttp2Stream | undefined> {
-    await opening;
-    return outcome === undefined && stream?.writable === true ? stream : undefined;
+  let opening = begin();
+
+  /** Send something over the stream, and once more where that has never begun. Resolves to whether the call goes on. */
+  async function send(over: (open: ClientHttp2Stream, done: () => void) => void): Promise<boolean> {
+    for (;;) {
+      await opening;
+      const open = stream;
+      if (outcome !== undefined || open?.writable !== true) {
+        return false;
+      }
+      await new Promise<void>((resolve) => over(open, resolve));
+      if (stream === open) {
+        return outcome === undefined;
+      }
+    }
   }
 
   return {
@@ -204,18 +219,10 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
       }
     },
 
-    async write(message) {
-      const open = await writable();
-      if (open === undefined) {
-        return false;
-      }
-      await new Promise<void>((resolve) => open.write(frameOf(message), () => resolve()));
-      return outcome === undefined;
-    },
+    write: (message) => send((open, done) => open.write(frameOf(message), done)),
 
-    async end(message) {
-      const open = await writable();
-      open?.end(message === undefined ? undefined : frameOf(message));
+    end(message) {
+      void send((open, done) => open.end(message === undefined ? undefined : frameOf(message), done));
     },
 
     fail(error) {
@@ -235,4 +242,9 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
 
 function isReset({ rstCode }: ClientHttp2Stream): boolean {
   return rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR;
+}
+
+function failureOf(stream: ClientHttp2Stream, reason?: Error & { readonly code?: unknown }): ConnectError {
+  const isOfReset = isReset(stream) && (reason === undefined || reason.code === "ERR_HTTP2_STREAM_ERROR");
+  return isOfReset ? resetError(stream.rstCode, reason) : connectError(reason);
 }

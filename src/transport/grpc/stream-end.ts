@@ -1,5 +1,8 @@
 import { type ClientHttp2Stream, constants } from "node:http2";
 
+/** The type of the frame that begins a stream. */
+const HEADERS = 1;
+
 /**
  * See to it that the end of a stream is noticed by whoever listens for its errors: Node says nothing of some ends.
  *
@@ -21,4 +24,21 @@ export function noticeEnd(stream: ClientHttp2Stream, onLost: () => Error | undef
     close(code, callback);
     stream.destroy();
   };
+}
+
+/**
+ * Notice that a stream was opened in vain: the server's GOAWAY was read before the stream's first frame was sent, so that
+ * nothing of it has left, and nothing will.
+ *
+ * @param stream the stream, which was just opened
+ * @param onNeverBegun called before the stream fails
+ */
+export function whenNeverBegun(stream: ClientHttp2Stream, onNeverBegun: () => void): void {
+  const { session } = stream;
+  stream.once("frameError", (type) => {
+    // A header that is too large cannot be sent either, but not for the session's end.
+    if (type === HEADERS && session?.closed === true) {
+      onNeverBegun();
+    }
+  });
 }

@@ -1,10 +1,11 @@
 // Servers that break HTTP/2's manners: each call ends, and nothing of it is left.
 import { constants, type ServerHttp2Stream, type Settings } from "node:http2";
+import { setImmediate as turn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { createSessions } from "../../../src/transport/grpc/sessions.js";
 import { createGrpcJsTransport, createGrpcTransport } from "../../../src/transport.js";
-import { read, say, watch } from "../../support/probe.js";
+import { read, say, talk, watch } from "../../support/probe.js";
 import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
 import { given, taken } from "../../support/taken.js";
 
@@ -85,6 +86,51 @@ describe.each(names)("over %s", (name) => {
     await transport.unary(read, undefined, undefined, undefined, {});
     await transport.close();
     expect(pushed).toEqual([name !== "grpc"]); // With grpc-js, the setting is that library's own.
+  });
+});
+
+describe("over grpc, calls that meet the end of their connection are sent over another one, once", () => {
+  const texts = Array.from({ length: 5 }, (_, turn) => `turn ${turn}`);
+
+  /** Call again and again, each time when the connection's GOAWAY is on its way to the client. */
+  async function saidBy(call: (transport: ReturnType<typeof callOver>, value: string) => Promise<unknown>) {
+    const said: string[] = [];
+    const server = await serve((stream) => {
+      const frames: Uint8Array[] = [];
+      stream.on("data", (bytes: Uint8Array) => frames.push(bytes));
+      stream.respond(GRPC, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.on("end", () => {
+        said.push(
+          Buffer.concat(frames)
+            .toString()
+            .replaceAll(/[^ -~]/g, ""),
+        );
+        stream.end(EMPTY);
+      });
+    });
+    const transport = callOver("grpc", server);
+    for (const text of texts) {
+      server.sessions.at(-1)?.goaway();
+      await turn();
+      await call(transport, text);
+    }
+    expect(server.sessions.length).toBe(texts.length);
+    return said;
+  }
+
+  it("with one request", async () => {
+    const said = await saidBy((transport, value) => transport.unary(say, undefined, undefined, undefined, { value }));
+    expect(said).toEqual(texts);
+  });
+
+  it("with requests that stream", async () => {
+    const said = await saidBy(async (transport, value) => {
+      const requests = given([{ value }, { value: "and more" }]);
+      const { message } = await transport.stream(talk, undefined, undefined, undefined, requests);
+      expect((await taken(message)).error).toBeUndefined();
+    });
+    expect(said).toEqual(texts.map((text) => `${text}and more`));
   });
 });
 
