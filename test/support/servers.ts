@@ -50,13 +50,16 @@ export function serveRoutesOverTls(routes: (router: ConnectRouter) => void): Pro
  *
  * @param answer handles a stream; `cut` destroys all sockets of the server
  * @param settings what the server tells of itself at the start
+ * @param opened is given each session at its begin
  * @returns the server
  */
 export function serveStreams(
   answer: (stream: ServerHttp2Stream, cut: () => void) => void,
   settings: Settings = {},
+  opened: (session: ServerHttp2Session) => void = () => undefined,
 ): Promise<TestServer> {
   const server = createServer({ settings });
+  server.on("session", opened);
   const sockets: Socket[] = [];
   server.on("connection", (socket: Socket) => sockets.push(socket));
   server.on("stream", (stream) => {

@@ -9,6 +9,9 @@ import { whenNeverBegun } from "./stream-end.js";
 /** How many bytes of frames are taken from a stream before they are asked for. */
 const AHEAD_BYTES = 64 * 1024;
 
+/** How often a call is begun at most, where each connection is closed before anything of the call has left. */
+const MOST_BEGINNINGS = 5;
+
 /** How a call is begun and watched. */
 export interface CallStart {
   /** Opens the stream, unless `isWanted` has become false. */
@@ -30,6 +33,7 @@ export interface CallStart {
  */
 export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: CallStart): MessageCall {
   let stream: ClientHttp2Stream | undefined;
+  let beginnings = 0;
   const answer: Answer = { header: undefined, trailer: new Headers(), isFollowed: false, isWhole: false };
   /** Messages that nobody has asked for yet, how many were taken of them, and the size of the others in frames. */
   let messages: Uint8Array[] = [];
@@ -104,7 +108,9 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
     }
     const tell = () => arrived(opened);
     whenNeverBegun(opened, () => {
-      opening = begin();
+      if (beginnings < MOST_BEGINNINGS) {
+        opening = begin();
+      }
     });
     opened.once("response", (fields, flags) => {
       tell();
@@ -158,6 +164,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
   }
 
   function begin(): Promise<void> {
+    beginnings += 1;
     stream = undefined;
     return open(headers, () => outcome === undefined).then(attach, (reason) => finish(connectError(reason)));
   }

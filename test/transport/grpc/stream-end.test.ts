@@ -134,6 +134,18 @@ describe("over grpc, calls that meet the end of their connection are sent over a
   });
 });
 
+it("over grpc, a call fails where each connection is closed before anything of it has left", async () => {
+  const server = await serveStreams(
+    () => undefined,
+    {},
+    (session) => session.goaway(),
+  );
+  closing.push(server);
+  const call = callOver("grpc", server).stream(watch, undefined, undefined, undefined, given([{}]));
+  await expect(call).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(server.sessions.length).toBe(5);
+});
+
 describe("sessions", () => {
   it("let go of a stream that is given up while it waits for its turn", async () => {
     const server = await serve(() => undefined, { maxConcurrentStreams: 0 });
