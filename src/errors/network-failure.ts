@@ -22,6 +22,8 @@ const CHECK_AUTHORITY =
   "Name the file of the authority that signed it, or of itself, with tls.caFile, if the server is the right one.";
 const CHECK_NAME = "Call the server by a name that stands in its certificate, or give that as tls.serverName.";
 const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
+const CHECK_WHETHER_TLS =
+  "If the port speaks TLS, give the URL with https:. Otherwise try again, and check the node and the network between.";
 const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
 
 const NOT_MADE: ReadonlyMap<string, string> = new Map([
@@ -71,6 +73,21 @@ export function whileConnecting(reason: unknown): Error {
   return error;
 }
 
+/** The errors of connections over which nothing had come, as {@link beforeAnyByte} has marked them. */
+const beforeBytes = new WeakSet<Error>();
+
+/**
+ * Mark an error as one of a connection that was made and then lost, and over which not a byte had come. A server that
+ * wants TLS ends one so that begins with something else.
+ *
+ * @param error the error of the connection
+ * @returns `error`
+ */
+export function beforeAnyByte(error: Error): Error {
+  beforeBytes.add(error);
+  return error;
+}
+
 /**
  * Make the error of a connection that was not usable in time.
  *
@@ -84,11 +101,13 @@ export function notConnectedInTime(): Error {
  * Find the failure of the network behind an error, by the codes of Node's modules and of the libraries over them.
  *
  * @param reason the error that was thrown; its causes are searched too
+ * @param url where the call went
  * @returns the failure, or undefined where no code is one of the network's
  */
-export function networkFailure(reason: unknown): NetworkFailure | undefined {
+export function networkFailure(reason: unknown, url: string): NetworkFailure | undefined {
   const codes = errorCodes(reason);
-  const connected = !causesOf(reason).some(isOfConnecting);
+  const causes = causesOf(reason);
+  const connected = !causes.some(isOfConnecting);
   const first = <T>(find: (code: string) => T | undefined) => codes.map(find).find((found) => found !== undefined);
   const notTrusted = first((code) => NOT_TRUSTED.get(code));
   if (notTrusted !== undefined) {
@@ -110,7 +129,11 @@ export function networkFailure(reason: unknown): NetworkFailure | undefined {
     const summary = "the server does not speak the protocol of this transport";
     return { summary, connected, advice: CHECK_TRANSPORT };
   }
-  return codes.some((code) => LOST.test(code)) ? { ...connectionLost(), connected } : undefined;
+  if (!codes.some((code) => LOST.test(code))) {
+    return undefined;
+  }
+  const mayWantTls = url.startsWith("http:") && (!connected || causes.some((error) => beforeBytes.has(error)));
+  return { ...connectionLost(), connected, ...(mayWantTls && { advice: CHECK_WHETHER_TLS }) };
 }
 
 function saysNotTls(reason: unknown): boolean {

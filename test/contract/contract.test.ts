@@ -1,4 +1,7 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
+import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient } from "../../src/client.js";
 import { RequestError } from "../../src/errors/index.js";
@@ -78,5 +81,37 @@ describe("a token does not leave over plain HTTP to another machine", () => {
     await using allowed = client(`http://${address ?? "127.0.0.1"}:${port}`, { allowInsecureHeaders: true });
     await expect(allowed.listSegments()).rejects.toThrow("the connection was lost");
     expect(server.count()).toBeGreaterThan(0);
+  });
+});
+
+describe("a server that ends a connection without a word is taken for one that may want TLS", () => {
+  const asked = { advice: expect.stringMatching(/^If the port speaks TLS, give the URL with https:/) };
+  const single = transports.filter(({ name }) => !name.startsWith("auto"));
+
+  it.each(single.map((transport) => [transport.name, transport] as const))("%s", async (_, { config }) => {
+    const [key, cert] = ["key.pem", "cert.pem"].map((name) =>
+      readFileSync(new URL(`../support/tls/${name}`, import.meta.url)),
+    );
+    const server = createServer({ key, cert }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    using _server = { [Symbol.dispose]: () => void server.close() };
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+    await using client = createClient({
+      ...config({ grpc: { url }, rest: { url }, nowhere: "" }),
+      retry: { tries: 1 },
+    });
+    await expect(client.listSegments()).rejects.toMatchObject(asked);
+    const exported = client.exportNetworkHistory({ table: "trades", fromBlock: 1, toBlock: 2 });
+    await expect(exported.toZip()).rejects.toMatchObject(asked);
+  });
+
+  it("but not one that has begun to answer", async () => {
+    await using server = await serveTcp((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n"));
+    await using client = createClient({ transport: "rest", rest: { url: server.url }, retry: { tries: 1 } });
+    await expect(client.listSegments()).rejects.toMatchObject({
+      summary: `the connection was lost (${server.url})`,
+      advice: "Try again; if it persists, check the node and the network between.",
+    });
   });
 });

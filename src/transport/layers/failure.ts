@@ -128,7 +128,7 @@ function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireE
   if (reset === RESET_NAMES.indexOf("CANCEL") && leftMs <= 0) {
     return timeUp(reason); // The server, which has the same limit, was first.
   }
-  const failure = reset === undefined ? networkFailure(reason) : resetByServer(reset);
+  const failure = reset === undefined ? networkFailure(reason, url) : resetByServer(reset);
   if (failure !== undefined) {
     return connectionError(failure, url, reason);
   }

@@ -1,4 +1,5 @@
 import type { RestConfig } from "../../config/schema.js";
+import { beforeAnyByte } from "../../errors/network-failure.js";
 import { createGathering } from "../../json/gathering.js";
 import { createBag } from "../../signal/bag.js";
 import type { TransportSettings } from "../closable.js";
@@ -127,12 +128,12 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
           onResponseEnd() {
             const failure = connection.failure(); // For undici, a reset may end a body.
             if (failure !== undefined) {
-              fail(nodesError(failure));
+              fail(errorOf(connection, failure));
             } else if (received !== undefined) {
               answer(received, release);
             }
           },
-          onResponseError: (_, reason) => fail(nodesError(connection.failure() ?? reason)),
+          onResponseError: (_, reason) => fail(errorOf(connection, connection.failure() ?? reason)),
         });
       }),
     close() {
@@ -165,6 +166,11 @@ const LOST: ReadonlySet<unknown> = new Set([
   "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
   "UND_ERR_SOCKET",
 ]);
+
+function errorOf(connection: Connection, reason: Error): Error {
+  const error = nodesError(reason);
+  return connection.isAnswered() ? error : beforeAnyByte(error);
+}
 
 /** The error that Node's own HTTP has for an error of undici's. */
 function nodesError(reason: Error): Error {

@@ -16,6 +16,8 @@ export interface Connection {
   readonly client: Client;
   /** The first error of its socket, if any: what undici finds then is a consequence. */
   failure(): Error | undefined;
+  /** Whether a byte has come over it. */
+  isAnswered(): boolean;
   /** Close it at once, also while it is being made. */
   destroy(): void;
 }
@@ -67,6 +69,7 @@ export function connectionOpener(
     socket.once(isSecure ? "secureConnect" : "connect", () => done(null, socket));
     return {
       failure: () => failure,
+      isAnswered: () => socket.bytesRead > 0,
       destroy() {
         clearTimeout(timer);
         socket.destroy();
@@ -88,6 +91,7 @@ export function connectionOpener(
     const connection: Connection = {
       client,
       failure: () => socket?.failure(),
+      isAnswered: () => socket?.isAnswered() === true,
       destroy() {
         client.destroy().catch(() => undefined);
         socket?.destroy();

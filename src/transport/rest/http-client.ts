@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { RestConfig } from "../../config/schema.js";
-import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -56,7 +56,10 @@ export function createHttpClient(
         signal.throwIfAborted();
         const request = start({ ...server, path: target, method: verb, headers: { ...headers } });
         let connecting = true;
-        const failed = (reason: Error) => reject(connecting ? whileConnecting(reason) : reason);
+        const failed = (reason: Error) => {
+          const isAnswered = request.socket !== null && request.socket.bytesRead > 0;
+          reject(connecting ? whileConnecting(reason) : isAnswered ? reason : beforeAnyByte(reason));
+        };
         const fail = (reason: Error) => {
           failed(reason);
           request.destroy(reason);

@@ -4,7 +4,7 @@ import { Code } from "@connectrpc/connect";
 import type { RestConfig } from "../../config/schema.js";
 import { brokenAnswer, NO_SOCKET } from "../../errors/broken-answer.js";
 import { ConnectionError } from "../../errors/index.js";
-import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
 import { SOCKET_PING_MS, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -95,7 +95,11 @@ export function createSocketClient(
         open.add(end);
         signal.addEventListener("abort", abort, { once: true });
         socket.on("close", done);
-        socket.on("error", (reason) => reject(isConnected ? refusal(reason) : whileConnecting(reason)));
+        socket.on("error", (reason) => {
+          const isAnswered = connection !== undefined && connection.bytesRead > 0;
+          const refused = isAnswered ? refusal(reason) : beforeAnyByte(refusal(reason));
+          reject(isConnected ? refused : whileConnecting(reason));
+        });
         socket.on("unexpected-response", (_, response) => {
           response.on("error", () => undefined); // The body's reader gets it.
           response.on("close", () => {
