@@ -10,6 +10,7 @@ import {
   type Settings,
 } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
+import type { TlsOptions } from "node:tls";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 
@@ -38,11 +39,19 @@ export function serveRoutes(routes: (router: ConnectRouter) => void, port = 0): 
  * `node.example`.
  *
  * @param routes adds the services
- * @returns the server
+ * @returns the server, with the names that clients have sent
  */
-export function serveRoutesOverTls(routes: (router: ConnectRouter) => void): Promise<TestServer> {
+export async function serveRoutesOverTls(
+  routes: (router: ConnectRouter) => void,
+): Promise<TestServer & { readonly names: readonly string[] }> {
   const [key, cert] = ["key.pem", "cert.pem"].map((name) => readFileSync(new URL(`tls/${name}`, import.meta.url)));
-  return listen(createSecureServer({ key, cert }, connectNodeAdapter({ routes })));
+  const names: string[] = [];
+  const SNICallback: TlsOptions["SNICallback"] = (name, done) => {
+    names.push(name);
+    done(null);
+  };
+  const server = createSecureServer({ key, cert, SNICallback }, connectNodeAdapter({ routes }));
+  return { ...(await listen(server)), names };
 }
 
 /**

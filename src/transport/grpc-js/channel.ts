@@ -1,4 +1,5 @@
-import { Channel, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
+import { isIP } from "node:net";
+import { Channel, type ChannelCredentials, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
 import { isLoopback } from "../../config/loopback.js";
 import type { GrpcConfig } from "../../config/schema.js";
 import type { TransportSettings } from "../closable.js";
@@ -28,8 +29,10 @@ export function channelOpener(
       ? `dns:${hostname}:${port || (secure ? "443" : "80")}`
       : addressTarget(config.addresses);
   const { ca, key, cert, servername } = tls;
-  const security = secure ? credentials.createSsl(ca ?? null, key ?? null, cert ?? null) : credentials.createInsecure();
-  const serverName = servername ?? (config.addresses === undefined ? undefined : hostname.replace(/^\[|\]$/g, ""));
+  const serverName = servername ?? hostname.replace(/^\[|\]$/g, "");
+  const security = secure
+    ? withNameOf(serverName, credentials.createSsl(ca ?? null, key ?? null, cert ?? null))
+    : credentials.createInsecure();
   const options: ChannelOptions = {
     "grpc.default_authority": host,
     "grpc-node.flow_control_window": config.windowBytes,
@@ -43,9 +46,25 @@ export function channelOpener(
     "grpc.enable_retries": 0, // It would send calls again that a server refuses, also those that do more than read.
     ...(isLoopback(hostname) && { "grpc.enable_http_proxy": 0 }), // A proxy would be this machine's own way out.
     ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
-    ...(secure && serverName !== undefined && { "grpc.ssl_target_name_override": serverName }),
+    ...(secure && { "grpc.ssl_target_name_override": serverName }),
   };
   return () => new Channel(target, security, options);
+}
+
+/** Where a server is called by an IP address, TLS sends no name (RFC 6066, 3). grpc-js would send the address. */
+function withNameOf(serverName: string, secure: ChannelCredentials): ChannelCredentials {
+  if (isIP(serverName) !== 0) {
+    const createConnector = secure._createSecureConnector.bind(secure);
+    secure._createSecureConnector = (...given) => {
+      const connector = createConnector(...given);
+      const options: unknown = Reflect.get(connector, "connectionOptions"); // Those of Node's TLS.
+      if (typeof options === "object" && options !== null) {
+        Reflect.deleteProperty(options, "servername");
+      }
+      return connector;
+    };
+  }
+  return secure;
 }
 
 /** A target takes addresses of one family only, so IPv4 addresses beside IPv6 ones are written as IPv6. */

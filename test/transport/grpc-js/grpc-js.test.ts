@@ -369,6 +369,19 @@ describe("connections", () => {
     await expect(call).resolves.toMatchObject({ message: { value: "hello" } });
   });
 
+  test("a node behind TLS is sent its name, and none where it is called by its address", async () => {
+    const server = closing(await serveRoutesOverTls((router) => router.rpc(say, ({ value }) => ({ value }))));
+    const caFile = fileURLToPath(new URL("../../support/tls/cert.pem", import.meta.url));
+    const addresses = [`127.0.0.1:${server.port}`];
+    const byAddress = transportTo({ url: `https://127.0.0.1:${server.port}` }, { tls: { caFile } });
+    await expect(byAddress.unary(say, undefined, undefined, undefined, {})).rejects.toThrow(
+      "127.0.0.1 is not in the cert",
+    );
+    const named = transportTo({ url: "https://node.example" }, { tls: { caFile }, addresses });
+    await named.unary(say, undefined, undefined, undefined, {});
+    expect(server.names).toEqual(["node.example"]);
+  });
+
   test("a node that comes back is found by the next call", async () => {
     let server = await serveRoutes((router) => router.rpc(say, ({ value }) => ({ value })));
     const { port } = server;
