@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { RequestError } from "../errors/index.js";
-import { nearest } from "../errors/nearest.js";
+import { whatThereIs } from "../errors/nearest.js";
 import { cut, quoted } from "../errors/quoted.js";
 import { typeName } from "../errors/type-name.js";
 
@@ -47,9 +47,7 @@ export function optionsOf<Shape extends z.core.$ZodLooseShape>(shape: Shape, adv
       if (issue.code !== "unrecognized_keys") {
         return advice;
       }
-      const near = nearest(String(issue.keys?.[0]), names);
-      const known = names.length === 0 ? "Leave it out: there are no options." : `There are ${names.join(", ")}.`;
-      return near === undefined ? known : `The nearest is ${near}. ${known}`;
+      return names.length === 0 ? "Leave it out: there are no options." : whatThereIs(String(issue.keys?.[0]), names);
     },
   });
   // A Map has no keys that Zod would see, and would be taken for an object without options.

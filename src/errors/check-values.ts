@@ -1,5 +1,5 @@
 import { RequestError } from "./index.js";
-import { nearest } from "./nearest.js";
+import { whatThereIs } from "./nearest.js";
 import { quoted } from "./quoted.js";
 import { typeName } from "./type-name.js";
 
@@ -33,10 +33,9 @@ export function requireKnown<T extends object>(
  * @returns the error, which names the nearest
  */
 export function unknownName(what: string, name: string, names: readonly string[]): RequestError {
-  const near = nearest(name, names);
   const verbs = what === "the options" ? ["have", "they do"] : ["has", "it does"];
   return new RequestError(`${what} ${verbs[0]} ${quoted(name)}, which ${verbs[1]} not know`, {
-    advice: `${near === undefined ? "" : `Did you mean ${near}? `}There are ${names.join(", ")}.`,
+    advice: whatThereIs(name, names),
   });
 }
 

@@ -14,6 +14,18 @@ export function nearest(name: string, candidates: readonly string[]): string | u
 }
 
 /**
+ * Say what there is in place of a name that there is not.
+ *
+ * @param name the name
+ * @param names the names that there are
+ * @returns the nearest, where one is near, and all; for an error's advice
+ */
+export function whatThereIs(name: string, names: readonly string[]): string {
+  const near = nearest(name, names);
+  return `${near === undefined ? "" : `Did you mean ${near}? `}There are ${names.join(", ")}.`;
+}
+
+/**
  * The number of characters to insert and delete to turn one text into the other. Replacing one counts as both, so that
  * `GRPC_WINDOW` is nearer to `GRPC_WINDOW_BYTES` than to `GRPC_CODEC`.
  */

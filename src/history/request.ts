@@ -4,7 +4,7 @@ import { requireKnown } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { misfit } from "../given/misfit.js";
-import { isTableName, type TableName, tableName, tableNames } from "../schema/tables.js";
+import { readTable, type TableName } from "../schema/tables.js";
 import {
   type BlockRange,
   checkRange,
@@ -40,28 +40,6 @@ export function readExportRequest(request: ExportRequest): ExportedRange & { tab
   const range = { fromBlock: readBlock(fromBlock, "fromBlock"), toBlock: readBlock(toBlock, "toBlock") };
   requireOrder(range);
   return { ...range, table: name, tableNumber: Table[upper(name)] };
-}
-
-/**
- * Read which table is meant.
- *
- * @param table its enum number, its enum name or the name that archives carry
- * @returns the name that archives carry
- * @throws {@link RequestError} where there is no such table
- */
-export function readTable(table: ExportRequest["table"]): TableName {
-  const name =
-    typeof table === "number"
-      ? tableName(table)
-      : String(table)
-          .replace(/^TABLE_/, "")
-          .toLowerCase();
-  if (name === undefined || !isTableName(name)) {
-    throw new RequestError(`${shown(table)} is not a table that can be exported`, {
-      advice: `Choose one of: ${tableNames.join(", ")}.`,
-    });
-  }
-  return name;
 }
 
 /**

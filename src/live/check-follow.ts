@@ -1,7 +1,8 @@
 import { requireFunction, requireKnown, requireOneOf, whole } from "../errors/check-values.js";
 import { observer } from "../errors/observer.js";
 import { CALL_OPTIONS, checkCallOptions } from "../given/call-options.js";
-import { readBlock, readTable, requireOrder } from "../history/request.js";
+import { readBlock, requireOrder } from "../history/request.js";
+import { readTable } from "../schema/tables.js";
 import type { FollowEvent, FollowOptions, FollowRequest, TypedFollowOptions } from "./follow.js";
 import { readCursor } from "./follow-position.js";
 

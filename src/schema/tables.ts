@@ -1,4 +1,7 @@
 import { Table, TableSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
+import { shown } from "../errors/check-values.js";
+import { RequestError } from "../errors/index.js";
+import { whatThereIs } from "../errors/nearest.js";
 
 /** The name of an export table, as archives and CSV files carry it: `trades` is `TABLE_TRADES` (specification, 2.8). */
 export type TableName = Lowercase<Exclude<keyof typeof Table, "UNSPECIFIED">>;
@@ -30,4 +33,24 @@ export function isTableName(name: string): name is TableName {
  */
 export function tableName(table: Table): TableName | undefined {
   return tableNames.find((name) => numbers.get(name) === table);
+}
+
+/**
+ * Read which table is meant.
+ *
+ * @param table its enum number, its enum name (`TABLE_TRADES`) or the name that archives carry (`trades`)
+ * @returns the name that archives carry
+ * @throws {@link RequestError} where there is no such table; it names the nearest
+ */
+export function readTable(table: Table | string): TableName {
+  const text = String(table)
+    .replace(/^TABLE_/, "")
+    .toLowerCase();
+  const name = typeof table === "number" ? tableName(table) : text;
+  if (name === undefined || !isTableName(name)) {
+    throw new RequestError(`${shown(table)} is not a table that can be exported`, {
+      advice: whatThereIs(text, tableNames),
+    });
+  }
+  return name;
 }

@@ -1,9 +1,15 @@
-import { checkSignal, requireFunction, requireOneOf, shown, whole, wrong } from "../errors/check-values.js";
+import {
+  checkSignal,
+  requireFunction,
+  requireKnown,
+  requireOneOf,
+  shown,
+  whole,
+  wrong,
+} from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
-import { nearest } from "../errors/nearest.js";
-import { quoted } from "../errors/quoted.js";
 import type { BlockRange } from "../history/segments.js";
-import { isTableName, type TableName, tableNames } from "../schema/tables.js";
+import { readTable, type TableName, tableNames } from "../schema/tables.js";
 import type { SyncClient, SyncHooks, SyncOptions } from "./options.js";
 
 /** The largest block. */
@@ -58,14 +64,14 @@ export interface CheckedOptions {
  * @throws {@link RequestError} where a name is unknown or a value is wrong
  */
 export function checkSyncOptions(options: SyncOptions): CheckedOptions {
-  refuseUnknownNames("option of a sync", options, Object.keys(NAMES));
+  requireKnown("options", options, NAMES);
   const { follow = false, pollMs = 60_000, parallel = 2, segmentsPerExport = 1, attempts = 5 } = options;
   const { unknownColumns = "add", patienceMs = follow ? Number.POSITIVE_INFINITY : 300_000 } = options;
   requireOneOf("follow", follow, [true, false]);
   requireOneOf("unknownColumns", unknownColumns, ["add", "fail"]);
   checkSignal(options.signal);
   if (options.hooks !== undefined) {
-    refuseUnknownNames("hook of a sync", options.hooks, ["onEvent"]);
+    requireKnown("hooks", options.hooks, { onEvent: true });
     requireFunction("onEvent", options.hooks.onEvent);
   }
   if (typeof patienceMs !== "number" || !(patienceMs >= 0)) {
@@ -88,33 +94,6 @@ export function checkSyncOptions(options: SyncOptions): CheckedOptions {
 }
 
 /**
- * Refuse options that there are not.
- *
- * @param what what the options are, such as `option of a sync`
- * @param options the options
- * @param names those that there are
- * @throws {@link RequestError} naming the nearest one
- */
-export function refuseUnknownNames(what: string, options: object, names: readonly string[]): void {
-  if (typeof options !== "object" || options === null) {
-    throw new RequestError(
-      `${shown(options)} stands where an object was expected, each member of which is an ${what}`,
-      {
-        advice: `There are: ${names.join(", ")}.`,
-      },
-    );
-  }
-  for (const name of Object.keys(options)) {
-    if (!names.includes(name)) {
-      const near = nearest(name, names);
-      throw new RequestError(`${quoted(name)} is no ${what}`, {
-        advice: near === undefined ? `There are: ${names.join(", ")}.` : `Did you mean ${near}?`,
-      });
-    }
-  }
-}
-
-/**
  * Check a list of tables.
  *
  * @param tables the names; all tables by default
@@ -128,14 +107,7 @@ export function checkTables(tables: readonly TableName[] | undefined): readonly 
   if (!Array.isArray(tables) || tables.length === 0) {
     throw wrong("tables", tables, "Give a list of at least one, or leave it out for all tables.");
   }
-  const unknown: unknown = tables.find((name) => typeof name !== "string" || !isTableName(name));
-  if (unknown !== undefined) {
-    const near = nearest(String(unknown), tableNames);
-    throw new RequestError(`${quoted(String(unknown))} is not a table that can be exported`, {
-      advice: near === undefined ? `Choose from: ${tableNames.join(", ")}.` : `Did you mean ${near}?`,
-    });
-  }
-  return [...new Set(tables)];
+  return [...new Set(tables.map(readTable))];
 }
 
 /**
@@ -146,10 +118,7 @@ export function checkTables(tables: readonly TableName[] | undefined): readonly 
  * @throws {@link RequestError} where an end is no block, or the range is reversed
  */
 export function checkBlocks(range: SyncOptions["range"] = {}): BlockRange {
-  if (typeof range !== "object" || range === null) {
-    throw wrong("range", range, "Give an object such as { fromBlock: 1, toBlock: 3000 }.");
-  }
-  refuseUnknownNames("part of a range", range, ["fromBlock", "toBlock"]);
+  requireKnown("range", range, { fromBlock: true, toBlock: true });
   const fromBlock = block("fromBlock", range.fromBlock ?? 0n);
   const toBlock = block("toBlock", range.toBlock ?? MAX_BLOCK);
   if (fromBlock > toBlock) {

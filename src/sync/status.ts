@@ -1,8 +1,8 @@
-import { checkSignal, whole } from "../errors/check-values.js";
+import { checkSignal, requireKnown, whole } from "../errors/check-values.js";
 import { MAX_SEGMENTS } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
-import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
+import { checkBlocks, checkTables, clientsOf } from "./check-options.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions } from "./options.js";
 import { requireSameChain } from "./parting.js";
@@ -57,7 +57,7 @@ export interface SyncStatus {
  */
 export function syncStatus(sink: Sink, options: StatusOptions = {}): Promise<SyncStatus> {
   return withSink(sink, async () => {
-    refuseUnknownNames("option of a status", options, ["clients", "tables", "range", "limit", "signal"]);
+    requireKnown("options", options, { clients: true, tables: true, range: true, limit: true, signal: true });
     const tables = checkTables(options.tables);
     const range = checkBlocks(options.range);
     const signal = checkSignal(options.signal);

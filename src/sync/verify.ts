@@ -1,10 +1,10 @@
 import { Code } from "@connectrpc/connect";
-import { checkSignal, requireFunction, requireOneOf } from "../errors/check-values.js";
+import { checkSignal, requireFunction, requireKnown, requireOneOf } from "../errors/check-values.js";
 import { failureKind } from "../errors/failure-kind.js";
 import { RequestError, SinkError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
 import { backoffMs, pause, requireGoing } from "../signal/wait.js";
-import { checkBlocks, checkTables, clientsOf, refuseUnknownNames } from "./check-options.js";
+import { checkBlocks, checkTables, clientsOf } from "./check-options.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions, Verified } from "./options.js";
@@ -19,6 +19,8 @@ import { withSink } from "./with-sink.js";
 const MAX_UNSOUND = 1000;
 /** How often a unit is fetched, at most. */
 const ATTEMPTS = 5;
+
+const OPTIONS = { clients: true, deep: true, tables: true, range: true, signal: true, onVerified: true } as const;
 
 /** How a sink is verified. */
 export interface VerifyOptions {
@@ -76,8 +78,7 @@ interface Verifying {
  */
 export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Verification> {
   return withSink(sink, async () => {
-    const names = ["clients", "deep", "tables", "range", "signal", "onVerified"];
-    refuseUnknownNames("option of a verification", options, names);
+    requireKnown("options", options, OPTIONS);
     requireOneOf("deep", options.deep, [true, false]);
     requireFunction("onVerified", options.onVerified);
     const [tables, range] = [checkTables(options.tables), checkBlocks(options.range)];

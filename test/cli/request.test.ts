@@ -135,7 +135,7 @@ it.each<[string | undefined, string[], RegExp]>([
   [
     undefined,
     ["filter.statuses=PENDNG"],
-    /no value of vega\.StopOrder\.Status\nDid you mean STATUS_PENDING\? Choose one of/,
+    /no value of vega\.StopOrder\.Status\nDid you mean STATUS_PENDING\? There are /,
   ],
   [undefined, ["filter.partyIds.x=1"], /party_ids is a list\nGive it whole/],
   [undefined, ["filter.liveOnly.x=1"], /live_only is no message with fields of its own/],

@@ -72,7 +72,7 @@ describe("tradewire schema", () => {
   });
 
   it.each([
-    [["--table", "trade"], /no table "trade"\nDid you mean trades\? The tables are balances, /],
+    [["--table", "trade"], /"trade" is not a table that can be exported\nDid you mean trades\? There are balances, /],
     [["--schema-version", "117"], /117 of the database schema is newer than 116\n/],
     [["--schema-version", "0"], /0 is no version.*\n.*from 1 to 116/],
     [["--from", "1"], /are for SQL\nAdd --dialect postgres/],

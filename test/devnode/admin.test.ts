@@ -65,7 +65,7 @@ it.each([
   [
     "fail-next",
     '{"method":"Info","with":"cut","tims":2}',
-    '/admin/fail-next does not know "tims"\nThe nearest is times.',
+    '/admin/fail-next does not know "tims"\nDid you mean times?',
   ],
   ["fail-next", '{"method":"Info","with":"cut","times":null}', "times is null\n"],
   ["fail-next", '{"method":"Info","with":13,"afterBytes":1}', "Info exports nothing, so that afterBytes has no bytes"],

@@ -59,10 +59,10 @@ it.each([
 });
 
 it.each([
-  [{ blockMS: 0 }, 'startDevnode does not know "blockMS"', "The nearest is blockMs. There are host, grpcPort, "],
-  [{ chain_id: "x" }, 'startDevnode does not know "chain_id"', "The nearest is chainId. "],
-  [{ rateLimit: { brust: 5 } }, 'rateLimit does not know "brust"', "The nearest is burst. There are burst, perSecond"],
-  [{ genesis: { trade: [] } }, 'genesis does not know "trade"', "The nearest is trades. There are balances, "],
+  [{ blockMS: 0 }, 'startDevnode does not know "blockMS"', "Did you mean blockMs? There are host, grpcPort, "],
+  [{ chain_id: "x" }, 'startDevnode does not know "chain_id"', "Did you mean chainId? "],
+  [{ rateLimit: { brust: 5 } }, 'rateLimit does not know "brust"', "Did you mean burst? There are burst, perSecond"],
+  [{ genesis: { trade: [] } }, 'genesis does not know "trade"', "Did you mean trades? There are balances, "],
   [JSON.parse('{"__proto__":{"admin":true}}'), 'startDevnode does not know "__proto__"', "There are host, "],
 ])("%j names what there is not, and is told the nearest that there is", async (given, summary, advice) => {
   const refusal = await refusalOf(given);

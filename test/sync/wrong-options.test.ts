@@ -26,21 +26,21 @@ test.each<[string, () => unknown, string]>([
   [
     "a sink's",
     () => duckdbSink("x", untyped({ memorylimit: "1GiB" })),
-    '"memorylimit" is no option of a DuckDB sink\nDid you mean memoryLimit?',
+    'the options have "memorylimit", which they do not know\nDid you mean memoryLimit?',
   ],
   ["a path of DuckDB", () => duckdbSink(untyped(undefined)), "the path of a DuckDB file is undefined"],
   ["an empty path", () => duckdbSink(""), 'the path of a DuckDB file is ""'],
   ["a limit", () => duckdbSink("x", { memoryLimit: untyped(5) }), "memoryLimit is 5\n"],
   ["views", () => duckdbSink("x", { namedViews: untyped("yes") }), 'namedViews is "yes"\nGive true or false.'],
-  ["options that are no object", () => duckdbSink("x", untyped(null)), "null stands where"],
-  ["Parquet's", () => parquetSink("x", untyped({ namedViews: true })), '"namedViews" is no option of a Parquet sink'],
+  ["options that are no object", () => duckdbSink("x", untyped(null)), "the options are null\nGive an object."],
+  ["Parquet's", () => parquetSink("x", untyped({ namedViews: true })), 'the options have "namedViews"'],
   ["a folder", () => parquetSink(untyped(7)), "the folder of Parquet files is 7"],
   ["no target", () => postgresSink(untyped(undefined)), "a PostgreSQL sink has neither a URL nor a pool"],
   ["a target that is none", () => postgresSink(untyped({})), "a PostgreSQL sink has neither a URL nor a pool"],
   [
     "PostgreSQL's",
     () => postgresSink("postgres://a/b", untyped({ shema: "x" })),
-    '"shema" is no option of a PostgreSQL sink\nDid you mean schema?',
+    'the options have "shema", which they do not know\nDid you mean schema?',
   ],
   ["a schema", () => postgresSink("postgres://a/b", { schema: untyped(5) }), "the name of the schema is no text"],
   [
@@ -59,7 +59,7 @@ test.each<[string, () => Promise<unknown>, string]>([
   [
     "a misspelt option of a watch",
     () => startWatch(untyped({ listen: "127.0.0.1:0", stat: 1 })),
-    '"stat" is no option of a watch\nDid you mean state?',
+    'the options have "stat", which they do not know\nDid you mean state?',
   ],
   ["no options", () => syncHistory(client, untyped(undefined)), "the sink is undefined"],
   ["a sink that is a text", () => planHistory(client, { sink: untyped("x.duckdb") }), "the sink is x.duckdb"],
@@ -78,7 +78,7 @@ test.each<[string, () => Promise<unknown>, string]>([
   [
     "a misspelt hook",
     () => syncHistory(client, { sink: sink(), hooks: untyped({ onevent() {} }) }),
-    '"onevent" is no hook of a sync\nDid you mean onEvent?',
+    'hooks has "onevent", which it does not know\nDid you mean onEvent?',
   ],
   [
     "a hook that is no function",

@@ -7,7 +7,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { RequestError } from "../../errors/index.js";
-import { nearest } from "../../errors/nearest.js";
+import { whatThereIs } from "../../errors/nearest.js";
 import { quoted } from "../../errors/quoted.js";
 import { findField } from "../../http-rule/fields.js";
 import { isJsonObject } from "../../json/values.js";
@@ -143,9 +143,8 @@ function enumValue(desc: DescEnum, text: string, where: string): JsonValue {
     return desc.typeName === "google.protobuf.NullValue" ? null : found.name;
   }
   const names = desc.values.map(({ name }) => name);
-  const near = nearest(text, names);
   throw new RequestError(`${where}: ${quoted(text)} is no value of ${desc.typeName}`, {
-    advice: `${near === undefined ? "" : `Did you mean ${near}? `}Choose one of: ${names.join(", ")}.`,
+    advice: whatThereIs(text, names),
   });
 }
 

@@ -6,7 +6,7 @@ import { NodeError, RequestError } from "../../errors/index.js";
 import type { NetworkHistoryExport } from "../../history/network-history-export.js";
 import { rangeError } from "../../history/request.js";
 import { type BlockRange, checkRange } from "../../history/segments.js";
-import { tableNames } from "../../schema/tables.js";
+import { readTable, tableNames } from "../../schema/tables.js";
 import { tellSaved } from "../archive-output.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
@@ -16,7 +16,6 @@ import { type CommandContext, writeOut } from "../output.js";
 import { checkPrintRowsOptions, type PrintRowsOptions, printRows, printRowsOptions } from "../print-rows.js";
 import { createProgress, type ProgressLine } from "../progress.js";
 import { type RowFormatName, rowFormats } from "../row-format.js";
-import { tableName } from "../table-name.js";
 import { blockHeight, wholeNumber } from "../whole-number.js";
 
 interface ExportCommandOptions extends ClientOptions, PrintRowsOptions {
@@ -93,7 +92,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
   const progress = createProgress(context.notes);
   let arrived = false;
-  const request = { table: tableName(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
+  const request = { table: readTable(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {
     signal,
     extensions: options.extensions,

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { RequestError } from "../../errors/index.js";
 import type { FollowedRows } from "../../live/follow.js";
-import { tableNames } from "../../schema/tables.js";
+import { readTable, tableNames } from "../../schema/tables.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions, milliseconds } from "../client-options.js";
 import { type CursorFile, openCursorFile } from "../follow/cursor-file.js";
@@ -9,7 +9,6 @@ import { createFollowReporter } from "../follow/reporter.js";
 import { type CommandContext, isTerminated, writeThrough } from "../output.js";
 import { maxRowBytesOption } from "../print-rows.js";
 import { createRowFormat } from "../row-format.js";
-import { tableName } from "../table-name.js";
 import { blockHeight, wholeNumber } from "../whole-number.js";
 
 interface FollowCommandOptions extends ClientOptions {
@@ -61,7 +60,7 @@ async function runFollow(options: FollowCommandOptions, context: CommandContext)
   if (options.cursor !== undefined && options.cursorFile !== undefined) {
     throw new RequestError("--cursor and --cursor-file both say where to go on", { advice: "Give one of them." });
   }
-  const table = tableName(options.table);
+  const table = readTable(options.table);
   const file = options.cursorFile === undefined ? undefined : await openCursorFile(options.cursorFile, table);
   await using client = commandClient(options, context);
   const reporter = createFollowReporter(context);

@@ -1,10 +1,9 @@
 import { type Command, Option } from "commander";
 import { RequestError } from "../../errors/index.js";
-import { nearest } from "../../errors/nearest.js";
 import { rowJsonSchema } from "../../schema/json-schema.js";
 import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from "../../schema/sql.js";
 import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
-import { isTableName, type TableName, tableNames } from "../../schema/tables.js";
+import { readTable, type TableName, tableNames } from "../../schema/tables.js";
 import { rowInterface } from "../../schema/typescript.js";
 import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
 import { createTables, type Tables } from "../terminal.js";
@@ -33,7 +32,7 @@ export function addSchema(command: Command, context: CommandContext): void {
   command
     .addOption(
       new Option("--table <name>", "a table; may be given several times; all by default").argParser(
-        (text, before: readonly TableName[] = []) => [...before, tableOption(text)],
+        (text, before: readonly TableName[] = []) => [...before, readTable(text)],
       ),
     )
     .addOption(
@@ -127,15 +126,4 @@ function listing({ table: name, version, key, columns }: TableSchema, format: Ta
   ]);
   const header = ["column", "type", "null", "holds", "since"];
   return `${name}, schema version ${version}, key ${key.join(", ")}\n${format(header, rows)}`;
-}
-
-function tableOption(text: string): TableName {
-  const name = text.replace(/^TABLE_/, "").toLowerCase();
-  if (!isTableName(name)) {
-    const near = nearest(name, tableNames);
-    throw new RequestError(`there is no table ${JSON.stringify(text)}`, {
-      advice: `${near === undefined ? "" : `Did you mean ${near}? `}The tables are ${tableNames.join(", ")}.`,
-    });
-  }
-  return name;
 }

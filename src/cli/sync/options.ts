@@ -1,8 +1,8 @@
 import { Option } from "commander";
 import { RequestError } from "../../errors/index.js";
+import { readTable } from "../../schema/tables.js";
 import type { SyncOptions } from "../../sync/options.js";
 import { milliseconds } from "../client-options.js";
-import { tableName } from "../table-name.js";
 import { blockHeight, wholeNumber } from "../whole-number.js";
 import { repeated } from "./clients.js";
 
@@ -111,7 +111,7 @@ export function watchOptions(): Option[] {
  */
 export function rangeOf({ table, fromBlock, toBlock }: RangeOptions): Pick<SyncOptions, "tables" | "range"> {
   const range = { ...(fromBlock !== undefined && { fromBlock }), ...(toBlock !== undefined && { toBlock }) };
-  return { ...(table && { tables: [...new Set(table.map(tableName))] }), range };
+  return { ...(table && { tables: [...new Set(table.map(readTable))] }), range };
 }
 
 /**

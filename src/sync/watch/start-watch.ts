@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { wrong } from "../../errors/check-values.js";
+import { requireKnown, wrong } from "../../errors/check-values.js";
 import { CanceledError, ConnectionError } from "../../errors/index.js";
 import { follow } from "../../signal/follow.js";
-import { refuseUnknownNames } from "../check-options.js";
 import { hostCheck, parseListen } from "./address.js";
 import { type Answer, createAnswers } from "./answers.js";
 import { loadMetrics } from "./metrics.js";
@@ -64,7 +63,14 @@ export interface Watch extends AsyncDisposable {
  * await syncHistory(client, { sink, follow: true, hooks: { onEvent: state.take } });
  */
 export async function startWatch(options: WatchOptions): Promise<Watch> {
-  refuseUnknownNames("option of a watch", options, ["listen", "state", "names", "queue", "stallMs", "signal"]);
+  requireKnown("options", options, {
+    listen: true,
+    state: true,
+    names: true,
+    queue: true,
+    stallMs: true,
+    signal: true,
+  });
   const { listen, state, names = [], queue, stallMs = STALL_MS, signal } = options;
   if (typeof state?.snapshot !== "function") {
     throw wrong("state", state, "Give what createSyncState() has made.");

@@ -1,6 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { requireOneOf, requireText } from "../../../errors/check-values.js";
-import { refuseUnknownNames } from "../../check-options.js";
+import { requireKnown, requireOneOf, requireText } from "../../../errors/check-values.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../columns.js";
@@ -47,7 +46,7 @@ export const MEMORY_LIMIT = "1GiB";
  * await syncHistory(client, { sink: duckdbSink("history.duckdb") });
  */
 export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink {
-  refuseUnknownNames("option of a DuckDB sink", options, ["namedViews", "memoryLimit"]);
+  requireKnown("options", options, { namedViews: true, memoryLimit: true });
   const { namedViews = false, memoryLimit = MEMORY_LIMIT } = options;
   requireText("the path of a DuckDB file", path, "history.duckdb");
   requireText("memoryLimit", memoryLimit, MEMORY_LIMIT);

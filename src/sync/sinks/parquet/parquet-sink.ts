@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
-import { requireText } from "../../../errors/check-values.js";
+import { requireKnown, requireText } from "../../../errors/check-values.js";
 import { CanceledError } from "../../../errors/index.js";
 import type { TableName } from "../../../schema/tables.js";
-import { refuseUnknownNames } from "../../check-options.js";
 import type { Sink, SinkOpening } from "../../sink.js";
 import { notOpen } from "../duckdb/database.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
@@ -35,7 +34,7 @@ export interface ParquetSinkOptions {
  * await syncHistory(client, { sink: parquetSink("history") });
  */
 export function parquetSink(folder: string, options: ParquetSinkOptions = {}): Sink {
-  refuseUnknownNames("option of a Parquet sink", options, ["memoryLimit"]);
+  requireKnown("options", options, { memoryLimit: true });
   const { memoryLimit = MEMORY_LIMIT } = options;
   requireText("the folder of Parquet files", folder, "history");
   requireText("memoryLimit", memoryLimit, MEMORY_LIMIT);

@@ -1,8 +1,7 @@
 import type { PoolClient } from "pg";
-import { requireOneOf } from "../../../errors/check-values.js";
+import { requireKnown, requireOneOf } from "../../../errors/check-values.js";
 import { RequestError } from "../../../errors/index.js";
 import { type TableName, tableNames } from "../../../schema/tables.js";
-import { refuseUnknownNames } from "../../check-options.js";
 import type { Sink } from "../../sink.js";
 import { FROM_BLOCK } from "../columns.js";
 import { readCatalog, schemaNumber } from "./catalog.js";
@@ -76,7 +75,7 @@ interface Opened {
  * await syncHistory(client, { sink });
  */
 export function postgresSink(target: string | PostgresPool, options: PostgresSinkOptions = {}): PostgresSink {
-  refuseUnknownNames("option of a PostgreSQL sink", options, ["schema", "createIndexes", "namedViews"]);
+  requireKnown("options", options, { schema: true, createIndexes: true, namedViews: true });
   requireOneOf("createIndexes", options.createIndexes, ["with", "after"]);
   requireOneOf("namedViews", options.namedViews, [true, false]);
   const place = readTarget(target, options.schema ?? "public");
