@@ -54,6 +54,9 @@ const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: string
 const NOT_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 const NOT_TLS_MESSAGE = /:(wrong version number|packet length too long|http request):/;
 
+/** What came was no HTTP, or none of the version; over TLS, a server without HTTP/2 says so in the handshake. */
+const OTHER_PROTOCOL = /^(HPE_|ERR_HTTP2_ERROR$)|_NO_APPLICATION_PROTOCOL$/;
+
 const TLS = /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_)/;
 const LOST = /^(ECONNRESET|EPIPE|ECONNABORTED|EPROTO$|ERR_SSL_|ERR_TLS_|ERR_STREAM_|ERR_HTTP2_)/;
 
@@ -118,16 +121,16 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   if (!connected && isPlain) {
     return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME };
   }
+  if (codes.some((code) => OTHER_PROTOCOL.test(code))) {
+    const summary = "the server does not speak the protocol of this transport";
+    return { summary, connected, advice: CHECK_TRANSPORT };
+  }
   if (codes.some((code) => (connected ? CLIENT_REFUSED : TLS).test(code))) {
     return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS };
   }
   const notMade = first((code) => NOT_MADE.get(code));
   if (notMade !== undefined) {
     return connected ? connectionLost() : { summary: notMade, connected, advice: CHECK_NODE };
-  }
-  if (codes.some((code) => code.startsWith("HPE_") || code === "ERR_HTTP2_ERROR")) {
-    const summary = "the server does not speak the protocol of this transport";
-    return { summary, connected, advice: CHECK_TRANSPORT };
   }
   if (!codes.some((code) => LOST.test(code))) {
     return undefined;

@@ -88,7 +88,15 @@ describe("tradewire sync with a password", () => {
     await rm(file);
     const wrong = await sync(url, { PGPASSWORD: "s3cret" });
     expect(wrong.code).toBe(1);
-    expect(wrong.err).toContain("password authentication failed");
+    expect(wrong.err).toMatch(
+      /password authentication failed .*\nCheck the user, the password and what the user may do\.\n$/,
+    );
+  });
+
+  it("says that there is no such database, and makes none", async () => {
+    const { code, err } = await sync(`postgres://plain@${place}/histroy`, { PGPASSWORD: SECRET });
+    expect(err).toMatch(/database "histroy" does not exist\nCreate the database first, or correct its name\.\n$/);
+    expect(code).toBe(1);
   });
 });
 
