@@ -79,7 +79,7 @@ export function createNodes(clients: readonly SyncClient[], { patienceMs, tell, 
   }
 
   function choose(having: readonly State[], avoid: NodeOfSync | undefined): State | undefined {
-    const now = Date.now();
+    const now = performance.now();
     // A node that was lost is asked by one call at a time until it has answered.
     const back = having.filter(
       ({ reach, busy }) => reach.lostAt === undefined || (reach.restsUntil <= now && busy === 0),
@@ -96,16 +96,16 @@ export function createNodes(clients: readonly SyncClient[], { patienceMs, tell, 
 
   /** Waits until one of the nodes may be back, or was reached. All are lost. */
   async function waitForAny(having: readonly State[]): Promise<void> {
-    const now = Date.now();
+    const now = performance.now();
     const { error } = having[0]?.reach ?? {};
     const until = Math.min(...having.map(({ reach: { restsUntil } }) => (restsUntil > now ? restsUntil : Infinity)));
     if (error !== undefined && until !== Infinity && until !== toldOf) {
       toldOf = until;
-      tell({ case: "waiting", error, againMs: until - now });
+      tell({ case: "waiting", error, againMs: Math.ceil(until - now) });
     }
     let wake: (() => void) | undefined;
     try {
-      await pause(until - now, signal, (end) => {
+      await pause(Math.ceil(until - now), signal, (end) => {
         wake = end;
         waiting.add(end);
       });

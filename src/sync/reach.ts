@@ -5,9 +5,9 @@ import { backoffMs } from "../signal/wait.js";
 export interface Reach {
   /** What it last failed with; `undefined` once it was reached again. */
   readonly error: TradewireError | undefined;
-  /** Since when it could not be reached; `undefined` where it can be, even if it rests. */
+  /** Since when it could not be reached, by `performance.now()`; `undefined` where it can be, even if it rests. */
   readonly lostAt: number | undefined;
-  /** Until when it rests, in milliseconds since 1970; 0 where it does not. */
+  /** Until when it rests, by `performance.now()`, as the machine's clock may be set; 0 where it does not. */
   readonly restsUntil: number;
   /** Whether it was waited for as long as it may be. */
   readonly givenUp: boolean;
@@ -18,7 +18,7 @@ export interface Reach {
    *
    * @param error the failure
    * @param lost whether it could not be reached at all
-   * @returns the milliseconds that it rests
+   * @returns the whole milliseconds that it rests
    */
   failed(error: TradewireError, lost: boolean): number;
 }
@@ -53,19 +53,20 @@ export function createReach(patienceMs: number): Reach {
       [restsUntil, lostAt, last] = [0, undefined, undefined];
     },
     failed(error, lost) {
-      const now = Date.now();
+      const now = performance.now();
       last = error;
       if (restsUntil > now && lostAt !== undefined) {
-        return restsUntil - now; // Calls that were under way fail with the first one.
+        return Math.ceil(restsUntil - now); // Calls that were under way fail with the first one.
       }
       failures += 1;
       if (lost) {
         lostAt ??= now;
       }
-      const asked = error instanceof BannedError ? error.until.getTime() - now : 0;
+      const asked = error instanceof BannedError ? error.until.getTime() - Date.now() : 0;
       const left = lostAt === undefined ? Number.POSITIVE_INFINITY : lostAt + patienceMs - now;
       givenUp = left <= 0;
-      const restMs = Math.min(Math.max(backoffMs(failures), asked), givenUp ? Number.POSITIVE_INFINITY : left);
+      const most = givenUp ? Number.POSITIVE_INFINITY : Math.ceil(left);
+      const restMs = Math.min(Math.max(backoffMs(failures), asked), most);
       restsUntil = now + restMs;
       return restMs;
     },

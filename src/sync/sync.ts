@@ -78,7 +78,7 @@ async function run(
 
   const read = (known?: NodeHistory) => patiently(() => readHistory(clients, signal, known), patience);
   let look = await read();
-  let readAt = Date.now();
+  let readAt = performance.now();
   const tellAway = () => {
     for (const { node, error } of look.away) {
       tell({ case: "away", node, error });
@@ -86,7 +86,7 @@ async function run(
   };
   tellAway();
   async function lookAgain(): Promise<void> {
-    readAt = Date.now();
+    readAt = performance.now();
     look = await read(look);
     tellAway();
   }
@@ -96,7 +96,7 @@ async function run(
   const loadOne = createLoader({ ...options, sink, clients, has, replace, signal });
   /** Loads a unit, once nodes that were away are asked again where that is due. */
   async function load(unit: Unit): Promise<UnitOutcome> {
-    if (look.away.length > 0 && Date.now() - readAt >= pollMs) {
+    if (look.away.length > 0 && performance.now() - readAt >= pollMs) {
       await lookAgain();
     }
     return loadOne(unit);
@@ -170,7 +170,7 @@ async function run(
         await pause(pauseMs, signal); // Another sync is loading what is left.
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       }
-      if (follow && Date.now() - readAt >= pollMs) {
+      if (follow && performance.now() - readAt >= pollMs) {
         await lookAgain();
         failed.clear();
       }

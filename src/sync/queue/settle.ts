@@ -35,8 +35,8 @@ export async function settle(db: Database, settling: Settling): Promise<void> {
       return await note(db, settling);
     } catch (reason) {
       const kind = failureKind(reason);
-      endsAt = signal.aborted ? Math.min(endsAt, Date.now() + AT_END_MS) : endsAt;
-      if ((kind !== "waits" && kind !== "again") || Date.now() > endsAt) {
+      endsAt = signal.aborted ? Math.min(endsAt, performance.now() + AT_END_MS) : endsAt;
+      if ((kind !== "waits" && kind !== "again") || performance.now() > endsAt) {
         throw reason;
       }
       const ms = Math.min(backoffMs(failures), LONGEST_MS);

@@ -1,0 +1,85 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
+import { ConnectionError } from "../../src/errors/index.js";
+import type { SyncClient } from "../../src/sync/options.js";
+import { kinds, type Syncing, startSyncing } from "../support/syncing.js";
+
+const HOUR_MS = 3_600_000;
+/** Far more than a sync takes that does not wait for the clock. */
+const LIMIT_MS = 20_000;
+const away = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
+
+let syncing: Syncing;
+
+beforeEach(async () => {
+  syncing = await startSyncing();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await syncing[Symbol.asyncDispose]();
+});
+
+/** Set the machine's clock; it goes on from there. */
+function setClock(byMs: number): void {
+  const right = Date.now;
+  jest.spyOn(Date, "now").mockImplementation(() => right() + byMs);
+}
+
+/** A client whose first exports fail, as those of a node that is away. */
+function awayFor(exports: number): SyncClient {
+  const client = syncing.clientOf();
+  let asked = 0;
+  return {
+    listSegments: (options) => client.listSegments(options),
+    exportNetworkHistory(request, options) {
+      asked += 1;
+      if (asked <= exports) {
+        throw away;
+      }
+      return client.exportNetworkHistory(request, options);
+    },
+  };
+}
+
+it.each([
+  ["back", -HOUR_MS],
+  ["forward", HOUR_MS],
+])("waits for a node as long as before where the clock is set %s", async (_, byMs) => {
+  let isSet = false;
+  const onEvent = ({ case: kind }: { readonly case: string }) => {
+    if (kind === "waiting" && !isSet) {
+      isSet = true;
+      setClock(byMs);
+    }
+  };
+  const signal = AbortSignal.timeout(LIMIT_MS);
+  const { done, events } = syncing.sync({ parallel: 1, signal, hooks: { onEvent } }, awayFor(2));
+  expect(await done).toMatchObject({ units: 8, failed: [] });
+  expect(isSet).toBe(true);
+  expect(kinds(events).filter((kind) => kind === "waiting").length).toBeGreaterThan(0);
+});
+
+it("asks a node that was away again, also where the clock is set back", async () => {
+  const client = syncing.clientOf();
+  let looks = 0;
+  const late: SyncClient = {
+    ...awayFor(0),
+    name: "late",
+    async listSegments(options) {
+      looks += 1;
+      if (looks === 1) {
+        throw away;
+      }
+      return client.listSegments(options);
+    },
+  };
+  const onEvent = ({ case: kind }: { readonly case: string }) => {
+    if (kind === "away") {
+      setClock(-HOUR_MS);
+    }
+  };
+  const { done } = syncing.sync({ parallel: 1, pollMs: 1, hooks: { onEvent } }, [client, late]);
+  expect(await done).toMatchObject({ units: 8, failed: [] });
+  expect(looks).toBe(2);
+});
