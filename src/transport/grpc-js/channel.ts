@@ -48,7 +48,33 @@ export function channelOpener(
     ...(config.addresses !== undefined && { "grpc.service_config": SERVICE_CONFIG, "grpc.enable_http_proxy": 0 }),
     ...(secure && { "grpc.ssl_target_name_override": serverName }),
   };
-  return () => new Channel(target, security, options);
+  return () => new Channel(target, endingWithChannel(security), options);
+}
+
+/**
+ * Let a channel that is closed connect no more. grpc-js would try a connection again that had failed before, once its
+ * wait is over, and keep it for as long as the process lives.
+ */
+function endingWithChannel(security: ChannelCredentials): ChannelCredentials {
+  const createConnector: ChannelCredentials["_createSecureConnector"] = (...given) => {
+    const connector = security._createSecureConnector(...given);
+    let isEnded = false;
+    return {
+      async waitForReady() {
+        if (isEnded) {
+          throw new Error("the channel is closed");
+        }
+        await connector.waitForReady();
+      },
+      connect: (socket) => connector.connect(socket),
+      getCallCredentials: () => connector.getCallCredentials(),
+      destroy() {
+        isEnded = true;
+        connector.destroy();
+      },
+    };
+  };
+  return Object.create(security, { _createSecureConnector: { value: createConnector } });
 }
 
 /** Where a server is called by an IP address, TLS sends no name (RFC 6066, 3). grpc-js would send the address. */

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
@@ -392,6 +393,18 @@ describe("connections", () => {
 
     server = closing(await serveRoutes((router) => router.rpc(say, ({ value }) => ({ value })), port));
     await expect(call()).resolves.toMatchObject({ message: { value: "hello" } });
+  });
+
+  test("a transport that was closed does not connect again where it could not before", async () => {
+    const port = await deadPort();
+    const transport = transportTo({ url: `http://127.0.0.1:${port}` });
+    const call = transport.unary(say, undefined, undefined, undefined, { value: "hello" });
+    await expect(call).rejects.toMatchObject({ code: Code.Unavailable });
+    await transport.close();
+
+    const server = closing(await serveRoutes((router) => router.rpc(say, ({ value }) => ({ value })), port));
+    await sleep(1500); // grpc-js tries again a second after a connection failed, give or take a fifth.
+    expect(server.sessions.length).toBe(0);
   });
 
   test.each([
