@@ -8,11 +8,12 @@ import { execFileSync } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
-import { connect as connectTcp, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startDevnode } from "../dist/src/devnode/index.js";
 import { createClient, openArchive, TradewireError } from "../dist/src/index.js";
+import { startLink } from "./link.mjs";
 
 const runs = Number(process.argv[2] ?? 100);
 const REQUEST = { table: "trades", fromBlock: 1, toBlock: 500 };
@@ -29,42 +30,6 @@ function count(fault, outcome) {
 /** What an error is in the table; anything but one of the library's is a finding. */
 function nameOf(reason) {
   return reason instanceof TradewireError ? reason.name : `WRONG: ${reason}`;
-}
-
-/** A proxy that hands bytes on; `onBytes` may change those of the server, or end the connection. */
-async function proxy(url, onBytes) {
-  const sockets = new Set();
-  const server = createServer((socket) => {
-    const { hostname, port } = new URL(url);
-    const back = connectTcp(Number(port), hostname);
-    let position = 0;
-    for (const each of [socket, back]) {
-      sockets.add(each);
-      each
-        .on("error", () => undefined)
-        .on("close", () => {
-          socket.destroy();
-          back.destroy();
-        });
-    }
-    socket.on("data", (bytes) => back.write(bytes));
-    back.on("data", (bytes) => {
-      const start = position;
-      position += bytes.length;
-      onBytes({ bytes, start, socket });
-    });
-    back.on("end", () => socket.end());
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${server.address().port}`,
-    close() {
-      for (const socket of sockets) {
-        socket.destroy();
-      }
-      server.close();
-    },
-  };
 }
 
 const node = await startDevnode({ segments: 1, blocksPerSegment: 500, blockMs: 0 });
@@ -103,7 +68,7 @@ console.log(`an export of ${original.bytes} bytes, ${runs} runs of each fault`);
 
 /** Export once over a faulty proxy into a file, and see what it came to. */
 async function attempt(fault, transport, onBytes) {
-  const between = await proxy(urlOf(transport), onBytes);
+  const between = await startLink(urlOf(transport), onBytes);
   try {
     const { path } = await save(configOf(transport, between.url));
     const same = Buffer.compare(await readFile(path), bytesOfOriginal) === 0;

@@ -6,45 +6,32 @@
 // which a part fails, and pairs of stop orders. The node is killed (SIGKILL) and started again KILLS times. At the end each
 // outcome is compared with what the node holds: an executed part must have its order, a failed one must not, and what was
 // said not to have been sent must have left nothing. None may be wrong; `unknown` is never wrong.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { DEV_MNEMONIC } from "../compiled/src/devnode/dev-keys.js";
 import { identifiers } from "../compiled/src/transaction/identifiers.js";
 import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_Status, StopOrder_Status } from "../dist/gen/vega/vega_pb.js";
 import { createClient, NodeError, OutcomeUnknownError, signerFromMnemonic } from "../dist/src/index.js";
 import { freePort } from "../test/support/postgres-server.mjs";
+import { end, startNode } from "./node-process.mjs";
 
 const [commands = 10_000, kills = 10] = process.argv.slice(2, 4).map(Number);
 const transport = process.argv[4] ?? "grpc";
 const CLIENTS = 10;
-const BLOCK_MS = 200;
 const MARKET = "6e0e17a2b1d6dd1d9432e835a41c1b654f7a299b6f3099fee0c46b57e8dd1b93";
 const NO_MARKET = "ab".repeat(32);
-const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "tradewire-outcomes-"));
-const [grpcPort, restPort] = [await freePort(), await freePort()];
+const ports = { grpcPort: await freePort(), restPort: await freePort() };
 const config = {
   transport,
-  grpc: { url: `http://127.0.0.1:${grpcPort}` },
-  rest: { url: `http://127.0.0.1:${restPort}` },
+  grpc: { url: `http://127.0.0.1:${ports.grpcPort}` },
+  rest: { url: `http://127.0.0.1:${ports.restPort}` },
 };
 const began = performance.now();
 const log = (text) => console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)} s  ${text}`);
-
-async function startNode() {
-  const ports = ["--grpc-port", String(grpcPort), "--rest-port", String(restPort)];
-  const args = [command, "devnode", ...ports, "--data-dir", folder, "--block-ms", String(BLOCK_MS), "--json"];
-  const node = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
-  await once(createInterface({ input: node.stdout }), "line");
-  return node;
-}
 
 const order = (market, size) => ({ marketId: market, size, side: 1, timeInForce: 1, type: 1, price: "1" });
 const stop = (price) => ({
@@ -92,7 +79,8 @@ async function runClient(index) {
   await client.close();
 }
 
-let node = await startNode();
+const start = () => startNode(ports, folder, ["--block-ms", "200"]);
+let node = await start();
 log(`the node runs; ${CLIENTS} clients send ${commands} commands over ${transport}`);
 const running = Promise.all(Array.from({ length: CLIENTS }, (_, index) => runClient(index)));
 let isOver = false;
@@ -104,10 +92,9 @@ for (let kill = 1; kill <= kills && !isOver; kill += 1) {
   while (next < at && !isOver) {
     await sleep(20);
   }
-  node.kill("SIGKILL");
-  await once(node, "exit");
+  await end(node);
   await sleep(Math.random() * 1000);
-  node = await startNode();
+  node = await start();
   log(`killed and started again, ${kill} of ${kills}; ${sent.length} commands are done`);
 }
 await running;
@@ -160,7 +147,6 @@ for (const each of wrong.slice(0, 5)) {
   console.log(JSON.stringify(each, (_, value) => (typeof value === "bigint" ? String(value) : value)));
 }
 await client.close();
-node.kill();
-await once(node, "exit");
+await end(node, "SIGTERM");
 await rm(folder, { recursive: true });
 process.exitCode = wrong.length === 0 ? 0 : 1;

@@ -9,13 +9,13 @@
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startDevnode } from "../dist/src/devnode/index.js";
 import { openArchive } from "../dist/src/index.js";
+import { startLink } from "./link.mjs";
 
 const BLOCKS = 1000;
 const [first, ...others] = process.argv.slice(2);
@@ -33,19 +33,23 @@ async function bench(segments, kills, parallel) {
   const node = fork(fileURLToPath(import.meta.url), ["node", String(segments)]);
   const [target] = await once(node, "message");
   const folder = await mkdtemp(join(tmpdir(), "tradewire-resume-"));
-  const proxy = await startCounting(target);
+  const sent = { bytes: 0 };
+  const link = await startLink(target, ({ bytes, socket }) => {
+    sent.bytes += bytes.length;
+    socket.write(bytes);
+  });
   const start = (...more) => {
     const range = ["--table", "trades", "--from-block", "1", "--to-block", String(segments * BLOCKS)];
-    return spawn(process.execPath, [command, "export", "--grpc-url", proxy.url, ...range, ...more], {
+    return spawn(process.execPath, [command, "export", "--grpc-url", link.url, ...range, ...more], {
       stdio: "ignore",
     });
   };
   const parts = join(folder, "parts");
   const resume = (out) => ["--resume", parts, "--parallel", String(parallel), "--out", join(folder, out)];
   try {
-    const whole = await measured(proxy, start("--out", join(folder, "whole.zip")));
-    const undisturbed = await measured(proxy, start(...resume("undisturbed.zip")), joinedAfter(parts, segments));
-    proxy.bytes = 0;
+    const whole = await measured(sent, start("--out", join(folder, "whole.zip")));
+    const undisturbed = await measured(sent, start(...resume("undisturbed.zip")), joinedAfter(parts, segments));
+    sent.bytes = 0;
     const moments = Array.from({ length: Math.ceil(kills * 0.75) }, Math.random).sort((a, b) => a - b);
     let [killed, ended] = [0, 0];
     for (let run = 0; run < kills && ended === 0; run += 1) {
@@ -69,7 +73,7 @@ async function bench(segments, kills, parallel) {
     const code = last === undefined ? 0 : (await once(last, "exit"))[0];
     const equal = code === 0 && (await sameRows(join(folder, "whole.zip"), join(folder, "resumed.zip")));
     const left = (await readdir(folder)).filter((name) => !name.endsWith(".zip"));
-    const ratio = proxy.bytes / whole.bytes;
+    const ratio = sent.bytes / whole.bytes;
     console.log(`${segments} segments, ${killed} kills, ${parallel} at once: the last run ended with ${code}`);
     console.log(`rows equal: ${equal}; left behind: ${left.length === 0 ? "nothing" : left.join(", ")}`);
     console.log(`bytes of all runs: ${(ratio).toFixed(3)} times those of one stream (${whole.bytes} bytes)`);
@@ -77,21 +81,21 @@ async function bench(segments, kills, parallel) {
     process.exitCode = equal && left.length === 0 ? 0 : 1;
   } finally {
     node.kill();
-    proxy.close();
+    link.close();
     await rm(folder, { recursive: true });
   }
 }
 
 /** Run a command to its end, and tell what it fetched, and how long its parts and what came behind them took. */
-async function measured(proxy, child, joined = () => undefined) {
-  proxy.bytes = 0;
+async function measured(sent, child, joined = () => undefined) {
+  sent.bytes = 0;
   const gone = once(child, "exit");
   const began = performance.now();
   const behind = await Promise.race([joined(child), gone.then(() => undefined)]);
   const count = behind?.count ?? 1;
   await gone;
   const end = performance.now();
-  return { bytes: proxy.bytes, joinMs: behind ? end - behind.at : 0, partMs: ((behind?.at ?? end) - began) / count };
+  return { bytes: sent.bytes, joinMs: behind ? end - behind.at : 0, partMs: ((behind?.at ?? end) - began) / count };
 }
 
 /** Wait until all parts have come. */
@@ -134,22 +138,4 @@ async function* rowsOf(path) {
       }
     }
   }
-}
-
-/** A proxy of TCP connections that counts what the server sends. */
-async function startCounting(target) {
-  const { hostname, port } = new URL(target);
-  const server = createServer((socket) => {
-    const back = connect(Number(port), hostname);
-    back.on("data", ({ length }) => {
-      proxy.bytes += length;
-    });
-    back.on("error", () => socket.destroy());
-    socket.on("error", () => back.destroy());
-    socket.on("close", () => back.destroy());
-    socket.pipe(back).pipe(socket);
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const proxy = { bytes: 0, url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
-  return proxy;
 }

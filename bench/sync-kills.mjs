@@ -10,18 +10,16 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { createClient } from "../dist/src/index.js";
 import { freePort, startServer } from "../test/support/postgres-server.mjs";
+import { command, end, startNode } from "./node-process.mjs";
 import { compare } from "./same-rows.mjs";
 
 const [kind = "postgres", ...numbers] = process.argv.slice(2);
 const [kills = 60, nodeKills = 6, postgresKills = 6] = numbers.map(Number);
 const SEGMENTS = 50;
 const BLOCKS = 10;
-const command = fileURLToPath(new URL("../dist/src/cli/main.js", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "tradewire-sync-kills-"));
 const postgres = kind === "postgres" || kind === "queue" ? await startServer() : undefined;
 const [grpcPort, restPort] = [await freePort(), await freePort()];
@@ -57,8 +55,8 @@ function start(args) {
     said = (said + text).slice(-2000);
   });
   const gone = once(child, "exit").then(([code, signal]) => {
-    const end = signal ?? `exit ${code}`;
-    ends.set(end, (ends.get(end) ?? 0) + 1);
+    const how = signal ?? `exit ${code}`;
+    ends.set(how, (ends.get(how) ?? 0) + 1);
     if (signal === null) {
       log(`${args.join(" ")}: exit ${code}: ${said.trim().split("\n").slice(-3).join(" | ")}`);
     }
@@ -66,18 +64,13 @@ function start(args) {
   return { child, gone };
 }
 
-async function startNode() {
-  const ports = ["--grpc-port", String(grpcPort), "--rest-port", String(restPort)];
-  const history = ["--segments", String(SEGMENTS), "--blocks-per-segment", String(BLOCKS)];
-  const life = ["--block-ms", "100", "--activity", "3", "--data-dir", join(folder, "node"), "--json"];
-  const child = spawn(process.execPath, [command, "devnode", ...ports, ...history, ...life], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  await once(createInterface(child.stdout), "line");
-  return child;
-}
+const startNodeAgain = () =>
+  startNode({ grpcPort, restPort }, join(folder, "node"), [
+    ...["--segments", String(SEGMENTS), "--blocks-per-segment", String(BLOCKS)],
+    ...["--block-ms", "100", "--activity", "3"],
+  ]);
 
-let node = await startNode();
+let node = await startNodeAgain();
 const running = processes.map(start);
 const plan = [
   ...Array(kills).fill("sync"),
@@ -93,10 +86,8 @@ for (const [index, { what }] of plan.entries()) {
     running[slot].child.kill("SIGKILL");
     await running[slot].gone;
   } else if (what === "node") {
-    const gone = once(node, "exit");
-    node.kill("SIGKILL");
-    await gone;
-    node = await startNode();
+    await end(node);
+    node = await startNodeAgain();
   } else {
     await postgres.killAndStart();
   }
@@ -106,7 +97,7 @@ for (const [index, { what }] of plan.entries()) {
     }
   }
   if ((index + 1) % 10 === 0 || index + 1 === plan.length) {
-    log(`${index + 1} of ${plan.length} killed; ends: ${[...ends].map((end) => end.join(" ")).join(", ")}`);
+    log(`${index + 1} of ${plan.length} killed; ends: ${[...ends].map((each) => each.join(" ")).join(", ")}`);
   }
 }
 await sleep(5000);
@@ -122,9 +113,7 @@ await client.close();
 const final = start(["sync", "--to-block", String(toBlock)]);
 await final.gone;
 const differ = await compare(to, reaching[1], toBlock);
-const nodeGone = once(node, "exit");
-node.kill();
-await nodeGone;
+await end(node, "SIGTERM");
 await postgres?.stop();
 await rm(folder, { recursive: true });
 process.exitCode = differ === 0 && final.child.exitCode === 0 ? 0 : 1;
