@@ -107,9 +107,10 @@ function ofSink(to, table, columns) {
  * @param to the sink, as the command takes it
  * @param grpcUrl the node
  * @param toBlock the last block that is compared; the sink holds none behind it
+ * @param log is given what is found, line by line
  * @returns the number of tables that differ
  */
-export async function compare(to, grpcUrl, toBlock = 2n ** 62n) {
+export async function compare(to, grpcUrl, toBlock = 2n ** 62n, log = console.log) {
   const client = createClient({ transport: "grpc", grpc: { url: grpcUrl } });
   let differ = 0;
   let all = 0;
@@ -124,12 +125,12 @@ export async function compare(to, grpcUrl, toBlock = 2n ** 62n) {
     const same = there.rows === source.rows && there.sum === source.sum;
     all += there.rows;
     differ += same ? 0 : 1;
-    console.log(`${table.padEnd(20)} ${String(source.rows).padStart(9)} rows  ${same ? "equal" : "DIFFERENT"}`);
+    log(`${table.padEnd(20)} ${String(source.rows).padStart(9)} rows  ${same ? "equal" : "DIFFERENT"}`);
     if (!same) {
-      console.log("  the node:", source, "the sink:", there);
+      log(`  the node: ${JSON.stringify(source)}, the sink: ${JSON.stringify(there)}`);
     }
   }
-  console.log(`${tableNames.length} tables, ${all} rows: ${differ === 0 ? "all equal" : `${differ} differ`}`);
+  log(`${tableNames.length} tables, ${all} rows: ${differ === 0 ? "all equal" : `${differ} differ`}`);
   await client.close();
   return differ;
 }

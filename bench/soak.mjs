@@ -1,77 +1,190 @@
-// Does anything grow with the number of calls? The program makes ten thousand small calls over each transport, one
-// after another, in one process.
+// A long life: does one process that does everything at once, for a long time, while all that can go wrong does, stay right?
 //
-//   npm run build && node --expose-gc bench/soak.mjs
+//   npm run build && node bench/soak.mjs [--minutes N] [--seed N] [--json]
 //
-// Memory is read after a garbage collection. Sockets and timers are those that keep the process alive.
+// The process under test works over all transports at once: calls, listings, exports, streams, transactions with outcomes,
+// follows, and a sync into DuckDB that follows. Meanwhile the node is killed and started again, frozen, and rehearses
+// failures; the links before it stall, break and are down; its clock and that of the process jump. Each minute shows what
+// the process holds. At the end what it got is compared with what the node has. The exit code is 1 where a check failed.
+// The seed makes the choices; when they fall is up to the machine.
 import { fork } from "node:child_process";
-import { createServer } from "node:http";
-import { createServer as createHttp2Server } from "node:http2";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createRouterTransport } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createGateway } from "../compiled/src/devnode/gateway.js";
-import { createClient, TradingDataService } from "../dist/src/index.js";
+import { parseArgs } from "node:util";
+import { createClient } from "tradewire";
+import { DEV_MNEMONIC } from "../compiled/src/devnode/dev-keys.js";
+import { freePort } from "../test/support/postgres-server.mjs";
+import { startLink } from "./link.mjs";
+import { end, startNode } from "./node-process.mjs";
+import { compare } from "./same-rows.mjs";
+import { disturb } from "./soak/disturb.mjs";
+import { checkEvents } from "./soak/events-check.mjs";
+import { judge } from "./soak/judge.mjs";
+import { createRandom } from "./soak/random.mjs";
+import { callTable, checkTable, sampleHead, sampleRow } from "./soak/report.mjs";
+import { digestOf } from "./soak/short.mjs";
+import { checkTransactions } from "./soak/transactions-check.mjs";
 
-const MARKS = [0, 1000, 5000, 10_000];
-const segments = [
-  { fromHeight: 1n, toHeight: 1000n, historySegmentId: "Qm-1", databaseVersion: 1n, chainId: "chain-1" },
-];
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "30" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 2 ** 32)) },
+    json: { type: "boolean", default: false },
+  },
+});
+const [minutes, seed] = [Number(values.minutes), Number(values.seed)];
+if (!(minutes > 0) || !Number.isSafeInteger(seed)) {
+  throw new Error("--minutes takes a number above 0, and --seed a whole number");
+}
+/** Progress goes to standard error where the result is JSON. */
+const log = (text) => (values.json ? console.error(text) : console.log(text));
+/** At first nothing is disturbed, so that the first sample is of a process that has done everything once. */
+const WARM_MS = 30_000;
+/** A sample a minute, and twelve at least. */
+const SAMPLE_MS = (60_000 * minutes) / Math.max(12, Math.floor(minutes));
+/** How long the process may take to end its calls, to catch up, and to close. */
+const END_MS = 240_000;
+const TRANSPORTS = ["grpc", "grpc-js", "rest", "auto"];
+const NODE = ["--segments", "5", "--blocks-per-segment", "50", "--block-ms", "500", "--activity", "3", "--admin"];
 
-if (process.argv[2] === "server") {
-  const routes = (router) =>
-    router.service(TradingDataService, { listAllNetworkHistorySegments: () => ({ segments }) });
-  const grpc = createHttp2Server(connectNodeAdapter({ routes }));
-  const rest = createServer(createGateway(createRouterTransport(routes), [TradingDataService]));
-  await Promise.all([grpc, rest].map((server) => new Promise((resolve) => server.listen(0, "127.0.0.1", resolve))));
-  process.send([grpc, rest].map((server) => `http://127.0.0.1:${server.address().port}`));
-} else {
-  const server = fork(fileURLToPath(import.meta.url), ["server"]);
-  const [grpcUrl, restUrl] = await new Promise((resolve) => server.once("message", resolve));
-  const grpc = { url: grpcUrl };
-  const rest = { url: restUrl };
-  const nowhere = { url: "http://127.0.0.1:1" };
-  const configs = {
-    grpc: { transport: "grpc", grpc },
-    "grpc json": { transport: "grpc", grpc: { ...grpc, codec: "json" } },
-    "grpc-js": { transport: "grpc-js", grpc },
-    rest: { transport: "rest", rest },
-    auto: { transport: "auto", grpc, rest },
-    "auto over rest": { transport: "auto", grpc: nowhere, rest },
-  };
-  console.log("| | calls | RSS, MiB | heap, MiB | sockets | timers | calls/s |\n|---|---|---|---|---|---|---|");
-  for (const [name, config] of Object.entries(configs)) {
-    const client = createClient(config);
-    let calls = 0;
-    let start = performance.now();
-    for (const mark of MARKS) {
-      const before = calls;
-      for (; calls < mark; calls += 1) {
-        const listed = await client.listSegments();
-        if (listed.length !== 1) {
-          throw new Error(`call ${calls} over ${name} listed ${listed.length} segments`);
-        }
-      }
-      const rate = mark === 0 ? "" : ((calls - before) / (performance.now() - start)) * 1000;
-      row(name, calls, rate === "" ? "" : rate.toFixed(0));
-      start = performance.now();
-    }
-    await client.close();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    row(name, "closed", "");
+const ending = new AbortController();
+const cleanups = [];
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.once(signal, () => ending.abort(new Error(signal)));
+}
+try {
+  await soak();
+} finally {
+  for (const cleanUp of cleanups.toReversed()) {
+    await cleanUp();
   }
-  server.kill();
 }
 
-function row(name, calls, rate) {
-  globalThis.gc?.();
-  const { rss, heapUsed } = process.memoryUsage();
-  const resources = process.getActiveResourcesInfo();
-  const count = (kind) => resources.filter((resource) => kind.test(resource)).length;
-  const cells = [name, calls, mib(rss), mib(heapUsed), count(/^TCPSocketWrap$/), count(/^(Timeout|Immediate)$/), rate];
-  console.log(`| ${cells.join(" | ")} |`);
+async function soak() {
+  const folder = await mkdtemp(join(tmpdir(), "tradewire-soak-"));
+  cleanups.push(() => rm(folder, { recursive: true, force: true }));
+  const node = await startNodeOf(join(folder, "node"));
+  const links = await Promise.all([node.grpcUrl, node.restUrl].map((url) => startLink(url)));
+  cleanups.push(() => {
+    for (const link of links) {
+      link.close();
+    }
+  });
+  const random = createRandom(seed);
+  const program = startProgram(folder, links, random.below(2 ** 32));
+  log(`seed ${seed}; ${minutes} minutes; one process over ${TRANSPORTS.join(", ")}`);
+
+  await sleep(WARM_MS, undefined, { signal: ending.signal });
+
+  const happened = {};
+  const count = (name) => {
+    happened[name] = (happened[name] ?? 0) + 1;
+  };
+  const quiet = new AbortController();
+  const disturbing = disturb({ random, node, links, program: program.child }, quiet.signal, count);
+  disturbing.catch((reason) => ending.abort(reason));
+  const samples = [];
+  const began = performance.now();
+  log(sampleHead());
+  while (performance.now() - began < 60_000 * minutes && !ending.signal.aborted && !program.hasEnded()) {
+    const due = began + SAMPLE_MS * (samples.length + 1) - performance.now();
+    await sleep(due, undefined, { signal: AbortSignal.any([ending.signal, program.ended]) }).catch(() => undefined);
+    if (!ending.signal.aborted && !program.hasEnded()) {
+      samples.push({ minute: (performance.now() - began) / 60_000, ...(await program.measure()) });
+      log(sampleRow(samples.at(-1)));
+    }
+  }
+  quiet.abort();
+  await disturbing;
+  ending.signal.throwIfAborted();
+
+  // What is rehearsed and has not happened yet goes with the node.
+  await end(node.process, "SIGTERM");
+  await node.start();
+  const done = await program.finish();
+  const found = done === undefined ? undefined : await compareWithNode(folder, node, done);
+  const checks = judge({ samples, done, found, exit: await program.exit() });
+  const result = { seed, minutes, happened, samples, ...done, found, checks };
+  if (values.json) {
+    console.log(JSON.stringify(result, undefined, 2));
+  } else {
+    console.log(`\n${callTable(done?.counts ?? samples.at(-1)?.counts ?? [])}\n`);
+    console.log(
+      (done?.errors ?? []).map(({ what, count: times }) => `${String(times).padStart(7)}  ${what}`).join("\n"),
+    );
+    console.log(`\nhappened: ${JSON.stringify(happened)}\ntransactions: ${JSON.stringify(found?.transactions.said)}`);
+    console.log(`\n${checkTable(checks)}`);
+  }
+  process.exitCode = checks.every(({ ok }) => ok) ? 0 : 1;
 }
 
-function mib(bytes) {
-  return (bytes / 2 ** 20).toFixed(1);
+/** The node, which can be started again on the same ports, with the blocks it had. */
+async function startNodeOf(folder) {
+  const ports = { grpcPort: await freePort(), restPort: await freePort() };
+  const node = {
+    folder,
+    grpcUrl: `http://127.0.0.1:${ports.grpcPort}`,
+    restUrl: `http://127.0.0.1:${ports.restPort}`,
+    /** How far its clock is ahead, in milliseconds. */
+    aheadMs: 0,
+    process: undefined,
+    async start() {
+      node.process = await startNode(ports, folder, NODE);
+    },
+  };
+  cleanups.push(() => node.process && end(node.process));
+  await node.start();
+  return node;
+}
+
+/** The process under test. */
+function startProgram(folder, [grpc, rest], programSeed) {
+  const given = { grpcUrl: grpc.url, restUrl: rest.url, mnemonic: DEV_MNEMONIC, folder, seed: programSeed };
+  const path = fileURLToPath(new URL("soak/program.mjs", import.meta.url));
+  const child = fork(path, [JSON.stringify(given)], { execArgv: ["--expose-gc"] });
+  cleanups.push(() => end(child));
+  const gone = new AbortController();
+  child.once("exit", () => gone.abort(new Error("the process under test has ended")));
+  async function ask(message, limitMs) {
+    const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(limitMs)]);
+    child.send(message);
+    const [answer] = await once(child, "message", { signal });
+    return answer;
+  }
+  return {
+    child,
+    ended: gone.signal,
+    hasEnded: () => gone.signal.aborted,
+    measure: async () => (await ask({ measure: true }, 60_000)).sample,
+    /** What it got; undefined where it does not end as it should. */
+    finish: async () => (await ask({ finish: true }, END_MS).catch(() => undefined))?.done,
+    /** How it ends by itself, once nothing is left that keeps it alive. */
+    async exit() {
+      await Promise.race([gone.signal.aborted || once(child, "exit"), sleep(15_000, undefined, { ref: false })]);
+      return child.signalCode ?? child.exitCode ?? "does not come";
+    },
+  };
+}
+
+/** Compare what came with what the node has: rows with its exports, events among themselves, transactions with its blocks. */
+async function compareWithNode(folder, node, { toBlock, synced, followed }) {
+  const differ = await compare(`duckdb:${synced.path}`, node.grpcUrl, BigInt(toBlock), log);
+  const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const [{ fromHeight }] = await client.listSegments();
+  const follows = [];
+  for (const { table, digest } of followed) {
+    const range = { fromBlock: fromHeight, toBlock: BigInt(toBlock) };
+    const exported = await digestOf(client.exportNetworkHistory({ table, ...range }).rows());
+    follows.push({ table, digest, exported });
+  }
+  await client.close();
+  await end(node.process, "SIGTERM");
+  const logs = (kind) => TRANSPORTS.map((transport) => join(folder, `${kind}-${transport}.log`));
+  const events = await checkEvents(logs("events"));
+  const transactions = await checkTransactions(logs("transactions"), node.folder);
+  return { differ, follows, events, transactions };
 }
