@@ -10,6 +10,11 @@ const TOO_MUCH: ReadonlySet<string> = new Set([
   "WS_ERR_TOO_MANY_BUFFERED_PARTS",
 ]);
 
+/** The code of a close that is no failure. */
+const NORMAL = 1000;
+/** How long the other side may take to answer a close, in milliseconds. */
+const CLOSE_MS = 1000;
+
 /** A socket over which a call streams both ways. */
 export interface MessageSocket {
   /** The answer that opened it. */
@@ -21,7 +26,7 @@ export interface MessageSocket {
   readonly frames: AsyncIterable<Uint8Array>;
   /** Send a message of text. Resolves when there is room for the next one, and to false when the socket is closed. */
   send(text: string): Promise<boolean>;
-  /** Close it at once. */
+  /** Close it: no frame comes any more, and the other side is told. */
   close(): void;
 }
 
@@ -92,7 +97,15 @@ export function messageSocket(
     opening,
     frames: frames(),
     send: (text) => new Promise((resolve) => socket.send(text, (error) => resolve(!isError(error)))),
-    close: () => socket.terminate(),
+    close() {
+      lost ??= closedByServer("the socket was closed");
+      wake();
+      socket.removeAllListeners("message");
+      socket.resume(); // The answer stands behind what was not read.
+      socket.close(NORMAL);
+      const timer = setTimeout(() => socket.terminate(), CLOSE_MS).unref();
+      socket.once("close", () => clearTimeout(timer));
+    },
   };
 }
 

@@ -81,9 +81,10 @@ export function createSocketClient(
             request.end();
           },
         });
+        let close = () => socket.terminate();
         const end = (reason: Error) => {
           reject(reason);
-          socket.terminate();
+          close();
         };
         const done = () => {
           clearTimeout(timer);
@@ -115,6 +116,7 @@ export function createSocketClient(
           const messages = messageSocket(socket, opening, { pingMs, bytesRead: () => connection?.bytesRead ?? 0 });
           socket.once("open", () => {
             clearTimeout(timer);
+            ({ close } = messages);
             resolve(messages);
           });
         });

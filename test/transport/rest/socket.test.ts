@@ -206,6 +206,27 @@ describe("a socket is closed at once", () => {
     expect(error).toMatchObject({ name: "ConnectionError", connected: false });
   });
 
+  it("with a frame that says that nothing went wrong, however the call is left", async () => {
+    const codes: number[] = [];
+    await using server = await serveWebSockets((socket) => {
+      socket.on("close", (code) => codes.push(code));
+      for (let sent = 0; sent < 100; sent += 1) {
+        socket.send(eventFrame("x".repeat(60_000)));
+      }
+    });
+    const client = restClient(server.url);
+    const abort = new AbortController();
+    const left = observe(client, asking(1n))[Symbol.asyncIterator]();
+    const aborted = observe(client, asking(1n), { signal: abort.signal })[Symbol.asyncIterator]();
+    const cut = observe(client, asking(1n))[Symbol.asyncIterator]();
+    await Promise.all([left, aborted, cut].map((answers) => answers.next()));
+    await left.return?.();
+    abort.abort();
+    await client.close();
+    await until(() => server.sockets.size === 0);
+    expect(codes).toEqual([1000, 1000, 1000]);
+  });
+
   it("by the limit of idle time, which answers begin anew", async () => {
     await using server = await serveWebSockets((socket) => {
       const timer = setInterval(() => socket.send(eventFrame("1")), 50);
