@@ -1,5 +1,5 @@
 import { requireString } from "../errors/check-kinds.js";
-import { requireObject, requireOneOf } from "../errors/check-values.js";
+import { requireObject, requireOneOf, requireText, wrong } from "../errors/check-values.js";
 import { givenName } from "../file/given-name.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { isTableName, type TableName, tableNames } from "../schema/tables.js";
@@ -28,13 +28,14 @@ export interface ExportName {
  * @param profile whose form it has; by the specification, the default, numbers are not padded. Deployed nodes write
  *   blocks with at least six digits, and no schema version
  * @returns the name
+ * @throws {@link RequestError} where a part is missing, or is none of what it has to be
  *
  * @example
  * archiveName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.zip"
  */
 export function archiveName(name: ExportName, profile: Profile = "specification"): string {
   requireOneOf("profile", profile, profiles);
-  requireObject("the name", name);
+  requireParts(name);
   const versioned = profileRules[profile].names.versioned === "crossing";
   return `${stem(versioned ? name : { ...name, schemaVersion: undefined }, profile)}.zip`;
 }
@@ -46,13 +47,14 @@ export function archiveName(name: ExportName, profile: Profile = "specification"
  * @param profile whose form it has; by the specification, the default, numbers are not padded. Deployed nodes write
  *   blocks with at least six digits, schema versions with three
  * @returns the name
+ * @throws {@link RequestError} where a part is missing, or is none of what it has to be
  *
  * @example
  * csvName({ chainId: "chain-1", table: "trades", fromBlock: 1n, toBlock: 1000n }) // "chain-1-trades-1-1000.csv"
  */
 export function csvName(name: ExportName, profile: Profile = "specification"): string {
   requireOneOf("profile", profile, profiles);
-  requireObject("the name", name);
+  requireParts(name);
   return `${stem(name, profile)}.csv`;
 }
 
@@ -83,6 +85,21 @@ export function parseArchiveName(name: string): ExportName | undefined {
 export function parseCsvName(name: string): ExportName | undefined {
   requireString("the name", name);
   return parse(name, ".csv");
+}
+
+/** Check what plain JavaScript may leave out: a part would be named `undefined`. */
+function requireParts(name: ExportName): void {
+  requireObject("the name", name);
+  const { chainId, table, schemaVersion = 0n, fromBlock, toBlock } = name;
+  requireText("chainId", chainId, "chain-1");
+  if (!isTableName(table)) {
+    throw wrong("table", table, `Choose one of ${tableNames.join(", ")}.`);
+  }
+  for (const [part, number] of Object.entries({ schemaVersion, fromBlock, toBlock })) {
+    if (!(typeof number === "bigint" || Number.isSafeInteger(number)) || number < 0) {
+      throw wrong(part, number, "Give a whole number, such as 1000n.");
+    }
+  }
 }
 
 function stem({ chainId, table, schemaVersion, fromBlock, toBlock }: ExportName, profile: Profile): string {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type JSZip from "jszip";
 import { batchRecords, type CsvRecord } from "../csv/index.js";
-import { requireKnown, requireObject, requireOneOf } from "../errors/check-values.js";
+import { requireKnown, requireObject, requireOneOf, wrong } from "../errors/check-values.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { type ArchiveSource, readSource, type Seekable } from "../zip/seekable.js";
@@ -113,13 +113,22 @@ const ROW_OPTIONS = { columns: true, typed: true, table: true, onUnknown: true }
  * @param source path of a file or pipe, the archive's bytes, or a stream of them, split anywhere
  * @param options limits in bytes and by ratio, how CSV is decoded, a signal
  * @returns the archive; its methods throw what is wrong with the source or the options
+ * @throws {@link RequestError} where the source is none of these
  *
  * @example
  * for await (const trade of openArchive("chain-1-trades-1-3000.zip").rows()) console.log(trade["price"]);
  */
 export function openArchive(source: ArchiveSource, options: ArchiveOptions = {}): Archive {
   requireObject("options", options);
+  if (typeof source !== "string" && (typeof source !== "object" || source === null || !isReadable(source))) {
+    throw wrong("the source", source, "Give the path of a file, the archive's bytes, or a stream of them.");
+  }
   return archiveOf(source, options, false);
+}
+
+/** Whether something is bytes, or a stream of what may be bytes. */
+function isReadable(source: object): boolean {
+  return source instanceof Uint8Array || Symbol.asyncIterator in source;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { constants } from "node:buffer";
-import { requireIterable } from "../errors/check-kinds.js";
+import { bytesOf, requireIterable } from "../errors/check-kinds.js";
 import { requireObject } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { type Batch, each } from "./each.js";
@@ -90,12 +90,7 @@ export function csvRecords(
 async function* decode(source: CsvSource, settings: ReaderSettings): AsyncGenerator<CsvBatch, void, undefined> {
   const reader = createReader(settings);
   for await (const chunk of source) {
-    if (!ArrayBuffer.isView(chunk)) {
-      throw new RequestError(`${settings.name}: the source gave a ${typeof chunk} where bytes were expected`, {
-        advice: "Give it as bytes: a stream without an encoding.",
-      });
-    }
-    for (const batch of reader.read(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))) {
+    for (const batch of reader.read(bytesOf(settings.name, chunk))) {
       yield batch;
     }
   }

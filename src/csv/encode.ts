@@ -1,5 +1,5 @@
 import { requireIterable, requireList } from "../errors/check-kinds.js";
-import { requireObject } from "../errors/check-values.js";
+import { requireObject, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import { type CsvFormat, type CsvRow, nullStringOf } from "./format.js";
 
@@ -50,6 +50,9 @@ export async function* encodeCsv(
   let number = 1;
   for await (const row of rows) {
     number += 1;
+    if (!Array.isArray(row)) {
+      throw wrong(`row ${number}`, row, "Give each row as a list of values.");
+    }
     if (row.length !== columns.length) {
       throw new RequestError(`row ${number} has ${row.length} fields where the header row has ${columns.length}`, {
         advice: "Give every row a value, or null, for every column.",
@@ -73,12 +76,15 @@ export async function* encodeCsv(
  * @param nullString the text for NULL
  * @param number the row's number, for errors
  * @returns the line
- * @throws {@link RequestError} where a text cannot be written in UTF-8
+ * @throws {@link RequestError} where a field is neither a text nor null, or a text cannot be written in UTF-8
  */
 export function csvLine(row: Readonly<CsvRow>, nullString: string, number: number): string {
   let text = "";
   for (const [index, value] of row.entries()) {
     text += index === 0 ? "" : ",";
+    if (value !== null && typeof value !== "string") {
+      throw wrong(`field ${index + 1} of row ${number}`, value, "Give a text, or null for NULL.");
+    }
     text += value === null ? nullString : field(value, row.length === 1, nullString);
   }
   if (LONE_SURROGATE.test(text)) {

@@ -33,6 +33,23 @@ export function requireIterable(name: string, value: unknown, advice: string): v
 }
 
 /**
+ * Check a part of a stream of bytes. One of `node:fs` gives texts where it was given an encoding.
+ *
+ * @param name what the stream is of
+ * @param chunk the part
+ * @returns the same bytes
+ * @throws {@link RequestError} where it is something else
+ */
+export function bytesOf(name: string, chunk: unknown): Buffer {
+  if (!ArrayBuffer.isView(chunk)) {
+    throw new RequestError(`${name}: the source gave a ${typeof chunk} where bytes were expected`, {
+      advice: "Give it as bytes: a stream without an encoding.",
+    });
+  }
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+/**
  * Check a text that may be a secret, or empty.
  *
  * @param name what it is

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { bytesOf } from "../errors/check-kinds.js";
 import { NodeError } from "../errors/index.js";
 import { readErrorObject } from "./envelope.js";
 import { decodeUtf8, isJsonObject } from "./values.js";
@@ -105,7 +106,7 @@ export function createErrorTail(): ErrorTail {
 
   return {
     push(bytes) {
-      const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+      const view = bytesOf("the stream", bytes);
       if (end === start && nextBeginning(view, 0) === -1 && begunSize(view) === 0) {
         return view; // As nearly always.
       }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { brokenAnswer, TOO_LARGE } from "../errors/broken-answer.js";
+import { bytesOf } from "../errors/check-kinds.js";
 import { ProtocolError } from "../errors/index.js";
 import { createGathering } from "./gathering.js";
 import { arrayPunctuation, noPunctuation } from "./punctuation.js";
@@ -87,7 +88,7 @@ export async function* jsonValues(
   let offset = 0;
 
   for await (const bytes of source) {
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const chunk = bytesOf("the stream", bytes);
     let at = 0;
     while (at < chunk.length) {
       if (open === undefined) {

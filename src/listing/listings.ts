@@ -6,9 +6,9 @@ import {
 } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { StopOrderEvent } from "../../gen/client/vega/events/v1/events_pb.js";
 import type { NetworkParameter, StopOrder } from "../../gen/client/vega/vega_pb.js";
-import { requireKnown } from "../errors/check-values.js";
+import { requireKnown, wrong } from "../errors/check-values.js";
 import type { FailingCall } from "../errors/failing.js";
-import { ProtocolError, RequestError } from "../errors/index.js";
+import { ProtocolError } from "../errors/index.js";
 import { type CallOptions, readCallOptions } from "../given/call-options.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
 import { type ListRecords, RECORDS_OPTIONS } from "./paging.js";
@@ -190,7 +190,7 @@ function isStopOrderRecord(node: StopOrderEvent): node is StopOrderRecord {
 
 function checkName(text: string, name: string): void {
   if (typeof text !== "string" || text === "") {
-    throw new RequestError(`${name} is ${JSON.stringify(text)}`, { advice: `Give the ${name} of what to get.` });
+    throw wrong(name, text, `Give the ${name} of what to get.`);
   }
 }
 

@@ -176,7 +176,7 @@ function factsOf(table: TableName): TableFacts {
 function checkedVersion(version: number | bigint): number {
   const number = Number(version);
   if (!Number.isInteger(number) || number < FIRST_SCHEMA_VERSION) {
-    throw new RequestError(`${version} is no version of the database schema`, {
+    throw new RequestError(`${shown(version)} is no version of the database schema`, {
       advice: `Give a whole number from ${FIRST_SCHEMA_VERSION} to ${NEWEST_SCHEMA_VERSION}.`,
     });
   }

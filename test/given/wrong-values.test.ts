@@ -7,7 +7,7 @@ import * as sync from "../../src/sync/index.js";
 import * as transport from "../../src/transport.js";
 
 /** What plain JavaScript may give in the place of anything. No path has the text's character. */
-const WRONG: readonly unknown[] = [undefined, null, {}, [], "\0", 1];
+const WRONG: readonly unknown[] = [undefined, null, {}, [], "\0", 1, 1n];
 
 let node: Devnode;
 beforeAll(async () => {

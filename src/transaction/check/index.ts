@@ -16,6 +16,7 @@ export type { Problem } from "./problem.js";
  *
  * @param command the command by its name, and its complete message
  * @returns the problems by the path of the field; empty where there are none
+ * @throws {@link RequestError} where there is no command of this name, or its message is missing
  *
  * @example
  * import { create } from "@bufbuild/protobuf";
@@ -26,6 +27,7 @@ export type { Problem } from "./problem.js";
  */
 export function commandProblems(command: Command): readonly Problem[] {
   requireObject("command", command);
+  requireObject("command.value", command.value);
   return [...problems(command)];
 }
 

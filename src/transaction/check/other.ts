@@ -5,9 +5,10 @@ import {
 } from "../../../gen/client/vega/commands/v1/commands_pb.js";
 import { Vote_Value } from "../../../gen/client/vega/governance_pb.js";
 import type { UpdateMarginMode, WithdrawSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { wrong } from "../../errors/check-values.js";
 import { quoted } from "../../errors/quoted.js";
 import { ammAmendmentProblems, ammProblems } from "./amm.js";
-import type { Command } from "./command.js";
+import { type Command, isSpecified } from "./command.js";
 import {
   atMost,
   both,
@@ -36,6 +37,7 @@ const URL = atMost(200);
  *
  * @param command the command by its name and its message; one without rules here has no problems
  * @returns the problems
+ * @throws {@link RequestError} where there is no command of this name
  */
 export function* otherProblems(command: Command): Generator<Problem> {
   const at = command.case;
@@ -132,6 +134,10 @@ export function* otherProblems(command: Command): Generator<Problem> {
       yield* fieldProblems(command.value, { marketId: identifier, method }, at);
       break;
     }
+    default:
+      if (typeof at !== "string" || isSpecified(at)) {
+        throw wrong("command.case", at, "Give the name of a command, such as orderSubmission.");
+      }
   }
 }
 
