@@ -3,7 +3,7 @@ import { RequestError } from "../errors/index.js";
 import { EXAMPLES } from "./examples.js";
 import type { CommandContext } from "./output.js";
 import { isColored, styled } from "./style.js";
-import { fullName, usageErrorText } from "./usage-error.js";
+import { fullName, usageError } from "./usage-error.js";
 
 /**
  * Give a command and those below it what all have: the options `--quiet` and `--verbose`, examples, and errors of usage
@@ -27,7 +27,9 @@ export function finish(command: Command, context: CommandContext): void {
     .configureOutput({
       getOutHasColors: () => isColored(out),
       getErrHasColors: () => isColored(err),
-      outputError: (text, write) => write(usageErrorText(text, command, err)),
+      outputError(text) {
+        throw usageError(text, command);
+      },
     });
   const examples = EXAMPLES[fullName(command)];
   if (examples !== undefined) {

@@ -1,21 +1,20 @@
 import type { Command } from "commander";
+import { RequestError } from "../errors/index.js";
 import { nearest } from "../errors/nearest.js";
-import { type Streams, twoLines } from "./output.js";
 
 /**
- * Put an error of usage, as Commander words it, into the form of all errors: what is wrong, and then what to do. It names
- * the nearest command, option or choice.
+ * Make one of the library's errors of an error of usage, as Commander words it: what is wrong, and then what to do. It
+ * names the nearest command, option or choice.
  *
  * @param text Commander's text
  * @param command the command that was used wrong
- * @param err where the error goes
- * @returns two lines
+ * @returns the error, which is told as all others are, also with `--json`
  */
-export function usageErrorText(text: string, command: Command, err: Streams["err"]): string {
+export function usageError(text: string, command: Command): RequestError {
   const [first = ""] = text.split("\n");
   const { summary, near, choices } = explained(first.replace(/^error: /, ""), command);
   const meant = near === undefined ? "" : `Did you mean ${near}? `;
-  return twoLines(summary, `${meant}${choices ?? `Try \`${fullName(command)} --help\`.`}`, err);
+  return new RequestError(summary, { advice: `${meant}${choices ?? `Try \`${fullName(command)} --help\`.`}` });
 }
 
 /**

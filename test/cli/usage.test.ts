@@ -25,6 +25,24 @@ it.each([
   expect(err).toMatch(said);
 });
 
+it.each([
+  [["segments", "--json", "--nosuch"], "unknown option '--nosuch'"],
+  [["export", "--json"], "missing --table <name>, --from-block <height>, --to-block <height>"],
+  [["call", "--json"], "missing required argument 'method'"],
+])("says what is wrong with %j as JSON, too", async (args, message) => {
+  const { code, out, err } = await run(args);
+  expect({ code, err, error: JSON.parse(out).error }).toMatchObject({
+    code: 2,
+    err: "",
+    error: {
+      name: "RequestError",
+      message,
+      advice: expect.stringContaining("Try `tradewire"),
+      docs: expect.any(String),
+    },
+  });
+});
+
 it("says which server answers for a node", async () => {
   const ask = (url: string) => run(["params", "--transport", "rest", "--rest-url", url]);
   expect((await ask(`${node.restUrl}/wrong`)).err).toMatch(/NOT_FOUND: Not Found\nCheck the URL, also its path: /);
