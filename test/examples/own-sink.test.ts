@@ -23,6 +23,12 @@ it("brings trades and orders into files, and nothing a second time", async () =>
   expect(await run()).toEqual({ code: 0, err: "", out: "0 units loaded\n" });
 });
 
+it("says what is wrong with a URL, and what to do", async () => {
+  const { code, err } = await start(process.execPath, ["main.js", "junk", "history"], folder).ended;
+  expect(code).toBe(1);
+  expect(err).toMatch(/^the configuration is wrong: grpc\.url is "junk".*\nCorrect what is named; .*\nSee .*\n$/);
+});
+
 it("passes the contract in Node's own test runner", async () => {
   const { code, out } = await start(process.execPath, ["--test", "contract.test.js"], folder).ended;
   expect(out).toMatch(/^# fail 0$|^ℹ fail 0$/m);
