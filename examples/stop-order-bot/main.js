@@ -6,11 +6,19 @@
 import { createClient, loadConfig, signerFromKeyFile } from "tradewire";
 import { createStopOrder } from "./stop-order.js";
 
-const [keyFile = "trader.key", marketId = "", size = "1", distance = "100", step = "10"] = process.argv.slice(2);
+const [keyFile = "trader.key", marketId = "", ...amounts] = process.argv.slice(2);
 
 const stop = new AbortController();
 for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
   process.once(signal, () => stop.abort());
+}
+
+/** @param {string} name @param {string | undefined} given @param {bigint} otherwise */
+function whole(name, given, otherwise) {
+  if (given !== undefined && !/^\d{1,18}$/.test(given)) {
+    throw new Error(`${name} is ${JSON.stringify(given)}\nGive a whole number.`);
+  }
+  return given === undefined ? otherwise : BigInt(given);
 }
 
 /**
@@ -18,7 +26,10 @@ for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) {
  * @param {import("tradewire").Signer} signer
  */
 async function follow(client, signer) {
-  const stopOrder = createStopOrder(client, signer, { marketId, size: BigInt(size) });
+  const size = whole("SIZE", amounts[0], 1n);
+  const distance = whole("DISTANCE", amounts[1], 100n);
+  const step = whole("STEP", amounts[2], 10n);
+  const stopOrder = createStopOrder(client, signer, { marketId, size });
   try {
     const request = /** @type {const} */ ({ types: ["marketData", "stopOrder"], marketId });
     for await (const event of client.events(request, { reconnect: true, signal: stop.signal })) {
@@ -27,7 +38,7 @@ async function follow(client, signer) {
         stopOrder.forget();
       } else if (event.case === "marketData") {
         const price = BigInt(event.value.lastTradedPrice || event.value.markPrice);
-        await stopOrder.raiseTo(price - BigInt(distance), BigInt(step));
+        await stopOrder.raiseTo(price - distance, step);
       } else if (event.case === "stopOrder" && stopOrder.isOver(event.value.stopOrder)) {
         console.log("the stop order has come to its end");
         return;
@@ -43,7 +54,9 @@ async function follow(client, signer) {
 }
 
 try {
-  const client = createClient(loadConfig().config);
+  /** @type {import("tradewire").Hooks} */
+  const hooks = { onRetry: ({ error }) => console.log(`waiting for the node: ${error.summary}`) };
+  const client = createClient(loadConfig().config, { hooks });
   try {
     await follow(client, await signerFromKeyFile(keyFile));
   } finally {

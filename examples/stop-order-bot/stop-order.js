@@ -112,9 +112,9 @@ export function createStopOrder(client, signer, { marketId, size }) {
 
     /** Cancel the stop order, if there is one. */
     async takeBack() {
-      const known = live ?? (await look());
+      const known = live ?? (await look().catch(() => undefined));
       if (known === undefined) {
-        throw new Error("whether there is a stop order is not known yet\nLook for it, and cancel it by hand.");
+        throw new Error("whether there is a stop order is not known\nLook for it, and cancel it by hand.");
       }
       for (const value of cancellations(known)) {
         await send({ case: "stopOrdersCancellation", value }, "stop order taken back");

@@ -10,6 +10,7 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
+import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import { callKey } from "../transport/call-key.js";
 import type { Hooks } from "../transport/hooks.js";
 import { endAttributes, errorType, isCanceled, startAttributes } from "./attributes.js";
@@ -50,11 +51,15 @@ const headers = { set: (carrier: Headers, name: string, value: string) => carrie
  *
  * @param options `propagate` sends the context to the node
  * @returns hooks and an interceptor, for any number of clients
+ * @throws {@link RequestError} where an option is unknown or wrong
  *
  * @example
  * const client = createClient({ grpc: { url: "https://node.example:3007" } }, openTelemetry());
  */
-export function openTelemetry({ propagate = false }: OpenTelemetryOptions = {}): OpenTelemetryParts {
+export function openTelemetry(options: OpenTelemetryOptions = {}): OpenTelemetryParts {
+  requireKnown("options", options, { propagate: true });
+  const { propagate = false } = options;
+  requireOneOf("propagate", propagate, [true, false]);
   const tracer = trace.getTracer("tradewire");
   const instruments = createInstruments();
   if (instruments === undefined && !isTraced()) {

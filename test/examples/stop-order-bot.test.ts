@@ -64,6 +64,8 @@ it("keeps one stop order behind the market, also where the node comes and goes",
   const buyer = await signerFromMnemonic(node.mnemonic);
   await buy(client, signerFromSeed(seed), 5n); // The bot's own position.
   await writeFile(join(example.folder, "bot.key"), `${seed}\n`, { mode: 0o600 });
+  const mistaken = example.run(["bot.key", openMarket, "five"], { TRADEWIRE_GRPC_URL: grpcUrl });
+  expect(await mistaken.ended).toMatchObject({ code: 1, err: expect.stringContaining('SIZE is "five"\nGive') });
   const running = example.run(["bot.key", openMarket, "5", "1000", "1"], { TRADEWIRE_GRPC_URL: grpcUrl });
   const until = linesOf(running);
   // What became of it may not be known at once, where its answer was lost.

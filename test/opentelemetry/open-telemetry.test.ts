@@ -384,3 +384,10 @@ it("tells nothing, and costs nothing, without an SDK", () => {
   trace.setGlobalTracerProvider(provider);
   expect(openTelemetry().hooks).toHaveProperty("onCallStart");
 });
+
+it("refuses options that there are not", () => {
+  // @ts-expect-error
+  expect(() => openTelemetry({ propgate: true })).toThrow(/Did you mean propagate\?/);
+  // @ts-expect-error
+  expect(() => openTelemetry({ propagate: "yes" })).toThrow(/propagate is "yes"/);
+});

@@ -168,6 +168,9 @@ function unknownForm(text: string, scheme: string): RequestError {
   }
   const near = scheme === "" ? undefined : nearest(scheme, ["duckdb", "parquet", "postgres", "postgresql"]);
   // Only what stands before the colon is shown: a password may stand behind it.
-  const found = scheme === "" ? "the target is of no known form" : `the target begins with ${quoted(scheme)}:`;
+  const found =
+    scheme === ""
+      ? "the target is of no known form"
+      : `the target begins with ${quoted(`${scheme}:`)}, which is no form of a target`;
   return new RequestError(found, { advice: near === undefined ? FORMS : `Did you mean ${near}:? ${FORMS}` });
 }
