@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { createClient, signerFromMnemonic } from "tradewire";
 import { CoreService, TradingDataService } from "tradewire/api";
 import { all, answers, outcome, plain, sha256 } from "./compare.mjs";
@@ -105,9 +105,10 @@ export function gatewayCases({ node, folder, tools, clients, onEnd }) {
 
   const exported = (client) => client.exportNetworkHistory({ table: "trades", ...range }, { extensions: "optional" });
 
-  async function exports(name) {
+  async function exports(name, fileName) {
     const rest = await through(name);
-    const { path, bytes } = await exported(rest).saveTo(join(folder, `${name}.zip`));
+    const { path, bytes } = await exported(rest).saveTo(join(folder, `${name}/`));
+    assert.equal(basename(path), fileName);
     const archive = await readFile(path);
     assert.ok(bytes > CHUNK_BYTES, `the archive has ${bytes} bytes, which is not enough for several chunks`);
     assert.equal(sha256(archive), sha256(Buffer.concat(await all(exported(grpc).bytes()))));
@@ -211,9 +212,9 @@ export function gatewayCases({ node, folder, tools, clients, onEnd }) {
     ...cases("default"),
     ["grpc-gateway, default: an export that its newlines break is refused", () => refuses("default")],
     ...cases("envelopes"),
-    ["grpc-gateway, envelopes: exports", () => exports("envelopes")],
+    ["grpc-gateway, envelopes: exports", () => exports("envelopes", "network-trades-1-4000.zip")],
     ...cases("raw"),
-    ["grpc-gateway, raw: exports", () => exports("raw")],
+    ["grpc-gateway, raw: exports", () => exports("raw", "tradewire-devnet-trades-116-1-4000.zip")],
   ];
 }
 

@@ -109,7 +109,8 @@ export function goServerCases({ folder, tools, onEnd }) {
     const compressing = () =>
       calling("plain", async (client) => {
         const answer = await idOf(stopOrder(client, "gzip"));
-        assert.ok(answer === "not compressed" || answer.length === LARGE_BYTES, answer);
+        // Only grpc-js says that it takes gzip.
+        assert.equal(answer.length, transport === "grpc-js" ? LARGE_BYTES : "not compressed".length);
       });
 
     const carrying = () =>
@@ -134,7 +135,7 @@ export function goServerCases({ folder, tools, onEnd }) {
           assert.deepEqual([messages.length, error], [TRADES, undefined]);
         },
         // grpc-js does not say of a call that the end of its connection has met that nothing of it has left.
-        { tries: transport === "grpc-js" ? 3 : 1 },
+        { tries: transport === "grpc-js" ? 10 : 1 },
       );
 
     const pinged = () =>
