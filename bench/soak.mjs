@@ -15,19 +15,15 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createClient } from "tradewire";
 import { DEV_MNEMONIC } from "../compiled/src/devnode/dev-keys.js";
 import { freePort } from "../test/support/postgres-server.mjs";
 import { startLink } from "./link.mjs";
 import { end, startNode } from "./node-process.mjs";
-import { compare } from "./same-rows.mjs";
+import { compareWithNode } from "./soak/compare.mjs";
 import { disturb } from "./soak/disturb.mjs";
-import { checkEvents } from "./soak/events-check.mjs";
 import { judge } from "./soak/judge.mjs";
 import { createRandom } from "./soak/random.mjs";
 import { callTable, checkTable, sampleHead, sampleRow } from "./soak/report.mjs";
-import { digestOf } from "./soak/short.mjs";
-import { checkTransactions } from "./soak/transactions-check.mjs";
 
 const { values } = parseArgs({
   options: {
@@ -94,7 +90,11 @@ async function soak() {
     const due = began + SAMPLE_MS * (samples.length + 1) - performance.now();
     await sleep(due, undefined, { signal: AbortSignal.any([ending.signal, program.ended]) }).catch(() => undefined);
     if (!ending.signal.aborted && !program.hasEnded()) {
-      samples.push({ minute: (performance.now() - began) / 60_000, ...(await program.measure()) });
+      const sample = await program.measure();
+      if (sample === undefined) {
+        break;
+      }
+      samples.push({ minute: (performance.now() - began) / 60_000, ...sample });
       log(sampleRow(samples.at(-1)));
     }
   }
@@ -103,10 +103,10 @@ async function soak() {
   ending.signal.throwIfAborted();
 
   // What is rehearsed and has not happened yet goes with the node.
-  await end(node.process, "SIGTERM");
+  await node.stop("SIGTERM");
   await node.start();
   const done = await program.finish();
-  const found = done === undefined ? undefined : await compareWithNode(folder, node, done);
+  const found = done === undefined ? undefined : await compareWithNode(folder, node, done, log);
   const checks = judge({ samples, done, found, exit: await program.exit() });
   const result = { seed, minutes, happened, samples, ...done, found, checks };
   if (values.json) {
@@ -134,57 +134,49 @@ async function startNodeOf(folder) {
     process: undefined,
     async start() {
       node.process = await startNode(ports, folder, NODE);
+      node.process.once("exit", endedByItself);
+    },
+    async stop(signal) {
+      node.process?.off("exit", endedByItself);
+      await (node.process && end(node.process, signal));
     },
   };
-  cleanups.push(() => node.process && end(node.process));
+  const endedByItself = (code) => ending.abort(new Error(`the node has ended by itself, with ${code}`));
+  cleanups.push(() => node.stop("SIGKILL"));
   await node.start();
   return node;
 }
 
 /** The process under test. */
 function startProgram(folder, [grpc, rest], programSeed) {
-  const given = { grpcUrl: grpc.url, restUrl: rest.url, mnemonic: DEV_MNEMONIC, folder, seed: programSeed };
+  const urls = { grpcUrl: grpc.url, restUrl: rest.url };
+  const given = { ...urls, transports: TRANSPORTS, mnemonic: DEV_MNEMONIC, folder, seed: programSeed };
   const path = fileURLToPath(new URL("soak/program.mjs", import.meta.url));
   const child = fork(path, [JSON.stringify(given)], { execArgv: ["--expose-gc"] });
   cleanups.push(() => end(child));
   const gone = new AbortController();
   child.once("exit", () => gone.abort(new Error("the process under test has ended")));
+  /** Ask for something; undefined where no answer comes. */
   async function ask(message, limitMs) {
-    const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(limitMs)]);
+    if (gone.signal.aborted) {
+      return undefined;
+    }
+    const signal = AbortSignal.any([gone.signal, ending.signal, AbortSignal.timeout(limitMs)]);
     child.send(message);
-    const [answer] = await once(child, "message", { signal });
+    const [answer] = await once(child, "message", { signal }).catch(() => []);
     return answer;
   }
   return {
     child,
     ended: gone.signal,
     hasEnded: () => gone.signal.aborted,
-    measure: async () => (await ask({ measure: true }, 60_000)).sample,
+    measure: async () => (await ask({ measure: true }, 60_000))?.sample,
     /** What it got; undefined where it does not end as it should. */
-    finish: async () => (await ask({ finish: true }, END_MS).catch(() => undefined))?.done,
+    finish: async () => (await ask({ finish: true }, END_MS))?.done,
     /** How it ends by itself, once nothing is left that keeps it alive. */
     async exit() {
       await Promise.race([gone.signal.aborted || once(child, "exit"), sleep(15_000, undefined, { ref: false })]);
       return child.signalCode ?? child.exitCode ?? "does not come";
     },
   };
-}
-
-/** Compare what came with what the node has: rows with its exports, events among themselves, transactions with its blocks. */
-async function compareWithNode(folder, node, { toBlock, synced, followed }) {
-  const differ = await compare(`duckdb:${synced.path}`, node.grpcUrl, BigInt(toBlock), log);
-  const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-  const [{ fromHeight }] = await client.listSegments();
-  const follows = [];
-  for (const { table, digest } of followed) {
-    const range = { fromBlock: fromHeight, toBlock: BigInt(toBlock) };
-    const exported = await digestOf(client.exportNetworkHistory({ table, ...range }).rows());
-    follows.push({ table, digest, exported });
-  }
-  await client.close();
-  await end(node.process, "SIGTERM");
-  const logs = (kind) => TRANSPORTS.map((transport) => join(folder, `${kind}-${transport}.log`));
-  const events = await checkEvents(logs("events"));
-  const transactions = await checkTransactions(logs("transactions"), node.folder);
-  return { differ, follows, events, transactions };
 }

@@ -1,6 +1,5 @@
 // What happens to the node, to the links before it, and to the clocks, while the process under test works.
 import { setTimeout as sleep } from "node:timers/promises";
-import { end } from "../node-process.mjs";
 
 const MINUTE = 60_000;
 /** How far the process's clock may jump, in milliseconds; 0 sets it right. */
@@ -50,7 +49,7 @@ export async function disturb(world, signal, count) {
 
 const happenings = {
   async kill({ random, node }, wait) {
-    await end(node.process, random.happens(0.8) ? "SIGKILL" : "SIGTERM");
+    await node.stop(random.happens(0.8) ? "SIGKILL" : "SIGTERM");
     await wait(random.between(0, 3000));
     await node.start();
   },
@@ -93,7 +92,9 @@ const happenings = {
     await command(node, "set-time", { time: new Date(Date.now() + node.aheadMs).toISOString() });
   },
   async "process's clock"({ random, program }) {
-    program.send({ clock: random.of(JUMPS) });
+    if (program.connected) {
+      program.send({ clock: random.of(JUMPS) });
+    }
   },
   async rehearsed({ random, node }) {
     const isExport = random.happens(0.4);

@@ -9,8 +9,7 @@ import { createRandom } from "./random.mjs";
 import { kinds } from "./short.mjs";
 import { createTracker } from "./tracker.mjs";
 
-const TRANSPORTS = ["grpc", "grpc-js", "rest", "auto"];
-const { grpcUrl, restUrl, mnemonic, folder, seed } = JSON.parse(process.argv[2]);
+const { grpcUrl, restUrl, transports, mnemonic, folder, seed } = JSON.parse(process.argv[2]);
 
 const tracker = createTracker();
 const told = (check) => (reason) => tracker.problem(check, String(reason?.message ?? reason), reason?.stack);
@@ -44,13 +43,13 @@ const hooks = {
     }
   },
 };
-const configs = Object.fromEntries(TRANSPORTS.map((transport) => [transport, { ...shared, transport, grpc, rest }]));
+const configs = Object.fromEntries(transports.map((transport) => [transport, { ...shared, transport, grpc, rest }]));
 const clients = Object.fromEntries(
-  TRANSPORTS.map((transport) => [transport, createClient(configs[transport], { hooks })]),
+  transports.map((transport) => [transport, createClient(configs[transport], { hooks })]),
 );
 const digests = new Map();
 const worlds = await Promise.all(
-  TRANSPORTS.map(async (transport, index) => {
+  transports.map(async (transport, index) => {
     const signer = await signerFromMnemonic(mnemonic, { index: index + 1 });
     const [client, config] = [clients[transport], configs[transport]];
     const own = { random: random.fork(), transport, client, config, signer, publicKey: signer.publicKey };
