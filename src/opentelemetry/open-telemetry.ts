@@ -51,7 +51,7 @@ const headers = { set: (carrier: Headers, name: string, value: string) => carrie
  *
  * @param options `propagate` sends the context to the node
  * @returns hooks and an interceptor, for any number of clients
- * @throws {@link RequestError} where an option is unknown or wrong
+ * @throws `RequestError` where an option is unknown or wrong
  *
  * @example
  * const client = createClient({ grpc: { url: "https://node.example:3007" } }, openTelemetry());

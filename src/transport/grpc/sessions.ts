@@ -159,7 +159,7 @@ export function createSessions(
       for (const { http2 } of all.values()) {
         http2.destroy(
           Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }),
-          constants.NGHTTP2_CANCEL,
+          constants.NGHTTP2_NO_ERROR,
         );
       }
     },

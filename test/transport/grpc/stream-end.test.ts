@@ -146,6 +146,30 @@ it("over grpc, a call fails where each connection is closed before anything of i
   expect(server.sessions.length).toBe(5);
 });
 
+it("over grpc, a client that is closed tells the server that nothing was wrong, though streams are open", async () => {
+  let tell: (code: number) => void = () => undefined;
+  const told = new Promise<number>((resolve) => {
+    tell = resolve;
+  });
+  const server = await serveStreams(
+    (stream) => {
+      stream.respond(GRPC);
+      stream.write(EMPTY);
+    },
+    {},
+    (session) => session.on("goaway", tell),
+  );
+  closing.push(server);
+  const transport = callOver("grpc", server);
+  const { message } = await transport.stream(watch, undefined, undefined, undefined, given([{}]));
+  const messages = message[Symbol.asyncIterator]();
+  await messages.next();
+  const next = messages.next();
+  await transport.close();
+  await expect(next).rejects.toMatchObject({ code: Code.Canceled });
+  expect(await told).toBe(constants.NGHTTP2_NO_ERROR);
+});
+
 describe("sessions", () => {
   it("let go of a stream that is given up while it waits for its turn", async () => {
     const server = await serve(() => undefined, { maxConcurrentStreams: 0 });
