@@ -87,10 +87,15 @@ it.each([
   [["stop-orders", "--from", "yesterday"], /^tradewire: --from: "yesterday" is no time\n/],
   [["stop-orders", "--from", "2024-01-02", "--to", "2024-01-01"], /^tradewire: the date range is empty/],
   [["stop-orders", "--limit", "0"], /^tradewire: --limit: 0 is too few/],
-  [["stop-orders", "--json", "--format", "csv"], /cannot be used with option/],
   [["stop-order"], /missing required argument 'id'/],
 ])("%j is bad usage", async (args, message) => {
   const { code, out, err } = await run(args);
   expect([code, out]).toEqual([2, ""]);
   expect(err).toMatch(message);
+});
+
+it("options that exclude each other are bad usage, told as JSON where that is asked for", async () => {
+  const { code, out, err } = await run(["stop-orders", "--json", "--format", "csv"]);
+  expect([code, err]).toEqual([2, ""]);
+  expect(JSON.parse(out)).toMatchObject({ error: { message: expect.stringContaining("cannot be used with option") } });
 });

@@ -80,9 +80,14 @@ describe("tradewire schema", () => {
     [["--dialect", "duckdb", "--to", "6"], /--to is given without --from/],
     [["--dialect", "duckdb", "--from", "6", "--to", "2"], /6 is newer than 2/],
     [["--dialect", "duckdb", "--from", "6", "--schema-version", "7"], /cannot be used with/],
-    [["--dialect", "duckdb", "--json"], /cannot be used with/],
     [["--dialect", "oracle"], /Allowed choices are postgres, duckdb, clickhouse, json-schema, typescript/],
   ])("refuses %j", async (args, message) => {
     expect(await run(["schema", ...args])).toEqual({ code: 2, out: "", err: expect.stringMatching(message) });
+  });
+
+  it("refuses --dialect beside --json, in JSON", async () => {
+    const { code, out, err } = await run(["schema", "--dialect", "duckdb", "--json"]);
+    expect([code, err]).toEqual([2, ""]);
+    expect(JSON.parse(out)).toMatchObject({ error: { message: expect.stringContaining("cannot be used with") } });
   });
 });

@@ -9,7 +9,7 @@ describe("what does not fit is refused, with what to do", () => {
   it.each([
     [[], "there is no --to", "--to duckdb:history.duckdb"],
     [["--to", "history.duckdb"], "does not say what kind", "Did you mean --to duckdb:history.duckdb?"],
-    [["--to", "duckbd:x"], 'begins with "duckbd":', "Did you mean duckdb:?"],
+    [["--to", "duckbd:x"], 'begins with "duckbd:"', "Did you mean duckdb:?"],
     [["--to", "duckdb:"], "names no file", "--to duckdb:history.duckdb"],
     [["--to", "duckdb:x", "--to-env", "X"], "both given", "Give one"],
     [["--to-env", "TRADEWIRE_NO_SUCH"], '"TRADEWIRE_NO_SUCH": it is not set', "--to duckdb:"],
