@@ -26,6 +26,7 @@ export {
   verify as verifyProofOfWork,
 } from "./transaction/proof-of-work.js";
 export { verifySignature } from "./transaction/signature.js";
+export { transactionHash } from "./transaction/transaction-hash.js";
 export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./transaction/signer.js";
 export {
   type BlockTask,

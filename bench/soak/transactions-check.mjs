@@ -74,7 +74,7 @@ async function readBlocks(folder, mistakes) {
         mistakes.push(`the tid ${tid} is in the blocks twice`);
       }
       for (const reference of referencesIn(readInputData(transaction).command)) {
-        hashes.set(reference, [...(hashes.get(reference) ?? []), transactionHash(bytes)]);
+        hashes.set(reference, [...(hashes.get(reference) ?? []), transactionHash(transaction)]);
       }
     }
   }

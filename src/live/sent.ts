@@ -1,5 +1,4 @@
-import { toBinary } from "@bufbuild/protobuf";
-import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { shown } from "../errors/check-values.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
@@ -34,7 +33,7 @@ export function sentTransaction(
   inputData: Pick<InputData, "command" | "blockHeight"> | undefined,
 ): Sent {
   const sent = {
-    txHash: transactionHash(toBinary(TransactionSchema, transaction)),
+    txHash: transactionHash(transaction),
     publicKey: transaction.from.case === "pubKey" ? transaction.from.value : undefined,
     signature: transaction.signature?.value,
     blockHeight: inputData?.blockHeight,

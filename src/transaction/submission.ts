@@ -1,4 +1,4 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import {
   type CoreService,
@@ -132,7 +132,7 @@ function mayHaveArrived(error: TradewireError): boolean {
 export function unknownOutcome(tx: Transaction, cause: TradewireError, command?: string): OutcomeUnknownError {
   const { pow, from, signature } = tx;
   const identity: TransactionIdentity = {
-    txHash: transactionHash(toBinary(TransactionSchema, tx)),
+    txHash: transactionHash(tx),
     tid: pow?.tid ?? "",
     publicKey: from.case === "pubKey" ? from.value : "",
     signature: signature?.value ?? "",

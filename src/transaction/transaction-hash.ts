@@ -1,15 +1,45 @@
 import { createHash } from "node:crypto";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 
 /**
- * Compute the hash that identifies a transaction in a node's event stream (specification, 2.6). Like the consensus layer,
- * it hashes the transaction's bytes.
+ * Serializes a transaction as the network does before it hashes it: the plain fields in the order of their numbers, the
+ * member of `from` after them, and unknown fields last. Protobuf leaves the order of fields open, and the network's
+ * serializer writes members of a oneof after all other fields.
  *
- * @param bytes the serialized transaction
+ * @param transaction the signed transaction
+ * @returns its bytes in the network's order
+ */
+export function networkBytes(transaction: Transaction): Uint8Array {
+  const { from, $unknown: unknown = [] } = transaction;
+  const plain = { ...transaction, from: { case: undefined }, $unknown: [] };
+  return Buffer.concat([
+    toBinary(TransactionSchema, plain),
+    toBinary(TransactionSchema, create(TransactionSchema, { from })),
+    toBinary(TransactionSchema, { ...create(TransactionSchema), $unknown: unknown }),
+  ]);
+}
+
+/**
+ * Computes the hash that identifies a transaction in a node's event stream (specification, 2.6): SHA-256 over the
+ * transaction as the network serializes it, whatever order its fields were received in.
+ *
+ * @param transaction the signed transaction
  * @returns 64 hex digits in upper case
  *
  * @example
- * const txHash = transactionHash(toBinary(TransactionSchema, transaction));
+ * const txHash = transactionHash(await client.signCommand(command, { signer }));
  */
-export function transactionHash(bytes: Uint8Array): string {
+export function transactionHash(transaction: Transaction): string {
+  return hashOfBytes(networkBytes(transaction));
+}
+
+/**
+ * Computes the hash of a transaction that is submitted as bytes: the network does not serialize these again.
+ *
+ * @param bytes the serialized transaction
+ * @returns 64 hex digits in upper case
+ */
+export function hashOfBytes(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex").toUpperCase();
 }

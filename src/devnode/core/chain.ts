@@ -1,7 +1,7 @@
 import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
-import { transactionHash } from "../../transaction/transaction-hash.js";
+import { hashOfBytes } from "../../transaction/transaction-hash.js";
 import type { ExecutedCommand } from "../engine/engine.js";
 import type { Block } from "../world/event.js";
 import type { SpamBlock } from "./blocks.js";
@@ -109,7 +109,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       for (const name of accepted.uses) {
         accepted.block.used.add(name);
       }
-      mempool.push({ tx, bytes, txHash: transactionHash(bytes), accepted });
+      mempool.push({ tx, bytes, txHash: hashOfBytes(bytes), accepted });
       return undefined;
     },
 

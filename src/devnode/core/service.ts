@@ -1,9 +1,9 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { Profile } from "../../schema/profile.js";
-import { transactionHash } from "../../transaction/transaction-hash.js";
+import { hashOfBytes, networkBytes } from "../../transaction/transaction-hash.js";
 import { eventBus } from "../data/event-bus.js";
 import type { Streams } from "../data/observe.js";
 import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
@@ -36,7 +36,7 @@ export function coreMethods(options: CoreOptions): CoreMethods {
   const statistics = createStatistics(options);
 
   async function submit(transaction: Transaction, bytes: Uint8Array, type: SubmitTransactionRequest_Type) {
-    const txHash = transactionHash(bytes);
+    const txHash = hashOfBytes(bytes);
     // Deployed nodes do not look at the type.
     switch (profile === "deployed" ? SubmitTransactionRequest_Type.SYNC : type) {
       case SubmitTransactionRequest_Type.UNSPECIFIED:
@@ -60,7 +60,7 @@ export function coreMethods(options: CoreOptions): CoreMethods {
   return {
     async submitTransaction({ tx, type }) {
       const transaction = required(tx);
-      return submit(transaction, toBinary(TransactionSchema, transaction), type);
+      return submit(transaction, networkBytes(transaction), type);
     },
 
     async submitRawTransaction({ tx, type }) {

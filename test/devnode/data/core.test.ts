@@ -92,7 +92,7 @@ const Type = SubmitTransactionRequest_Type;
 describe("the result of a submission", () => {
   test("has the form of the specification", async () => {
     const { core, taken, made } = serveCore();
-    const txHash = transactionHash(toBinary(TransactionSchema, bad));
+    const txHash = transactionHash(bad);
     const refused = {
       success: false,
       code: 51,
@@ -113,7 +113,7 @@ describe("the result of a submission", () => {
 
   test("has the form of deployed nodes, whatever the type", async () => {
     const { core, taken, made } = serveCore("deployed");
-    const txHash = transactionHash(toBinary(TransactionSchema, bad));
+    const txHash = transactionHash(bad);
     const refused = { success: false, code: 60, data: "order_submission.size (is too large)", log: "" };
     for (const type of [Type.UNSPECIFIED, Type.ASYNC, Type.SYNC, Type.COMMIT]) {
       expect(await core.submitTransaction({ tx: bad, type })).toMatchObject({ ...refused, txHash });
