@@ -14,7 +14,7 @@ import {
   type LocalChain,
   type MadeBlock,
 } from "./core/chain.js";
-import { transactionResult } from "./core/transaction-result.js";
+import { transactionError, transactionResult } from "./core/transaction-result.js";
 import { createStreams, type Streams } from "./data/observe.js";
 import { createEngine } from "./engine/create-engine.js";
 import type { Engine, EngineState } from "./engine/engine.js";
@@ -146,6 +146,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       const outcome = engine.execute(transaction);
       emit({ case: "transactionResult", value: transactionResult(transaction, outcome) });
       if (outcome.status !== "success") {
+        emit({ case: "txErrEvent", value: transactionError(transaction, outcome) });
         const errors = outcome.errors.map(({ key, error }) => (key === "" ? error : `${key}: ${error}`));
         failed({ height: block.height, txHash: transaction.txHash, errors });
       }

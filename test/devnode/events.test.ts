@@ -13,14 +13,16 @@ import { BusEventType } from "../../gen/vega/events/v1/events_pb.js";
 import { Order_Status, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { transactionHash } from "../../src/transaction/transaction-hash.js";
 import { openMarket } from "../support/devnode.js";
 import { type BusRequestInit, type Subscription, subscribe } from "../support/event-bus.js";
 import { openPlainSocket } from "../support/plain-socket.js";
 import { stopOrder } from "../support/transactions.js";
 
 const small = { segments: 1, blocksPerSegment: 10, blockMs: 0 } as const;
-const { BEGIN_BLOCK, END_BLOCK, ORDER, TRADE, STOP_ORDER, TRANSACTION_RESULT } = BusEventType;
+const { BEGIN_BLOCK, END_BLOCK, ORDER, TRADE, STOP_ORDER, TRANSACTION_RESULT, TX_ERROR } = BusEventType;
 
 const open: Subscription[] = [];
 afterEach(() => {
@@ -70,7 +72,7 @@ describe("over gRPC", () => {
     const about = events.map(({ id, txHash, type: of, event }) => ({ id, txHash, of, case: event.case }));
     const of = (hash: string, name: string, number: BusEventType) => ({
       id: expect.stringMatching(`^${height}-\\d+$`),
-      txHash: hash.toLowerCase(),
+      txHash: hash,
       of: number,
       case: name,
     });
@@ -81,27 +83,89 @@ describe("over gRPC", () => {
       ...about.slice(3),
     ]);
     expect(about.slice(3).map(({ txHash, case: name }) => [txHash, name])).toContainEqual([
-      stop.txHash.toLowerCase(),
+      stop.txHash,
       "transactionResult",
     ]);
     expect(events[0]?.event).toMatchObject({
       case: "order",
       value: { partyId: signer.publicKey, reference: "mine", size: 3n, status: Order_Status.ACTIVE },
     });
-    expect(events[1]?.event).toMatchObject({ case: "transactionResult", value: { hash: sent.txHash, status: true } });
+    expect(events[1]?.event).toMatchObject({
+      case: "transactionResult",
+      value: { hash: sent.txHash.toLowerCase(), status: true, extra: { case: undefined } },
+    });
     expect(events[2]?.event).toMatchObject({
       case: "transactionResult",
-      value: { hash: failed.txHash, status: false, extra: { case: "failure", value: { error: expect.any(String) } } },
+      value: {
+        hash: failed.txHash.toLowerCase(),
+        status: false,
+        extra: { case: "failure", value: { error: expect.any(String) } },
+      },
     });
 
     const bounds = await blocks.events();
-    const { hash } = await client.lastBlockHeight();
+    const hash = (await client.lastBlockHeight()).hash.toUpperCase();
     expect(bounds.map(({ id, block, chainId, event }) => ({ id, block, chainId, case: event.case }))).toEqual([
       { id: `${height}-1`, block: hash, chainId: node.chainId, case: "beginBlock" },
       { id: expect.stringMatching(`^${height}-`), block: hash, chainId: node.chainId, case: "endBlock" },
     ]);
     const number = ({ id = "" } = {}) => Number(id.split("-")[1]);
     expect(number(bounds[1])).toBeGreaterThan(number(events.at(-1)));
+  });
+
+  // Seen on a real node, v0.78.0; the forms are those of core/events/transaction_result.go and core/events/tx_error.go.
+  it("a batch of which a part failed has a result with status false, its errors by part, and an event of its error", async () => {
+    await using node = await startDevnode(small);
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    const signer = await signerFromMnemonic(node.mnemonic);
+    const bus = await subscribed(node, "core", { type: [TRANSACTION_RESULT, TX_ERROR] });
+    const transport = createGrpcTransport({ baseUrl: node.grpcUrl });
+    const of = (request: { readonly hashes?: string[]; readonly status?: boolean }) =>
+      createServiceClient(TradingDataService, transport).observeTransactionResults(request)[Symbol.asyncIterator]();
+    const submission = { marketId: openMarket, side: Side.BUY, size: 3n, price: "1" } as const;
+    const order = { ...submission, type: Order_Type.LIMIT, timeInForce: Order_TimeInForce.GTC };
+    const cancellations = [{ marketId: openMarket, orderId: "a".repeat(64) }];
+    const value = { cancellations, submissions: [order] };
+    const batch: CommandInit = { case: "batchMarketInstructions", value };
+    const tx = await client.signCommand(batch, { signer });
+    const hash = transactionHash(tx);
+    const [successes, byUpperCase, byHash] = [
+      of({ status: true }),
+      of({ hashes: [hash] }),
+      of({ hashes: [hash.toLowerCase()] }),
+    ];
+    const [success, upperCase, lowerCase] = [successes.next(), byUpperCase.next(), byHash.next()];
+    await caughtUp(transport);
+    await client.submitTransaction({ tx, type: 2 });
+    const single = { case: "orderSubmission", value: order } as const;
+    const { txHash: executed } = await client.sendCommand(single, { signer });
+    await node.makeBlock();
+
+    const [result, error, next] = await bus.events();
+    const failure = { error: "", errors: [{ key: "0", errors: [expect.stringMatching(/./)] }] };
+    const partial = {
+      hash: hash.toLowerCase(),
+      status: false,
+      statusDetail: 2,
+      extra: { case: "failure", value: failure },
+    };
+    expect(result).toMatchObject({ txHash: hash, event: { case: "transactionResult", value: partial } });
+    expect(error).toMatchObject({
+      txHash: hash,
+      event: {
+        case: "txErrEvent",
+        value: {
+          partyId: signer.publicKey,
+          errMsg: expect.stringMatching(/^Batch Market Instructions - 0 \(.+\)$/),
+          transaction: { case: "batchMarketInstructions", value: { cancellations } },
+        },
+      },
+    });
+    const wasExecuted = { hash: executed.toLowerCase(), status: true, statusDetail: 1, extra: { case: undefined } };
+    expect(next).toMatchObject({ event: { case: "transactionResult", value: wasExecuted } });
+    expect((await success).value).toMatchObject({ transactionResults: [wasExecuted] });
+    expect((await lowerCase).value).toMatchObject({ transactionResults: [partial] });
+    expect(await Promise.race([upperCase, caughtUp(transport)])).toBeUndefined();
   });
 
   it("results of transactions come when their block is made", async () => {
@@ -127,7 +191,7 @@ describe("over gRPC", () => {
     await node.makeBlock();
     const answer = (await first).value;
     expect(answer?.transactionResults.map(({ hash, partyId }) => [hash, partyId])).toEqual([
-      [txHash, signer.publicKey],
+      [txHash.toLowerCase(), signer.publicKey],
     ]);
     expect(answer?.transactionResults[0]?.transaction.case).toBe("stopOrdersSubmission");
     abort.abort();

@@ -131,7 +131,7 @@ describe("other paths", () => {
     const { txHash } = await client.sendCommand({ case: "orderCancellation", value }, { signer });
     await node.makeBlock();
     expect(await socket.next()).toMatchObject({
-      result: { transactionResults: [{ hash: txHash, partyId: signer.publicKey, statusDetail: 3 }] },
+      result: { transactionResults: [{ hash: txHash.toLowerCase(), partyId: signer.publicKey, statusDetail: 3 }] },
     });
     socket.socket.terminate();
   });

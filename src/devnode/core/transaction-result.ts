@@ -1,11 +1,16 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMessage } from "@bufbuild/protobuf";
 import {
   type TransactionResult,
   TransactionResult_Status,
   TransactionResultSchema,
+  type TxErrorEvent,
+  TxErrorEventSchema,
 } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Outcome } from "../engine/engine.js";
 import type { BlockTransaction } from "./chain.js";
+import { commandName } from "./command-names.js";
+
+type Failed = Exclude<Outcome, { readonly status: "success" }>;
 
 const STATUS = {
   success: TransactionResult_Status.SUCCESS,
@@ -14,40 +19,72 @@ const STATUS = {
 } as const;
 
 /**
- * Make the event that tells what became of a transaction.
+ * Creates the event with the result of a transaction (`core/events/transaction_result.go`): `status` is true only where
+ * all of the command was executed, and a batch has its errors by part.
  *
  * @param transaction the transaction
- * @param outcome what became of its command
- * @returns the event's message
+ * @param outcome the outcome of its command
+ * @returns the event's message; its hash is in lower case
  */
 export function transactionResult(transaction: BlockTransaction, outcome: Outcome): TransactionResult {
   const { partyId, txHash, command } = transaction;
   const result = create(TransactionResultSchema, {
     partyId,
-    hash: txHash,
-    status: outcome.status !== "failure",
+    hash: txHash.toLowerCase(),
+    status: outcome.status === "success",
     statusDetail: STATUS[outcome.status],
-    extra:
-      outcome.status === "success"
-        ? { case: "success", value: {} }
-        : {
-            case: "failure",
-            value: {
-              error: outcome.errors.map(({ error }) => error).join(", "),
-              errors: outcome.errors.map(({ key, error }) => ({ key, errors: [error] })),
-            },
-          },
+    ...(outcome.status !== "success" && { extra: { case: "failure", value: failureOf(outcome) } }),
   });
-  return { ...result, ...namedCommand(command) };
+  const transactionCase = commandCase(TransactionResultSchema, command.value?.$typeName);
+  return transactionCase === undefined
+    ? result
+    : { ...result, transaction: { case: transactionCase, value: command.value } as TransactionResult["transaction"] };
 }
 
-/** The command under the name that results have for its message: some differ from those of input data. */
-function namedCommand(command: BlockTransaction["command"]): Pick<TransactionResult, "transaction"> | undefined {
-  const typeName = command.value?.$typeName;
-  const field = TransactionResultSchema.oneofs
-    .find(({ name }) => name === "transaction")
-    ?.fields.find(({ message }) => message?.typeName === typeName);
-  return field === undefined
-    ? undefined
-    : { transaction: { case: field.localName, value: command.value } as TransactionResult["transaction"] };
+/**
+ * Creates the event that follows the result of a failed transaction (`core/events/tx_error.go`).
+ *
+ * @param transaction the transaction
+ * @param outcome the outcome of its command
+ * @returns the event's message, with the name of the command and the error, such as
+ *   `Amend Order - OrderError: Invalid Order ID`
+ */
+export function transactionError(transaction: BlockTransaction, outcome: Failed): TxErrorEvent {
+  const { partyId, command } = transaction;
+  const errMsg = `${commandName(command.case)} - ${errorText(outcome)}`;
+  const event = create(TxErrorEventSchema, { partyId, errMsg });
+  const transactionCase = commandCase(TxErrorEventSchema, command.value?.$typeName);
+  return transactionCase === undefined
+    ? event
+    : { ...event, transaction: { case: transactionCase, value: command.value } as TxErrorEvent["transaction"] };
+}
+
+/** The errors by part where the command has parts; else one text. */
+function failureOf(outcome: Failed) {
+  return isOfParts(outcome)
+    ? { errors: [...byKey(outcome)].map(([key, errors]) => ({ key, errors })) }
+    : { error: errorText(outcome) };
+}
+
+function errorText(outcome: Failed): string {
+  return isOfParts(outcome)
+    ? [...byKey(outcome)]
+        .map(([key, errors]) => `${key} (${errors.join(", ")})`)
+        .toSorted()
+        .join(", ")
+    : outcome.errors.map(({ error }) => error).join(", ");
+}
+
+const isOfParts = ({ errors }: Failed) => errors.some(({ key }) => key !== "");
+
+/** The errors by key, in the order of the keys as texts, so that `10` comes before `2`. */
+function byKey({ errors }: Failed): Map<string, string[]> {
+  const keys = [...new Set(errors.map(({ key }) => key))].toSorted();
+  return new Map(keys.map((key) => [key, errors.filter((each) => each.key === key).map(({ error }) => error)]));
+}
+
+/** The member of an event's `transaction` for a command; some have other names than in input data, and some none. */
+function commandCase({ oneofs }: DescMessage, typeName: string | undefined): string | undefined {
+  return oneofs.find(({ name }) => name === "transaction")?.fields.find(({ message }) => message?.typeName === typeName)
+    ?.localName;
 }

@@ -69,7 +69,15 @@ export function busEvents(chainId: string): (happening: Happening) => BusEvent |
     }
     const type = busEventType(event.case);
     const id = `${block.height}-${sequence}`;
-    const told = create(BusEventSchema, { id, block: block.hash, type, event, version: VERSION, chainId, txHash });
+    const told = create(BusEventSchema, {
+      id,
+      block: block.hash.toUpperCase(),
+      type,
+      event,
+      version: VERSION,
+      chainId,
+      txHash: txHash.toUpperCase(),
+    });
     made.set(happening, told);
     return told;
   };

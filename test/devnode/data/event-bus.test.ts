@@ -50,7 +50,7 @@ describe("events", () => {
     await until(() => streams.open("event") === 1);
     happen(orderEvent(7), { case: "position", value: position(id(2), id(1)) }, endBlock);
     const { hash } = blockAt(11n);
-    const shared = { block: hash, version: 1, chainId: "test-chain", txHash: id(0) };
+    const shared = { block: hash.toUpperCase(), version: 1, chainId: "test-chain", txHash: id(0) };
     expect(await bus.events()).toMatchObject([
       { ...shared, id: "11-1", type: ORDER, event: { case: "order", value: { id: id(7), partyId: id(2) } } },
       { ...shared, id: "11-3", type: END_BLOCK, event: { case: "endBlock", value: { height: 11n } } },

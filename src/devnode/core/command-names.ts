@@ -1,0 +1,78 @@
+import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+
+/** A kind of command. */
+export type CommandKind = Exclude<InputData["command"]["case"], undefined>;
+
+/** The network's names of commands, as its refusals and its error events have them (`core/txn/command.go`). */
+const NAMES: Readonly<Record<CommandKind, string>> = {
+  orderSubmission: "Submit Order",
+  orderCancellation: "Cancel Order",
+  orderAmendment: "Amend Order",
+  withdrawSubmission: "Withdraw",
+  proposalSubmission: "Proposal",
+  batchProposalSubmission: "Batch Proposal",
+  voteSubmission: "Vote on Proposal",
+  announceNode: "Register New Node",
+  nodeVote: "Node Vote",
+  nodeSignature: "Node Signature",
+  liquidityProvisionSubmission: "Liquidity Provision Order",
+  liquidityProvisionCancellation: "Cancel Liquidity Provision Order",
+  liquidityProvisionAmendment: "Amend Liquidity Provision Order",
+  chainEvent: "Chain Event",
+  oracleDataSubmission: "Submit Oracle Data",
+  delegateSubmission: "Delegate",
+  undelegateSubmission: "Undelegate",
+  keyRotateSubmission: "Key Rotate Submission",
+  stateVariableProposal: "State Variable Proposal",
+  transfer: "Transfer Funds",
+  cancelTransfer: "Cancel Transfer Funds",
+  validatorHeartbeat: "Validator Heartbeat",
+  ethereumKeyRotateSubmission: "Ethereum Key Rotate Submission",
+  protocolUpgradeProposal: "Protocol Upgrade",
+  issueSignatures: "Issue Signatures",
+  batchMarketInstructions: "Batch Market Instructions",
+  stopOrdersSubmission: "Stop Orders Submission",
+  stopOrdersCancellation: "Stop Orders Cancellation",
+  createReferralSet: "Create Referral Set",
+  updateReferralSet: "Update Referral Set",
+  applyReferralCode: "Apply Referral Code",
+  updateMarginMode: "Update Margin Mode",
+  joinTeam: "Join Team",
+  updatePartyProfile: "Update Party Profile",
+  submitAmm: "Submit AMM",
+  amendAmm: "Amend AMM",
+  cancelAmm: "Cancel AMM",
+  delayedTransactionsWrapper: "Delayed Transactions Wrapper",
+};
+
+/** The commands of validators, which carry no proof of work (`IsValidatorCommand` in `core/txn/command.go`). */
+const OF_VALIDATORS: readonly string[] = [
+  "delayedTransactionsWrapper",
+  "nodeSignature",
+  "chainEvent",
+  "nodeVote",
+  "validatorHeartbeat",
+  "keyRotateSubmission",
+  "stateVariableProposal",
+  "ethereumKeyRotateSubmission",
+] satisfies readonly CommandKind[];
+
+/**
+ * Gives the network's name of a command.
+ *
+ * @param kind the field of `vega.commands.v1.InputData` that holds the command; `undefined` where there is none
+ * @returns the name, such as `Submit Order`; empty where there is none
+ */
+export function commandName(kind: CommandKind | undefined): string {
+  return kind === undefined ? "" : NAMES[kind];
+}
+
+/**
+ * Tells whether a command is one of validators, which needs no proof of work.
+ *
+ * @param kind the field of `vega.commands.v1.InputData` that holds the command
+ * @returns whether the network checks no proof of work for it
+ */
+export function isOfValidators(kind: CommandKind | undefined): boolean {
+  return kind !== undefined && OF_VALIDATORS.includes(kind);
+}
