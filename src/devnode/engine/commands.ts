@@ -6,7 +6,7 @@ import type { ExecutedCommand, Outcome } from "./engine.js";
 import type { Work } from "./state.js";
 import { cancelStopOrders, halvesOf, submitStopOrders } from "./stop-orders.js";
 import { submitOrder } from "./submit.js";
-import { transferOnce } from "./transfer.js";
+import { cancelTransfer, submitTransfer } from "./transfers.js";
 
 /** A part of a command. It returns why it was not carried out, if so. */
 type Part = () => string | undefined;
@@ -39,7 +39,9 @@ export function carryOutCommand(work: Work, { command, partyId, signature }: Exe
     case "batchMarketInstructions":
       return outcomeOf(partsOf(work, partyId, command.value, next), true);
     case "transfer":
-      return outcomeOf([() => transferOnce(work, partyId, command.value, next())], false);
+      return outcomeOf([() => submitTransfer(work, partyId, command.value, next())], false);
+    case "cancelTransfer":
+      return outcomeOf([() => cancelTransfer(work, partyId, command.value)], false);
     default:
       return outcomeOf([() => notCarriedOut(command.case)], false);
   }

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { MarketDepthSchema, Side } from "../../../gen/vega/vega_pb.js";
+import { epochOf } from "../data/epochs.js";
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
 import { carryOutCommand } from "./commands.js";
@@ -9,6 +10,7 @@ import { marketDataOf } from "./market-data.js";
 import { markToMarket } from "./settle.js";
 import { startState } from "./start.js";
 import { copyState, type Emit, type MarketState, noteExpiry, type Work } from "./state.js";
+import { deliverTransfers, repeatTransfers } from "./transfers.js";
 import { expireStops, triggerStops } from "./triggers.js";
 
 /**
@@ -30,13 +32,17 @@ import { expireStops, triggerStops } from "./triggers.js";
  */
 export function createEngine(start: EngineStart, emit: Emit): Engine {
   const { startingBalance, maxStopOrders } = start;
-  const assets = new Set(start.assets.map(({ id }) => id));
   let state = startState(start);
-  const work = (): Work => ({ state, block: state.block, emit, assets, startingBalance, maxStopOrders });
+  const work = (): Work => ({ state, block: state.block, emit, startingBalance, maxStopOrders });
 
   return {
     beginBlock(block) {
+      const ended = epochOf(state.block.height);
       state.block = block;
+      if (epochOf(block.height) > ended) {
+        repeatTransfers(work(), ended);
+      }
+      deliverTransfers(work());
       for (const market of state.markets.values()) {
         if (market.nextExpiry !== undefined && market.nextExpiry <= block.time) {
           expire(work(), market);

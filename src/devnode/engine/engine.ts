@@ -8,6 +8,8 @@ import type { State } from "./state.js";
 
 /** How things stand when the engine begins. */
 export interface EngineStart {
+  /** Network parameters by key; none by default. */
+  readonly parameters?: ReadonlyMap<string, string>;
   readonly markets: readonly Market[];
   /** Those that the markets settle in. One that is missing counts as one without decimals. */
   readonly assets: readonly Asset[];

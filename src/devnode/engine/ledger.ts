@@ -57,7 +57,8 @@ export function openGeneralAccount(work: Work, partyId: string, asset: string): 
   }
 }
 
-function newAccount(key: AccountKey, balance: string): Account {
+/** Make an account with a balance, in units of the asset's last decimal. */
+export function newAccount(key: AccountKey, balance: string): Account {
   return create(AccountSchema, { ...key, id: accountId(key), balance });
 }
 
@@ -90,7 +91,7 @@ export function beginTransfers({ state: { accounts }, block, emit }: Work): Tran
     let account = touched.get(name);
     if (account === undefined) {
       const balance = BigInt(accounts.get(name)?.balance ?? "0");
-      account = { key, details: detailsOf(key), balance, isChanged: false };
+      account = { key, details: accountDetails(key), balance, isChanged: false };
       touched.set(name, account);
     }
     return account;
@@ -152,7 +153,7 @@ interface Touched {
 }
 
 /** An account as ledger entries name it: without an owner where that is the network, without a market where there is none. */
-function detailsOf({ owner, asset, marketId, type }: AccountKey): AccountDetails {
+export function accountDetails({ owner, asset, marketId, type }: AccountKey): AccountDetails {
   return create(AccountDetailsSchema, {
     assetId: asset,
     type,

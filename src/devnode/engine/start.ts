@@ -6,6 +6,7 @@ import type { EngineStart } from "./engine.js";
 import { accountName } from "./identifiers.js";
 import { referencesOf } from "./pegs.js";
 import { holdingOf } from "./positions.js";
+import { createRegisters } from "./registers.js";
 import { type MarketState, noteExpiry, type State } from "./state.js";
 
 /**
@@ -47,6 +48,8 @@ export function startState(start: EngineStart): State {
     markets,
     accounts: new Map(start.accounts.map((account) => [accountName(account), account])),
     parties: new Set(owners),
+    assets: new Map(start.assets.map((asset) => [asset.id, asset])),
+    registers: createRegisters(start.parameters),
     block: { height: 0n, hash: "", time: 0n },
   };
 }

@@ -1,7 +1,9 @@
+import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { type Market, Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
 import type { Account, MarketData, Order, Position, StopOrder } from "../../../gen/vega/vega_pb.js";
 import type { Block, Event } from "../world/event.js";
+import { copyRegisters, type Registers } from "./registers.js";
 
 /** Tells of an event of the block that was begun. */
 export type Emit = (event: Event) => void;
@@ -87,6 +89,9 @@ export interface State {
   /** Accounts by name. */
   readonly accounts: Map<string, Account>;
   readonly parties: Set<string>;
+  /** Assets by identifier. */
+  readonly assets: Map<string, Asset>;
+  readonly registers: Registers;
   block: Block;
 }
 
@@ -95,8 +100,6 @@ export interface Work {
   readonly state: State;
   readonly block: Block;
   readonly emit: Emit;
-  /** The assets that there are. */
-  readonly assets: ReadonlySet<string>;
   readonly startingBalance: string;
   readonly maxStopOrders: number;
 }
@@ -107,11 +110,13 @@ export interface Work {
  * @param state the state
  * @returns the copy, which shares the messages
  */
-export function copyState({ markets, accounts, parties, block }: State): State {
+export function copyState({ markets, accounts, parties, assets, registers, block }: State): State {
   return {
     markets: new Map([...markets].map(([id, market]) => [id, copyMarket(market)])),
     accounts: new Map(accounts),
     parties: new Set(parties),
+    assets: new Map(assets),
+    registers: copyRegisters(registers),
     block,
   };
 }

@@ -13,6 +13,7 @@ import {
 import type { Block, Happening } from "./event.js";
 import { kept, keptMap, restoreAll, saveAll } from "./kept.js";
 import { createLiveTimeline, MAX_RECORDS } from "./live-timeline.js";
+import { createRecords } from "./records.js";
 import type { Timeline } from "./timeline.js";
 import type { PartyRecord, World } from "./world.js";
 
@@ -98,8 +99,9 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
   const trades = createLiveTimeline<Trade>({ history: madeUp.trades, lastHeight, idOf: ({ id }) => id });
   const marketDataHistory = createLiveTimeline<MarketData>({ history: madeUp.marketDataHistory, lastHeight });
 
+  const records = createRecords();
   const parts = {
-    ...{ blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders },
+    ...{ records, blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders },
     ...{ orders, trades, marketDataHistory },
   };
   const lastBlock = () => blocks.value.at(-1) ?? madeUp.blockAt(lastHeight);
@@ -139,6 +141,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
     get stopOrders() {
       return stopOrders.value;
     },
+    records: records.records,
     orders,
     liveOrders: orders.open,
     trades,
@@ -173,10 +176,12 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
     world,
     begin,
 
-    apply({ block, event }) {
+    apply(happening) {
+      const { block, event } = happening;
       if (block.height !== lastBlock().height) {
         begin(block);
       }
+      records.apply(happening);
       switch (event.case) {
         case "order":
           orders.put(block.height, event.value);

@@ -3,6 +3,7 @@ import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import type { Account, MarketData, Order, Position, Trade } from "../../../gen/vega/vega_pb.js";
 import type { Block } from "./event.js";
+import type { Records } from "./records.js";
 import type { Timeline } from "./timeline.js";
 
 /** A party, and when it came, in Unix nanoseconds. */
@@ -30,6 +31,8 @@ export interface World {
   readonly positions: ReadonlyMap<string, Position>;
   /** Stop orders by identifier, and the order that each one submits. */
   readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
+  /** What events told last of all else, such as transfers and proposals. */
+  readonly records: Records;
   /** The latest version of each order, where its first version came. */
   readonly orders: Timeline<Order>;
   /** Those of them that can still trade. */

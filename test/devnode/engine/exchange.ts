@@ -129,6 +129,11 @@ export function openExchange(market: Market = marketOf(), more: Partial<EngineSt
     batch: (party: string, value: MessageInitShape<typeof BatchMarketInstructionsSchema>) =>
       send(party, { case: "batchMarketInstructions", value: create(BatchMarketInstructionsSchema, value) }),
     endBlock: () => during(() => engine.endBlock()),
+    height: () => height,
+    /** Count heights from the first block on again, for an engine that was restored there. */
+    rewind: () => {
+      height = 1n;
+    },
     /** End the block, and begin the next one, some seconds later. */
     nextBlock: (seconds = 1n) => {
       height += seconds - 1n;
