@@ -67,10 +67,10 @@ export function emitMovements({ emit }: Work, ledgerMovements: LedgerMovement[])
 export function openAccount(work: Work, key: AccountKey): void {
   const { accounts } = work.state;
   if (!accounts.has(accountName(key))) {
+    noteParty(work, key.owner);
     const account = newAccount(key, "0");
     accounts.set(accountName(key), account);
     work.emit({ case: "account", value: account });
-    noteParty(work, key.owner);
   }
 }
 
