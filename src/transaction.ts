@@ -26,7 +26,6 @@ export {
   verify as verifyProofOfWork,
 } from "./transaction/proof-of-work.js";
 export { verifySignature } from "./transaction/signature.js";
-export { transactionHash } from "./transaction/transaction-hash.js";
 export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./transaction/signer.js";
 export {
   type BlockTask,
@@ -35,4 +34,5 @@ export {
   type TransactionForm,
   type TransactionOptions,
 } from "./transaction/transaction.js";
+export { transactionHash } from "./transaction/transaction-hash.js";
 export type { Chain, OpenedTransaction } from "./transaction/verify.js";
