@@ -121,6 +121,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       ...start,
       stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
       startingBalance,
+      stakes: new Map(keys.map((key) => [key, BigInt(startingBalance)])),
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },
     emit,

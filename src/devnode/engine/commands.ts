@@ -3,6 +3,7 @@ import { identifiers } from "../../transaction/identifiers.js";
 import { amendOrder } from "./amend.js";
 import { cancelOrders } from "./cancel.js";
 import type { ExecutedCommand, Outcome } from "./engine.js";
+import { submitBatchProposal, submitProposal, vote } from "./governance.js";
 import type { Work } from "./state.js";
 import { cancelStopOrders, halvesOf, submitStopOrders } from "./stop-orders.js";
 import { submitOrder } from "./submit.js";
@@ -40,6 +41,12 @@ export function carryOutCommand(work: Work, { command, partyId, signature }: Exe
       return outcomeOf(partsOf(work, partyId, command.value, next), true);
     case "transfer":
       return outcomeOf([() => submitTransfer(work, partyId, command.value, next())], false);
+    case "proposalSubmission":
+      return outcomeOf([() => submitProposal(work, partyId, command.value, next())], false);
+    case "batchProposalSubmission":
+      return outcomeOf([() => submitBatchProposal(work, partyId, command.value, next)], false);
+    case "voteSubmission":
+      return outcomeOf([() => vote(work, partyId, command.value)], false);
     case "cancelTransfer":
       return outcomeOf([() => cancelTransfer(work, partyId, command.value)], false);
     default:

@@ -4,7 +4,9 @@ import { epochOf } from "../data/epochs.js";
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
 import { carryOutCommand } from "./commands.js";
+import { decideProposals } from "./enactment.js";
 import type { Engine, EngineStart } from "./engine.js";
+import { endOpeningAuctions } from "./governed-market.js";
 import { noteParty } from "./ledger.js";
 import { marketDataOf } from "./market-data.js";
 import { markToMarket } from "./settle.js";
@@ -43,6 +45,8 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
         repeatTransfers(work(), ended);
       }
       deliverTransfers(work());
+      endOpeningAuctions(work());
+      decideProposals(work());
       for (const market of state.markets.values()) {
         if (market.nextExpiry !== undefined && market.nextExpiry <= block.time) {
           expire(work(), market);

@@ -10,6 +10,8 @@ import type { State } from "./state.js";
 export interface EngineStart {
   /** Network parameters by key; none by default. */
   readonly parameters?: ReadonlyMap<string, string>;
+  /** What parties have of the network's token, in units of its last decimal, by public key; nothing by default. */
+  readonly stakes?: ReadonlyMap<string, bigint>;
   readonly markets: readonly Market[];
   /** Those that the markets settle in. One that is missing counts as one without decimals. */
   readonly assets: readonly Asset[];

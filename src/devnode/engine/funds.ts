@@ -7,7 +7,7 @@ import {
   PostTransferBalanceSchema,
   type TransferType,
 } from "../../../gen/vega/vega_pb.js";
-import { type AccountKey, accountName } from "./identifiers.js";
+import { type AccountKey, accountName, NETWORK } from "./identifiers.js";
 import { accountDetails, balanceOf, newAccount, noteParty } from "./ledger.js";
 import type { Work } from "./state.js";
 
@@ -67,7 +67,9 @@ export function emitMovements({ emit }: Work, ledgerMovements: LedgerMovement[])
 export function openAccount(work: Work, key: AccountKey): void {
   const { accounts } = work.state;
   if (!accounts.has(accountName(key))) {
-    noteParty(work, key.owner);
+    if (key.owner !== NETWORK) {
+      noteParty(work, key.owner);
+    }
     const account = newAccount(key, "0");
     accounts.set(accountName(key), account);
     work.emit({ case: "account", value: account });

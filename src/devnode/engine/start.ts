@@ -49,12 +49,22 @@ export function startState(start: EngineStart): State {
     accounts: new Map(start.accounts.map((account) => [accountName(account), account])),
     parties: new Set(owners),
     assets: new Map(start.assets.map((asset) => [asset.id, asset])),
-    registers: createRegisters(start.parameters),
+    registers: createRegisters(start.parameters, start.stakes),
     block: { height: 0n, hash: "", time: 0n },
   };
 }
 
-function marketState({ assets, lastPrices, marketData = [] }: EngineStart, market: Market): MarketState {
+/**
+ * Make what the engine knows of a market without orders.
+ *
+ * @param start the assets, last prices and data that are known
+ * @param market the market
+ * @returns its state
+ */
+export function marketState(
+  { assets, lastPrices, marketData = [] }: Pick<EngineStart, "assets" | "lastPrices" | "marketData">,
+  market: Market,
+): MarketState {
   const asset = settlementAsset(market);
   const assetDecimals = assets.find(({ id }) => id === asset)?.details?.decimals ?? 0n;
   const priceExponent = Number(assetDecimals - market.decimalPlaces);

@@ -48,7 +48,7 @@ export interface References {
 
 /** A market as it stands. */
 export interface MarketState {
-  readonly market: Market;
+  market: Market;
   /** The asset that it settles in. */
   readonly asset: string;
   /** The power of ten between its prices, and prices in the asset. */
@@ -56,7 +56,7 @@ export interface MarketState {
   /** The power of ten between its prices times sizes, and amounts of the asset. */
   readonly amountExponent: number;
   /** The smallest step of its prices. */
-  readonly tick: bigint;
+  tick: bigint;
   /** The levels of the book, the best first. */
   readonly buy: Level[];
   readonly sell: Level[];

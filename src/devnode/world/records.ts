@@ -24,6 +24,12 @@ export interface Records {
   readonly transfer: RecordsOf<"transfer">;
   /** By `TRANSFER EPOCH`. */
   readonly transferFees: RecordsOf<"transferFees">;
+  /** By identifier. */
+  readonly proposal: RecordsOf<"proposal">;
+  /** By `PROPOSAL PARTY`. */
+  readonly vote: RecordsOf<"vote">;
+  /** By identifier. */
+  readonly oracleSpec: RecordsOf<"oracleSpec">;
   /** By `PARTY ASSET`. */
   readonly transferFeesDiscount: RecordsOf<"transferFeesDiscount">;
 }
@@ -58,6 +64,18 @@ export function createRecords(): LivingRecords {
     transferFeesDiscount: recordsOf(
       (event) => (event.case === "transferFeesDiscount" ? event.value : undefined),
       ({ party, asset }) => `${party} ${asset}`,
+    ),
+    proposal: recordsOf(
+      (event) => (event.case === "proposal" ? event.value : undefined),
+      ({ id }) => id,
+    ),
+    vote: recordsOf(
+      (event) => (event.case === "vote" ? event.value : undefined),
+      ({ proposalId, partyId }) => `${proposalId} ${partyId}`,
+    ),
+    oracleSpec: recordsOf(
+      (event) => (event.case === "oracleSpec" ? event.value : undefined),
+      ({ externalDataSourceSpec }) => externalDataSourceSpec?.spec?.id ?? "",
     ),
   } satisfies Records;
   return {
