@@ -122,6 +122,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
       startingBalance,
       stakes: new Map(keys.map((key) => [key, BigInt(startingBalance)])),
+      keepsStopOrderIds: profile === "specification",
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },
     emit,

@@ -54,7 +54,7 @@ export function busEventType(name: string): BusEventType {
  * Make what tells what happened as the event bus does.
  *
  * @param chainId the chain's identifier
- * @returns makes the event of a happening, the same one each time; `undefined` for a position, which the bus does not tell
+ * @returns makes the event of a happening, the same one each time; `undefined` for a change that the bus does not tell
  */
 export function busEvents(chainId: string): (happening: Happening) => BusEvent | undefined {
   const made = new WeakMap<Happening, BusEvent>();
@@ -84,5 +84,5 @@ export function busEvents(chainId: string): (happening: Happening) => BusEvent |
 }
 
 function isTold(event: Event): event is Extract<Event, { readonly case: BusCase }> {
-  return event.case !== "position";
+  return event.case !== "position" && event.case !== "endedOrder";
 }

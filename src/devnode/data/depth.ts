@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketDepth, PriceLevel } from "../../../gen/vega/vega_pb.js";
-import type { Happening } from "../world/event.js";
+import { type Happening, isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
 import { identifier } from "./conditions.js";
 import type { Streams } from "./observe.js";
@@ -78,7 +78,7 @@ export function depthMethods(world: World, books: Books, streams: Streams): Dept
 
 /** Those of some markets whose books may have changed: every change is one of an order. */
 function changedBooks(ids: readonly string[], happenings: readonly Happening[]): string[] {
-  const changed = new Set(happenings.map(({ event }) => (event.case === "order" ? event.value.marketId : undefined)));
+  const changed = new Set(happenings.map(({ event }) => (isOrder(event) ? event.value.marketId : undefined)));
   return ids.filter((id) => changed.has(id));
 }
 

@@ -1,6 +1,7 @@
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { OrderFilter, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Order } from "../../../gen/vega/vega_pb.js";
+import { isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
 import { identifier, identifiers, oneOf, within } from "./conditions.js";
 import { existing } from "./existing.js";
@@ -45,7 +46,7 @@ export function orderMethods(world: World, streams: Streams): OrderMethods {
             }),
           ),
         select: (happenings) =>
-          happenings.flatMap(({ event }) => (event.case === "order" && matches(event.value) ? [event.value] : [])),
+          happenings.flatMap(({ event }) => (isOrder(event) && matches(event.value) ? [event.value] : [])),
         message: (orders) => ({ response: { case: "updates" as const, value: { orders: [...orders] } } }),
       });
     },

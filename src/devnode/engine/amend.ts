@@ -3,58 +3,69 @@ import { type Order, Order_Status, Order_TimeInForce, OrderError } from "../../.
 import { keepOrder, openSize, removeOrder } from "./book.js";
 import { endOrders } from "./cancel.js";
 import { larger, smaller, wholeMicroseconds } from "./decimal.js";
-import { overflowReason, peggedReason, priceReason, sizeReason } from "./order-checks.js";
+import { overflowReason, peggedReason, sizeReason, tickReason } from "./order-checks.js";
+import { orderErrorText, TRADING_NOT_ALLOWED } from "./order-errors.js";
+import { repricePegged } from "./pegs.js";
 import { isOpen, type MarketState, noteExpiry, type Work } from "./state.js";
-import { enterBook, placePegged, reasonName, wouldTradeAgainstPostOnly } from "./submit.js";
+import { enterBook, placePegged, wouldTradeAgainstPostOnly } from "./submit.js";
 
 const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 
 /**
- * Change an order that rests or is parked. It keeps its priority, unless its price changes or it grows: then it comes to the
- * book anew, and may trade. One that has nothing left is cancelled, and one whose new time has come expires.
+ * Amends an order that rests or is parked (v0.78.0, `core/execution/future/market.go`, amendOrder). It keeps its priority,
+ * unless its price changes or it grows: then it enters the book anew, and may trade. One that has nothing left is cancelled,
+ * and one whose new time has come expires.
  *
  * @param work the block
- * @param partyId who changes it
- * @param amendment the change
- * @returns the name of the reason for which the order stays as it is, if so: also where it is post-only and would trade
+ * @param partyId who amends it
+ * @param amendment the amendment
+ * @returns why the order stays as it is, if so: also where it is post-only and would trade
  */
 export function amendOrder(work: Work, partyId: string, amendment: OrderAmendment): string | undefined {
   const market = work.state.markets.get(amendment.marketId.toLowerCase());
-  const order = market?.orders.get(amendment.orderId.toLowerCase());
-  const reason = refusal(market, order, partyId) ?? (order && amendmentReason(order, amendment));
-  if (market === undefined || order === undefined || reason !== undefined) {
-    return reasonName(reason ?? OrderError.INVALID_ORDER_ID);
-  }
-  const amended = amendedOrder(work, order, amendment);
-  const wrong = priceReason(market, amended) ?? peggedReason(amended);
-  if (wrong !== undefined) {
-    return reasonName(wrong);
-  }
-  const ended =
-    amended.remaining === 0n ? Order_Status.CANCELLED : hasExpired(work, amended) ? Order_Status.EXPIRED : 0;
-  if (ended !== 0) {
-    const { version, timeInForce, expiresAt } = amended;
-    endOrders(work, market, [{ ...order, version, timeInForce, expiresAt }], ended);
-    return undefined;
-  }
-  const tooLarge = sizeReason(amended.size);
-  if (tooLarge !== undefined) {
-    return reasonName(tooLarge);
-  }
-  return overflowReason(market, amended) ?? replaceOrder(work, market, order, amended);
-}
-
-function refusal(market: MarketState | undefined, order: Order | undefined, partyId: string): OrderError | undefined {
   if (market === undefined) {
-    return OrderError.INVALID_MARKET_ID;
+    return orderErrorText(OrderError.INVALID_MARKET_ID);
   }
   if (!isOpen(market)) {
-    return OrderError.MARKET_CLOSED;
+    return TRADING_NOT_ALLOWED;
   }
+  const order = market.orders.get(amendment.orderId.toLowerCase());
   if (order === undefined) {
-    return OrderError.INVALID_ORDER_ID;
+    return orderErrorText(OrderError.INVALID_ORDER_ID);
   }
-  return order.partyId === partyId ? undefined : OrderError.INVALID_PARTY_ID;
+  if (order.partyId !== partyId) {
+    return orderErrorText(OrderError.INVALID_PARTY_ID);
+  }
+  const reason = amendmentReason(order, amendment);
+  if (reason !== undefined) {
+    return orderErrorText(reason);
+  }
+  const amended = amendedOrder(work, order, amendment);
+  const wrong = peggedReason(amended) ?? (amendment.price === undefined ? undefined : tickReason(market, amended));
+  return wrong === undefined
+    ? (overflowReason(market, amended) ?? applyAmendment(work, market, order, amended))
+    : orderErrorText(wrong);
+}
+
+/** Put an amendment that is well-formed into effect. */
+function applyAmendment(work: Work, market: MarketState, order: Order, amended: Order): string | undefined {
+  const { expiresAt, remaining, size } = amended;
+  if (remaining === 0n) {
+    endOrders(work, market, [order], Order_Status.CANCELLED);
+    return undefined;
+  }
+  if (expiresAt !== 0n && expiresAt < order.createdAt) {
+    return orderErrorText(OrderError.INVALID_EXPIRATION_DATETIME);
+  }
+  if (expiresAt !== 0n && expiresAt < work.block.time) {
+    // Unlike an order that expires by itself, the network tells this one as an order.
+    removeOrder(market, order);
+    work.emit({ case: "order", value: { ...amended, status: Order_Status.EXPIRED } });
+    repricePegged(work, market);
+    return undefined;
+  }
+  const tooLarge = sizeReason(size);
+  return tooLarge === undefined ? replaceOrder(work, market, order, amended) : orderErrorText(tooLarge);
 }
 
 function amendmentReason(order: Order, amendment: OrderAmendment): OrderError | undefined {
@@ -62,8 +73,14 @@ function amendmentReason(order: Order, amendment: OrderAmendment): OrderError | 
   if (timeInForce === GTT && expiresAt === undefined) {
     return OrderError.CANNOT_AMEND_TO_GTT_WITHOUT_EXPIRYAT;
   }
+  if (timeInForce === GTC && expiresAt !== undefined) {
+    return OrderError.CANNOT_HAVE_GTC_AND_EXPIRYAT;
+  }
   if (timeInForce === IOC || timeInForce === FOK) {
     return OrderError.CANNOT_AMEND_TO_FOK_OR_IOC;
+  }
+  if (timeInForce === GTT && expiresAt !== undefined && expiresAt <= order.createdAt) {
+    return OrderError.EXPIRYAT_BEFORE_CREATEDAT;
   }
   if (timeInForce !== 0 && timeInForce !== order.timeInForce) {
     if (timeInForce === GFA || timeInForce === GFN) {
@@ -71,14 +88,6 @@ function amendmentReason(order: Order, amendment: OrderAmendment): OrderError | 
     }
     if (order.timeInForce === GFA || order.timeInForce === GFN) {
       return OrderError.CANNOT_AMEND_FROM_GFA_OR_GFN;
-    }
-  }
-  if (expiresAt !== undefined) {
-    if ((timeInForce === 0 ? order.timeInForce : timeInForce) !== GTT) {
-      return OrderError.CANNOT_HAVE_GTC_AND_EXPIRYAT;
-    }
-    if (expiresAt <= order.createdAt) {
-      return OrderError.EXPIRYAT_BEFORE_CREATEDAT;
     }
   }
   if (order.peggedOrder === undefined) {
@@ -92,12 +101,12 @@ function amendmentReason(order: Order, amendment: OrderAmendment): OrderError | 
 function amendedOrder({ block }: Work, order: Order, amendment: OrderAmendment): Order {
   const { timeInForce, expiresAt, price, peggedOffset, peggedReference, size, sizeDelta } = amendment;
   const { peggedOrder } = order;
-  const becomesGtc = timeInForce === GTC;
+  const kept = timeInForce === 0 || timeInForce === GTT ? order.expiresAt : 0n;
   return {
     ...resized(order, size === undefined ? sizeDelta : size - order.size),
     price: String(BigInt(price ?? order.price)),
     timeInForce: timeInForce === 0 ? order.timeInForce : timeInForce,
-    expiresAt: becomesGtc ? 0n : expiresAt === undefined ? order.expiresAt : wholeMicroseconds(expiresAt),
+    expiresAt: expiresAt === undefined ? kept : wholeMicroseconds(expiresAt),
     ...(peggedOrder && {
       peggedOrder: {
         ...peggedOrder,
@@ -126,10 +135,6 @@ function resized(order: Order, delta: bigint): Order {
   };
 }
 
-function hasExpired({ block }: Work, { expiresAt }: Order): boolean {
-  return expiresAt > 0n && expiresAt <= block.time;
-}
-
 function replaceOrder(work: Work, market: MarketState, order: Order, amended: Order): string | undefined {
   const isRepegged =
     amended.peggedOrder?.offset !== order.peggedOrder?.offset ||
@@ -143,7 +148,7 @@ function replaceOrder(work: Work, market: MarketState, order: Order, amended: Or
     removeOrder(market, order);
     placePegged(work, market, amended);
   } else if (wouldTradeAgainstPostOnly(market, amended)) {
-    return reasonName(OrderError.POST_ONLY_ORDER_WOULD_TRADE);
+    return "couldn't insert order in book";
   } else {
     removeOrder(market, order);
     enterBook(work, market, amended);

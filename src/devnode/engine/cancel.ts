@@ -1,65 +1,95 @@
+import { create } from "@bufbuild/protobuf";
 import type { OrderCancellation } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { CancelledOrdersSchema, ExpiredOrdersSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import { type Order, Order_Status, OrderError } from "../../../gen/vega/vega_pb.js";
 import { removeOrder } from "./book.js";
+import { ORDER_NOT_FOUND, orderErrorText, TRADING_NOT_ALLOWED } from "./order-errors.js";
 import { repricePegged } from "./pegs.js";
-import type { MarketState, Work } from "./state.js";
-import { reasonName } from "./submit.js";
+import { isOpen, type MarketState, type Work } from "./state.js";
 
 /**
- * Cancel a party's orders: one of them, those on a market, or all.
+ * Cancels a party's orders: one of them, those on a market, or all (v0.78.0, `core/execution/engine.go`, CancelOrder). The
+ * orders of a market are cancelled in the order of their identifiers.
  *
  * @param work the block
  * @param partyId the party
- * @param cancellation the cancellation; an empty identifier stands for any
+ * @param cancellation the cancellation; an empty identifier stands for any, but one order is cancelled on a named market only
  * @returns why nothing was done, if so; where there is no order among those on a market, or among all, nothing had to be
  */
 export function cancelOrders(work: Work, partyId: string, cancellation: OrderCancellation): string | undefined {
   const [marketId, orderId] = [cancellation.marketId.toLowerCase(), cancellation.orderId.toLowerCase()];
-  const { markets } = work.state;
-  const market = markets.get(marketId);
-  if (marketId !== "" && market === undefined) {
-    return reasonName(OrderError.INVALID_MARKET_ID);
-  }
-  const among = market === undefined ? [...markets.values()] : [market];
-  if (orderId === "") {
-    for (const each of among) {
-      const own = [...each.orders.values()].filter((order) => order.partyId === partyId);
-      endOrders(work, each, own, Order_Status.CANCELLED);
+  if (marketId !== "") {
+    const market = work.state.markets.get(marketId);
+    if (market === undefined) {
+      return orderErrorText(OrderError.INVALID_MARKET_ID);
     }
-    return undefined;
+    if (!isOpen(market)) {
+      return TRADING_NOT_ALLOWED;
+    }
+    return orderId === "" ? cancelAll(work, market, partyId) : cancelOne(work, market, partyId, orderId);
   }
-  const at = among.find(({ orders }) => orders.has(orderId));
-  const order = at?.orders.get(orderId);
-  if (at === undefined || order === undefined) {
-    return reasonName(OrderError.NOT_FOUND);
+  if (orderId !== "") {
+    return "invalid order cancellation";
   }
-  if (order.partyId !== partyId) {
-    return reasonName(OrderError.INVALID_PARTY_ID);
+  for (const market of work.state.markets.values()) {
+    if (isOpen(market)) {
+      cancelAll(work, market, partyId);
+    }
   }
-  endOrders(work, at, [order], Order_Status.CANCELLED);
   return undefined;
 }
 
-/**
- * End orders that rest or are parked. Pegged orders follow.
- *
- * @param work the block
- * @param market their market, whose book changes
- * @param orders the orders
- * @param status their status from then on
- */
-export function endOrders(work: Work, market: MarketState, orders: readonly Order[], status: Order_Status): void {
-  for (const order of orders) {
-    removeOrder(market, order);
-    work.emit({ case: "order", value: { ...order, status, updatedAt: work.block.time } });
+function cancelOne(work: Work, market: MarketState, partyId: string, orderId: string): string | undefined {
+  const order = market.orders.get(orderId);
+  if (order === undefined) {
+    return ORDER_NOT_FOUND;
   }
-  if (orders.length > 0) {
-    repricePegged(work, market);
+  if (order.partyId !== partyId) {
+    return orderErrorText(OrderError.INVALID_PARTY_ID);
   }
+  endOrders(work, market, [order], Order_Status.CANCELLED);
+  return undefined;
+}
+
+function cancelAll(work: Work, market: MarketState, partyId: string): undefined {
+  const own = [...market.orders.values()].filter((order) => order.partyId === partyId);
+  const sorted = own.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  endOrders(work, market, sorted, Order_Status.CANCELLED);
 }
 
 /**
- * Let the orders of a market expire whose time has come, the earliest first.
+ * Ends orders that rest or are parked. The bus has one event for all of them, with their identifiers. Pegged orders follow.
+ *
+ * @param work the block
+ * @param market their market, whose book changes
+ * @param orders the orders; those that are cancelled are of one party
+ * @param status their status from then on
+ */
+export function endOrders(
+  work: Work,
+  market: MarketState,
+  orders: readonly Order[],
+  status: Order_Status.CANCELLED | Order_Status.EXPIRED,
+): void {
+  const [first] = orders;
+  if (first === undefined) {
+    return;
+  }
+  const named = { marketId: market.market.id, orderIds: orders.map(({ id }) => id) };
+  work.emit(
+    status === Order_Status.CANCELLED
+      ? { case: "cancelledOrders", value: create(CancelledOrdersSchema, { ...named, partyId: first.partyId }) }
+      : { case: "expiredOrders", value: create(ExpiredOrdersSchema, named) },
+  );
+  for (const order of orders) {
+    removeOrder(market, order);
+    work.emit({ case: "endedOrder", value: { ...order, status, updatedAt: work.block.time } });
+  }
+  repricePegged(work, market);
+}
+
+/**
+ * Expires the orders of a market whose time has come, the earliest first.
  *
  * @param work the block
  * @param market the market, whose book changes

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { MarketDepthSchema, Side } from "../../../gen/vega/vega_pb.js";
+import { identifiers } from "../../transaction/identifiers.js";
 import { epochOf } from "../data/epochs.js";
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
@@ -13,7 +14,7 @@ import { markToMarket } from "./settle.js";
 import { startState } from "./start.js";
 import { copyState, type Emit, type MarketState, noteExpiry, type Work } from "./state.js";
 import { deliverTransfers, repeatTransfers } from "./transfers.js";
-import { expireStops, triggerStops } from "./triggers.js";
+import { expireStops } from "./triggers.js";
 
 /**
  * Create an engine, which carries out the commands of blocks: an order book for each market, stop orders, positions and
@@ -33,35 +34,44 @@ import { expireStops, triggerStops } from "./triggers.js";
  * engine.endBlock();
  */
 export function createEngine(start: EngineStart, emit: Emit): Engine {
-  const { startingBalance, maxStopOrders } = start;
+  const { startingBalance, maxStopOrders, keepsStopOrderIds = false } = start;
   let state = startState(start);
-  const work = (): Work => ({ state, block: state.block, emit, startingBalance, maxStopOrders });
+  const work = (part: string): Work => {
+    const ids = identifiers(Buffer.from(`${state.block.hash} ${part}`));
+    return {
+      ...{ state, block: state.block, emit, startingBalance, maxStopOrders, keepsStopOrderIds },
+      nextId: () => ids.next().value,
+    };
+  };
 
   return {
     beginBlock(block) {
       const ended = epochOf(state.block.height);
       state.block = block;
+      const begun = work("begin");
       if (epochOf(block.height) > ended) {
-        repeatTransfers(work(), ended);
+        repeatTransfers(begun, ended);
       }
-      deliverTransfers(work());
-      endOpeningAuctions(work());
-      decideProposals(work());
+      deliverTransfers(begun);
+      endOpeningAuctions(begun);
+      decideProposals(begun);
       for (const market of state.markets.values()) {
         if (market.nextExpiry !== undefined && market.nextExpiry <= block.time) {
-          expire(work(), market);
+          expire(begun, market);
         }
       }
     },
 
     execute(executed) {
-      noteParty(work(), executed.partyId);
-      return carryOutCommand(work(), executed);
+      const transaction = work("");
+      noteParty(transaction, executed.partyId);
+      return carryOutCommand(transaction, executed);
     },
 
     endBlock() {
+      const ending = work("end");
       for (const market of state.markets.values()) {
-        endBlockOf(work(), market);
+        endBlockOf(ending, market);
       }
     },
 
@@ -97,7 +107,6 @@ function expire(work: Work, market: MarketState): void {
 }
 
 function endBlockOf(work: Work, market: MarketState): void {
-  triggerStops(work, market);
   if (market.isTraded) {
     markToMarket(work, market);
   }

@@ -29,6 +29,11 @@ export interface EngineStart {
   readonly startingBalance: string;
   /** The most pending stop orders of a party on a market. */
   readonly maxStopOrders: number;
+  /**
+   * Whether the order of a stop order has the stop order's identifier, as in the specification (2.4), and not one of its own,
+   * as on the network. `false` by default.
+   */
+  readonly keepsStopOrderIds?: boolean;
 }
 
 /** A command of a transaction in a block. */
@@ -41,8 +46,8 @@ export interface ExecutedCommand {
 }
 
 /**
- * What became of a command: every part of it was carried out, some were, or none. The key of an error is the place of
- * its part in a batch, from "0"; it is empty where the command has no parts.
+ * What became of a command: every part of it was carried out, some were, or none. The key of an error says which part of a
+ * batch it is of; it is empty where the command has no parts.
  */
 export type Outcome =
   | { readonly status: "success" }

@@ -1,17 +1,6 @@
 import { createHash } from "node:crypto";
 import { AccountType } from "../../../gen/vega/vega_pb.js";
 
-/**
- * Make the identifier of a trade. No two trades of an order have the same, for each one fills more of it.
- *
- * @param orderId the order that came in and traded
- * @param filled how much of it was filled before
- * @returns 64 hex digits in lower case
- */
-export function tradeId(orderId: string, filled: bigint): string {
-  return createHash("sha256").update(`trade ${orderId} ${filled}`).digest("hex");
-}
-
 /** The owner of the accounts of the network itself, as the data node tells it. */
 export const NETWORK = "network";
 

@@ -8,9 +8,9 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { openSize } from "./book.js";
 import { larger, MAX_INT64, magnitude, smaller } from "./decimal.js";
-import { balanceOf, generalAccount } from "./ledger.js";
+import { orderErrorText, TRADING_NOT_ALLOWED } from "./order-errors.js";
 import { volumeOf } from "./positions.js";
-import { isContinuous, isOpen, type MarketState, type Work } from "./state.js";
+import { isContinuous, isOpen, type MarketState } from "./state.js";
 
 const { IOC, FOK, GTC, GTT, GFA, GFN } = Order_TimeInForce;
 
@@ -22,49 +22,96 @@ export function isPersistent({ type, timeInForce }: Pick<Order, "type" | "timeIn
   return type === Order_Type.LIMIT && timeInForce !== IOC && timeInForce !== FOK;
 }
 
+/** Why an order is rejected. */
+export interface Rejection {
+  /** The reason that the order has; the network leaves it out where a price is no multiple of the tick size. */
+  readonly reason?: OrderError;
+  /** The text that the transaction's result has. */
+  readonly text: string;
+}
+
 /**
- * Find why an order is rejected.
+ * Finds why an order is rejected, in the order of the network's checks (v0.78.0, `core/execution/future/market.go`,
+ * SubmitOrderWithIDGeneratorAndOrderID and validateOrder).
  *
- * @param work the block
- * @param market the order's market, if there is one
+ * @param market the order's market
  * @param order the order
- * @returns the reason, if there is one
+ * @returns why, if it is
  */
-export function rejectionReason(work: Work, market: MarketState | undefined, order: Order): OrderError | undefined {
-  if (market === undefined) {
-    return OrderError.INVALID_MARKET_ID;
+export function rejectionOf(market: MarketState, order: Order): Rejection | undefined {
+  const { type, price, peggedOrder, createdAt, expiresAt } = order;
+  if (type === Order_Type.LIMIT && peggedOrder === undefined && BigInt(price) === 0n) {
+    return { reason: OrderError.PRICE_NOT_IN_TICK_SIZE, text: INVALID_PRICE };
+  }
+  const maxPrice = maxPriceOf(market);
+  if (maxPrice !== undefined && BigInt(price) >= maxPrice) {
+    return { reason: OrderError.PRICE_MUST_BE_LESS_THAN_OR_EQUAL_TO_MAX_PRICE, text: INVALID_PRICE };
   }
   if (!isOpen(market)) {
-    return OrderError.MARKET_CLOSED;
+    return { reason: OrderError.MARKET_CLOSED, text: TRADING_NOT_ALLOWED };
   }
+  if (expiresAt > 0n && expiresAt < createdAt) {
+    return timingRejection(market, order) ?? { reason: OrderError.INVALID_EXPIRATION_DATETIME, text: INVALID_EXPIRY };
+  }
+  const tick = tickReason(market, order);
+  const reason = peggedReason(order);
   return (
-    timingReason(market, order, work.block.time) ??
-    kindReason(order) ??
-    priceReason(market, order) ??
-    peggedReason(order) ??
-    (balanceOf(work.state, generalAccount(order.partyId, market.asset)) === 0n
-      ? OrderError.INSUFFICIENT_ASSET_BALANCE
-      : undefined)
+    timingRejection(market, order) ??
+    (reason === undefined ? undefined : { reason, text: orderErrorText(reason) }) ??
+    (tick === undefined ? undefined : { text: orderErrorText(tick) }) ??
+    kindRejection(order)
   );
 }
 
-/** What does not go with the market's trading mode, or with the time. */
-function timingReason(market: MarketState, { timeInForce, expiresAt }: Order, now: bigint): OrderError | undefined {
+const INVALID_PRICE = "invalid order price";
+const INVALID_EXPIRY = "invalid expiresAt time";
+
+function maxPriceOf({ market }: MarketState): bigint | undefined {
+  const product = market.tradableInstrument?.instrument?.product;
+  const maxPrice = product?.case === "future" ? product.value.cap?.maxPrice : undefined;
+  return maxPrice === undefined ? undefined : BigInt(maxPrice);
+}
+
+/** What does not go with the market's trading mode. */
+function timingRejection(market: MarketState, { timeInForce }: Order): Rejection | undefined {
   if (isContinuous(market)) {
-    if (timeInForce === GFA) {
-      return OrderError.CANNOT_SEND_GFA_ORDER_DURING_CONTINUOUS_TRADING;
-    }
-  } else if (timeInForce === GFN) {
-    return OrderError.CANNOT_SEND_GFN_ORDER_DURING_AN_AUCTION;
-  } else if (timeInForce === IOC) {
-    return OrderError.CANNOT_SEND_IOC_ORDER_DURING_AUCTION;
-  } else if (timeInForce === FOK) {
-    return OrderError.CANNOT_SEND_FOK_ORDER_DURING_AUCTION;
+    return timeInForce === GFA
+      ? {
+          reason: OrderError.CANNOT_SEND_GFA_ORDER_DURING_CONTINUOUS_TRADING,
+          text: "gfa order received during continuous trading",
+        }
+      : undefined;
   }
-  return timeInForce === GTT && expiresAt <= now ? OrderError.INVALID_EXPIRATION_DATETIME : undefined;
+  switch (timeInForce) {
+    case GFN:
+      return {
+        reason: OrderError.CANNOT_SEND_GFN_ORDER_DURING_AN_AUCTION,
+        text: "gfn order received during auction trading",
+      };
+    case IOC:
+      return {
+        reason: OrderError.CANNOT_SEND_IOC_ORDER_DURING_AUCTION,
+        text: "ioc order received during auction trading",
+      };
+    case FOK:
+      return {
+        reason: OrderError.CANNOT_SEND_FOK_ORDER_DURING_AUCTION,
+        text: "fok order received during auction trading",
+      };
+    default:
+      return undefined;
+  }
 }
 
 /** What does not go with the order's type. */
+function kindRejection(order: Order): Rejection | undefined {
+  if (order.type === Order_Type.NETWORK) {
+    return { reason: OrderError.INVALID_TYPE, text: "invalid order type" };
+  }
+  const reason = kindReason(order);
+  return reason === undefined ? undefined : { reason, text: orderErrorText(reason) };
+}
+
 function kindReason(order: Order): OrderError | undefined {
   const { type, timeInForce, reduceOnly, size } = order;
   if (type !== Order_Type.LIMIT && type !== Order_Type.MARKET) {
@@ -103,18 +150,13 @@ export function overflowReason(market: MarketState, order: Order): string | unde
 }
 
 /**
- * Find what is wrong with the price of an order, or with the offset of a pegged one.
+ * Finds whether the price of an order, or the offset of a pegged one, is no multiple of the market's tick size.
  *
  * @param market the market
  * @param order the order
- * @returns the reason, if there is one
+ * @returns the reason, if so
  */
-export function priceReason(market: MarketState, { price, peggedOrder }: Order): OrderError | undefined {
-  const product = market.market.tradableInstrument?.instrument?.product;
-  const maxPrice = product?.case === "future" ? product.value.cap?.maxPrice : undefined;
-  if (maxPrice !== undefined && BigInt(price) > BigInt(maxPrice)) {
-    return OrderError.PRICE_MUST_BE_LESS_THAN_OR_EQUAL_TO_MAX_PRICE;
-  }
+export function tickReason(market: MarketState, { price, peggedOrder }: Order): OrderError | undefined {
   const stepped = BigInt(peggedOrder?.offset ?? price);
   return stepped % market.tick === 0n ? undefined : OrderError.PRICE_NOT_IN_TICK_SIZE;
 }
@@ -135,16 +177,19 @@ export function peggedReason({ type, timeInForce, side, peggedOrder }: Order): O
   if (timeInForce !== GTC && timeInForce !== GTT && timeInForce !== GFN) {
     return OrderError.MUST_BE_GTT_OR_GTC;
   }
-  if (side === Side.BUY && peggedOrder.reference === PeggedReference.BEST_ASK) {
-    return OrderError.BUY_CANNOT_REFERENCE_BEST_ASK_PRICE;
-  }
-  if (side === Side.SELL && peggedOrder.reference === PeggedReference.BEST_BID) {
-    return OrderError.SELL_CANNOT_REFERENCE_BEST_BID_PRICE;
-  }
-  if (peggedOrder.reference === PeggedReference.UNSPECIFIED) {
+  const { reference, offset } = peggedOrder;
+  if (reference === PeggedReference.UNSPECIFIED) {
     return OrderError.WITHOUT_REFERENCE_PRICE;
   }
-  return BigInt(peggedOrder.offset) > 0n ? undefined : OrderError.OFFSET_MUST_BE_GREATER_THAN_ZERO;
+  if (side === Side.BUY && reference === PeggedReference.BEST_ASK) {
+    return OrderError.BUY_CANNOT_REFERENCE_BEST_ASK_PRICE;
+  }
+  if (side === Side.SELL && reference === PeggedReference.BEST_BID) {
+    return OrderError.SELL_CANNOT_REFERENCE_BEST_BID_PRICE;
+  }
+  return reference === PeggedReference.MID && BigInt(offset) === 0n
+    ? OrderError.OFFSET_MUST_BE_GREATER_THAN_ZERO
+    : undefined;
 }
 
 /**

@@ -102,6 +102,10 @@ export interface Work {
   readonly emit: Emit;
   readonly startingBalance: string;
   readonly maxStopOrders: number;
+  /** Whether the order of a stop order has the stop order's identifier. */
+  readonly keepsStopOrderIds: boolean;
+  /** Gives the next identifier of what the transaction, or the block, brings: 64 hex digits in lower case. */
+  readonly nextId: () => string;
 }
 
 /**

@@ -14,15 +14,11 @@ import { filledSize, keepOrder, openSize, restOrder, withPeak } from "./book.js"
 import { wholeMicroseconds } from "./decimal.js";
 import { openGeneralAccount } from "./ledger.js";
 import { findFills } from "./match.js";
-import { isPersistent, overflowReason, rejectionReason, tradableSize } from "./order-checks.js";
+import { isPersistent, overflowReason, rejectionOf, tradableSize } from "./order-checks.js";
+import { orderErrorText } from "./order-errors.js";
 import { parked, peggedPrice, referencesOf, repricePegged } from "./pegs.js";
 import { isContinuous, type MarketState, noteExpiry, type Work } from "./state.js";
 import { carryOut } from "./trade.js";
-
-/** The name of a reason, as in ORDER_ERROR_INVALID_SIZE. */
-export function reasonName(reason: OrderError): string {
-  return `ORDER_ERROR_${OrderError[reason]}`;
-}
 
 /**
  * Submit an order: it trades as far as it can, then rests, or is stopped. An order that is rejected is told with its
@@ -33,18 +29,21 @@ export function reasonName(reason: OrderError): string {
  * @param partyId who submits it
  * @param submission the order
  * @param id the order's identifier
- * @returns the name of the reason for which nothing was done, if so; an order that finds nothing to trade with, or meets
+ * @returns why nothing was done, if so; an order that finds nothing to trade with, or meets
  *   one of its own party, was carried out
  */
 export function submitOrder(work: Work, partyId: string, submission: OrderSubmission, id: string): string | undefined {
   const order = orderOf(work, partyId, submission, id);
   const market = work.state.markets.get(order.marketId);
-  if (market !== undefined) {
-    openGeneralAccount(work, partyId, market.asset);
+  if (market === undefined) {
+    return orderErrorText(OrderError.INVALID_MARKET_ID); // As on the network, no order comes of it.
   }
-  const reason = rejectionReason(work, market, order);
-  if (market === undefined || reason !== undefined) {
-    return refuse(work, order, Order_Status.REJECTED, reason ?? OrderError.INVALID_MARKET_ID);
+  openGeneralAccount(work, partyId, market.asset);
+  const rejection = rejectionOf(market, order);
+  if (rejection !== undefined) {
+    const { reason, text } = rejection;
+    work.emit({ case: "order", value: { ...order, status: Order_Status.REJECTED, ...(reason && { reason }) } });
+    return text;
   }
   const overflow = overflowReason(market, order);
   if (overflow !== undefined) {
@@ -55,10 +54,10 @@ export function submitOrder(work: Work, partyId: string, submission: OrderSubmis
     return undefined;
   }
   if (tradableSize(market, order) === 0n) {
-    return refuse(work, order, Order_Status.STOPPED, OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION);
+    return stopped(work, order, OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION);
   }
   if (wouldTradeAgainstPostOnly(market, order)) {
-    return refuse(work, order, Order_Status.STOPPED, OrderError.POST_ONLY_ORDER_WOULD_TRADE);
+    return stopped(work, order, OrderError.POST_ONLY_ORDER_WOULD_TRADE);
   }
   enterBook(work, market, order);
   return undefined;
@@ -99,9 +98,9 @@ function orderOf({ block }: Work, partyId: string, submission: OrderSubmission, 
   });
 }
 
-function refuse({ emit }: Work, order: Order, status: Order_Status, reason: OrderError): string {
-  emit({ case: "order", value: { ...order, status, reason } });
-  return reasonName(reason);
+function stopped({ block, emit }: Work, order: Order, reason: OrderError): string {
+  emit({ case: "order", value: { ...order, status: Order_Status.STOPPED, reason, updatedAt: block.time } });
+  return orderErrorText(reason);
 }
 
 /**

@@ -1,14 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { type Order, Order_Status, Side, type Trade, Trade_Type, TradeSchema } from "../../../gen/vega/vega_pb.js";
-import { filledSize, keepOrder, liftOrder, openSize, removeOrder, restOrder, withPeak } from "./book.js";
+import { keepOrder, liftOrder, openSize, removeOrder, restOrder, withPeak } from "./book.js";
 import { smaller, timesPowerOfTen } from "./decimal.js";
 import { noFees, payFees } from "./fees.js";
-import { tradeId } from "./identifiers.js";
 import { beginTransfers } from "./ledger.js";
 import type { Fill } from "./match.js";
 import { tellPosition, tradePosition } from "./positions.js";
 import type { MarketState, Work } from "./state.js";
-import { followPrice } from "./trailing.js";
 
 /**
  * Trade an order that came in: the orders on the book are filled, positions change, and fees are paid. All of it is told,
@@ -29,20 +27,17 @@ export function carryOut(work: Work, market: MarketState, taker: Order, fills: r
     fillMaker(work, market, fill);
   }
   const transfers = beginTransfers(work);
-  let filled = filledSize(taker);
   for (const fill of fills) {
     const fee = payFees(transfers, market, taker.partyId, fill);
-    const trade = { ...tradeOf(work, market, taker, fill), id: tradeId(taker.id, filled) };
+    const trade = { ...tradeOf(work, market, taker, fill), id: work.nextId() };
     work.emit({
       case: "trade",
       value: taker.side === Side.BUY ? { ...trade, buyerFee: fee } : { ...trade, sellerFee: fee },
     });
-    filled += fill.size;
     const bought = taker.side === Side.BUY ? fill.size : -fill.size;
     tradePosition(market, taker.partyId, bought, fill.price);
     tradePosition(market, fill.maker.partyId, -bought, fill.price);
     market.lastPrice = fill.price;
-    followPrice(market, fill.price);
   }
   market.isTraded = true;
   market.isWatched = true;

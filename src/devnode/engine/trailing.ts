@@ -6,11 +6,11 @@ const OFFSET_DECIMALS = 18;
 const ONE = 10n ** BigInt(OFFSET_DECIMALS);
 
 /**
- * Let the trailing stop orders of a market follow the price of a trade: the highest one for those that wait for a fall,
- * the lowest one for those that wait for a rise.
+ * Lets the trailing stop orders of a market follow its last price: the highest one for those that wait for a fall, the lowest
+ * one for those that wait for a rise.
  *
  * @param market the market, whose stop orders change
- * @param price the trade's price
+ * @param price its last price after an order has traded
  */
 export function followPrice(market: MarketState, price: bigint): void {
   for (const [id, stop] of market.stops) {

@@ -3,7 +3,7 @@ import { amount, type Fields, type FieldsOf, id, name, origin, sequence, synthet
 
 export const orders: FieldsOf = (happening) => {
   const { event } = happening;
-  if (event.case !== "order") {
+  if (event.case !== "order" && event.case !== "endedOrder") {
     return [];
   }
   const { value } = event;

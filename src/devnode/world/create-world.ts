@@ -184,6 +184,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
       records.apply(happening);
       switch (event.case) {
         case "order":
+        case "endedOrder":
           orders.put(block.height, event.value);
           break;
         case "trade":

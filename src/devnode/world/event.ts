@@ -1,5 +1,5 @@
 import type { BusEvent } from "../../../gen/vega/events/v1/events_pb.js";
-import type { Position } from "../../../gen/vega/vega_pb.js";
+import type { Order, Position } from "../../../gen/vega/vega_pb.js";
 
 /** A block of the chain. */
 export interface Block {
@@ -11,12 +11,18 @@ export interface Block {
 }
 
 /**
- * What happened, as the network's event bus tells it; and a position as it stands, which the bus leaves to its readers
- * to compute. A message that is part of an event is never changed afterwards: what happens next brings a new one.
+ * An event of the network's event bus, or a change that the bus leaves to its readers to compute: a position, and an order
+ * after it was cancelled or has expired, which the bus names by its identifier alone. A message that is part of an event is never changed afterwards: what happens next brings a new one.
  */
 export type Event =
   | Exclude<BusEvent["event"], { readonly case: undefined }>
-  | { readonly case: "position"; readonly value: Position };
+  | { readonly case: "position"; readonly value: Position }
+  | { readonly case: "endedOrder"; readonly value: Order };
+
+/** Tells whether an event is a version of an order. */
+export function isOrder(event: Event): event is Extract<Event, { readonly case: "order" | "endedOrder" }> {
+  return event.case === "order" || event.case === "endedOrder";
+}
 
 /** An event in its block. */
 export interface Happening {
