@@ -145,7 +145,7 @@ describe("tradewire devnode", () => {
     const { err } = await node.stop();
     expect(err.split("\n")).toEqual([
       "The node of chain tradewire-devnet is running; Ctrl-C stops it.",
-      expect.stringMatching(new RegExp(`^Block 41: transaction ${txHash} failed: ORDER_ERROR_INVALID_MARKET_ID$`)),
+      expect.stringMatching(new RegExp(`^Block 41: transaction ${txHash} failed: OrderError: Invalid Market ID$`)),
       "",
     ]);
   });

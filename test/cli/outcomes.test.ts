@@ -43,7 +43,7 @@ describe("submit --wait", () => {
     const bad = await write("bad.json", JSON.stringify({ orderSubmission: order("ab".repeat(32)) }));
     const failed = await run(["submit", bad, "--wait=30s", ...signing]);
     expect(failed).toMatchObject({ code: 1, err: "" });
-    expect(failed.out).toMatch(/\nfailed in block \d+: ORDER_ERROR_INVALID_MARKET_ID\n/);
+    expect(failed.out).toMatch(/\nfailed in block \d+: OrderError: Invalid Market ID\n/);
 
     const submissions = [order(market), order("ab".repeat(32))];
     const mixed = await write("mixed.json", JSON.stringify({ batchMarketInstructions: { submissions } }));
@@ -55,7 +55,7 @@ describe("submit --wait", () => {
       block: expect.stringMatching(/^\d+$/),
       parts: [
         { path: "submissions[0]", status: "executed" },
-        { path: "submissions[1]", status: "failed", reason: "ORDER_ERROR_INVALID_MARKET_ID" },
+        { path: "submissions[1]", status: "failed", reason: "OrderError: Invalid Market ID" },
       ],
     });
   });

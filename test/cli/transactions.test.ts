@@ -8,7 +8,7 @@ import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { main, type Outcome, run, start, startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
 import { closedUrl } from "../support/node.js";
-import { seed, sender } from "../support/transactions.js";
+import { market, seed, sender } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to: a slow machine does not age what was signed. */
 let node: Devnode;
@@ -85,6 +85,11 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     // A key of its own, for a party may have only so many stop orders on a market.
     const key = join(folder, `key-${transport}`);
     const party = (await run(["keys", "new", key])).out.trim();
+    // Without an order or a position, the stop order would be rejected.
+    const orderSubmission = { marketId: market, price: "1", size: "1", side: 1, timeInForce: 1, type: 1 };
+    const orderFile = await write("order.json", JSON.stringify({ orderSubmission }));
+    expect(await run(["submit", orderFile, "--key-file", key, ...over(transport)])).toMatchObject({ code: 0 });
+    await node.makeBlock();
     const submit = startCommand(["submit", commandFile, "--key-file", key, "--type", "commit", ...over(transport)]);
     let waiting = true;
     const ended = submit.ended.finally(() => {

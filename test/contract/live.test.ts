@@ -11,7 +11,7 @@ import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventOf } from "../support/event-server.js";
 import { startTalkingNode } from "../support/talking-node.js";
-import { stopOrder } from "../support/transactions.js";
+import { restingOrder, stopOrder } from "../support/transactions.js";
 import { transports } from "./transports.js";
 
 const retry = { baseMs: 10, maxMs: 50 };
@@ -202,6 +202,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     const until = "executed";
     const blocks = setInterval(() => void live.node.makeBlock(), 30);
     try {
+      await live.client.sendCommand(restingOrder, { signer, until });
       const first = await live.client.sendCommand(stopOrder("9000000"), { signer, until });
       expect(first.outcome).toMatchObject({ status: "executed", parts: [{ path: "risesAbove", status: "executed" }] });
       const second = live.client.sendCommand(stopOrder("9000001"), { signer, until });

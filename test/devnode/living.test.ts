@@ -151,7 +151,7 @@ describe("a local node", () => {
     );
     await node.makeBlock();
     expect(failures.map(({ height }) => height)).toContain(41n);
-    expect(failures.find(({ txHash: hash }) => hash === unknown.txHash)?.errors.join()).toContain("INVALID_MARKET_ID");
+    expect(failures.find(({ txHash: hash }) => hash === unknown.txHash)?.errors.join()).toContain("Invalid Market ID");
     const { orders } = await client
       .service(TradingDataService)
       .listOrders({ filter: { partyIds: [signer.publicKey] } });

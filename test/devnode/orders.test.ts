@@ -116,11 +116,9 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
   test.each([
     ["unmatched", { timeInForce: Order_TimeInForce.IOC }, undefined],
     ["settled", {}, OrderError.MARKET_CLOSED],
-    ["unknown", {}, OrderError.INVALID_MARKET_ID],
     ["expired", { timeInForce: Order_TimeInForce.GTT, expiresAt: 1n }, OrderError.INVALID_EXPIRATION_DATETIME],
   ])("an order that cannot rest is told (%s)", async (kind, change, reason) => {
-    const marketId =
-      kind === "settled" ? (markets.get(Market_State.SETTLED) ?? "") : kind === "unknown" ? "ab".repeat(32) : open();
+    const marketId = kind === "settled" ? (markets.get(Market_State.SETTLED) ?? "") : open();
     await client.sendCommand({ case: "orderSubmission", value: { ...limit, ...change, marketId } }, { signer });
     await node.makeBlock();
     const [order] = await own();

@@ -5,7 +5,7 @@ import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { RequestError, TransactionError } from "../../src/errors/index.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import type { BlockTask } from "../../src/transaction/transaction.js";
-import { lastBlock, market, sender, stopOrder } from "../support/transactions.js";
+import { lastBlock, market, restingOrder, sender, stopOrder } from "../support/transactions.js";
 
 /** A number that no enumeration has: over the wire any may come. */
 const unknownNumber: number = 9;
@@ -40,6 +40,9 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     await using connected = over();
     const price = String(9_000_000 + transport.length);
     const signer = signerFromSeed(block.hash);
+    // Without an order or a position, the stop order would be rejected.
+    await connected.sendCommand(restingOrder, { signer });
+    await node.makeBlock();
     const sent = await connected.sendCommand(stopOrder(price), { signer });
     expect(sent).toMatchObject({ success: true, code: 0, data: "", log: "", height: 0n });
     expect(sent.txHash).toMatch(/^[0-9A-F]{64}$/);

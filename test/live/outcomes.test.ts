@@ -70,7 +70,7 @@ describe.each(ways)("what becomes of a transaction, over $name", ({ config }) =>
     expect(single.outcome.status === "executed" && (single.outcome.block ?? 0n) > before).toBe(true);
 
     const refused = await client.sendCommand(submission(noMarket), { signer, until });
-    expect(refused.outcome).toMatchObject({ status: "failed", reason: "ORDER_ERROR_INVALID_MARKET_ID" });
+    expect(refused.outcome).toMatchObject({ status: "failed", reason: "OrderError: Invalid Market ID" });
 
     const batch: CommandInit = {
       case: "batchMarketInstructions",
@@ -84,9 +84,9 @@ describe.each(ways)("what becomes of a transaction, over $name", ({ config }) =>
     expect(outcome).toMatchObject({
       status: "partial",
       parts: [
-        { path: "cancellations[0]", status: "failed", reason: "ORDER_ERROR_NOT_FOUND", id: undefined },
+        { path: "cancellations[0]", status: "failed", reason: "unable to find the order in the market", id: undefined },
         { path: "submissions[0]", status: "executed", reason: undefined },
-        { path: "submissions[1]", status: "failed", reason: "ORDER_ERROR_INVALID_MARKET_ID" },
+        { path: "submissions[1]", status: "failed", reason: "OrderError: Invalid Market ID" },
         { path: "submissions[2]", status: "executed" },
         { path: "stopOrdersSubmission[0]", status: "executed" },
       ],

@@ -50,6 +50,19 @@ export function stopOrder(price = "9000000", marketId = market): CommandInit {
   };
 }
 
+/** A valid command that submits an order, which rests: a party needs one, or a position, to submit stop orders. */
+export const restingOrder: CommandInit = {
+  case: "orderSubmission",
+  value: {
+    marketId: market,
+    price: "1",
+    size: 1n,
+    side: Side.BUY,
+    timeInForce: Order_TimeInForce.GTC,
+    type: Order_Type.LIMIT,
+  },
+};
+
 /** A node's answer about its last block. */
 export const lastBlockAnswer = {
   height: 7n,

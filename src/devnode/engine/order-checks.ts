@@ -39,7 +39,7 @@ export interface Rejection {
  * @returns why, if it is
  */
 export function rejectionOf(market: MarketState, order: Order): Rejection | undefined {
-  const { type, price, peggedOrder, createdAt, expiresAt } = order;
+  const { type, price, peggedOrder, timeInForce, createdAt, expiresAt } = order;
   if (type === Order_Type.LIMIT && peggedOrder === undefined && BigInt(price) === 0n) {
     return { reason: OrderError.PRICE_NOT_IN_TICK_SIZE, text: INVALID_PRICE };
   }
@@ -50,7 +50,7 @@ export function rejectionOf(market: MarketState, order: Order): Rejection | unde
   if (!isOpen(market)) {
     return { reason: OrderError.MARKET_CLOSED, text: TRADING_NOT_ALLOWED };
   }
-  if (expiresAt > 0n && expiresAt < createdAt) {
+  if ((timeInForce === GTT || expiresAt > 0n) && expiresAt < createdAt) {
     return timingRejection(market, order) ?? { reason: OrderError.INVALID_EXPIRATION_DATETIME, text: INVALID_EXPIRY };
   }
   const tick = tickReason(market, order);

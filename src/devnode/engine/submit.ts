@@ -12,10 +12,10 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { filledSize, keepOrder, openSize, restOrder, withPeak } from "./book.js";
 import { wholeMicroseconds } from "./decimal.js";
-import { openGeneralAccount } from "./ledger.js";
+import { balanceOf, generalAccount, openGeneralAccount } from "./ledger.js";
 import { findFills } from "./match.js";
 import { isPersistent, overflowReason, rejectionOf, tradableSize } from "./order-checks.js";
-import { orderErrorText } from "./order-errors.js";
+import { MARGIN_CHECK_FAILED, orderErrorText } from "./order-errors.js";
 import { parked, peggedPrice, referencesOf, repricePegged } from "./pegs.js";
 import { isContinuous, type MarketState, noteExpiry, type Work } from "./state.js";
 import { carryOut } from "./trade.js";
@@ -52,6 +52,11 @@ export function submitOrder(work: Work, partyId: string, submission: OrderSubmis
   if (order.peggedOrder !== undefined) {
     placePegged(work, market, order);
     return undefined;
+  }
+  if (balanceOf(work.state, generalAccount(partyId, market.asset)) === 0n) {
+    const rejected = { status: Order_Status.REJECTED, reason: OrderError.MARGIN_CHECK_FAILED };
+    work.emit({ case: "order", value: { ...order, ...rejected, updatedAt: work.block.time } });
+    return MARGIN_CHECK_FAILED;
   }
   if (tradableSize(market, order) === 0n) {
     return stopped(work, order, OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION);
@@ -170,6 +175,7 @@ function afterTrading(order: Order, metItself: boolean): Order {
   if (!metItself && isPersistent(order)) {
     return withPeak({ ...order, status: Order_Status.ACTIVE });
   }
-  const status = filledSize(order) > 0n ? Order_Status.PARTIALLY_FILLED : Order_Status.STOPPED;
+  const isFilled = filledSize(order) > 0n && !order.reduceOnly;
+  const status = isFilled ? Order_Status.PARTIALLY_FILLED : Order_Status.STOPPED;
   return { ...order, status, ...(metItself && { reason: OrderError.SELF_TRADING }) };
 }

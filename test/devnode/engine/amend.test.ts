@@ -17,6 +17,7 @@ import {
   marketOf,
   openExchange,
   orderOf,
+  ordersOf,
   SECOND,
   SELL,
   START,
@@ -79,18 +80,20 @@ test("a new time in force does not cost the priority", () => {
 test("an order that was amended to expire does", () => {
   const { exchange, first } = withTwo();
   exchange.amend(ann, { orderId: first, timeInForce: GTT, expiresAt: START + 3n * SECOND });
-  expect(valuesOf(exchange.nextBlock(2n).begin, "order")).toMatchObject([{ id: first, status: EXPIRED }]);
+  expect(ordersOf(exchange.nextBlock(2n).begin)).toMatchObject([{ id: first, status: EXPIRED }]);
 });
 
 test("an order expires whose new time has come, and one that has nothing left is cancelled", () => {
   const { exchange, first, second } = withTwo();
-  expect(exchange.amend(ann, { orderId: first, timeInForce: GTT, expiresAt: START + SECOND }).outcome).toEqual({
-    status: "success",
-  });
-  expect(orderOf(exchange, first)).toMatchObject({ status: EXPIRED, expiresAt: START + SECOND, version: 2n });
+  const expiresAt = START + SECOND - 1000n;
+  const past = exchange.amend(ann, { orderId: first, timeInForce: GTT, expiresAt });
+  expect(past.outcome).toEqual({ status: "success" });
+  expect(past.events).toMatchObject([{ case: "order", value: { status: EXPIRED, expiresAt, version: 2n } }]);
   exchange.order(cat, limit(SELL, 4, 100));
-  expect(exchange.amend(bob, { orderId: second, size: 4n }).outcome).toEqual({ status: "success" });
-  expect(orderOf(exchange, second)).toMatchObject({ status: CANCELLED, size: 10n, remaining: 6n });
+  const nothing = exchange.amend(bob, { orderId: second, size: 4n });
+  expect(nothing.outcome).toEqual({ status: "success" });
+  expect(valuesOf(nothing.events, "cancelledOrders")).toMatchObject([{ partyId: bob, orderIds: [second] }]);
+  expect(orderOf(exchange, second)).toMatchObject({ status: CANCELLED, size: 10n, remaining: 6n, version: 1n });
   expect(bookOf(exchange)).toEqual({ buy: [], sell: [] });
 });
 
@@ -106,7 +109,7 @@ test("an amended order trades, with identifiers of its own for the trades", () =
   expect(tradesOf(second.events)).toEqual(["3@106 a<b"]);
   expect(orderOf(exchange, orderId)).toMatchObject({ status: FILLED, size: 5n, remaining: 0n, version: 3n });
   expect(new Set(valuesOf(exchange.events, "trade").map(({ id }) => id)).size).toBe(2);
-  expect(exchange.amend(ann, { orderId, sizeDelta: 1n }).outcome).toEqual(failure("ORDER_ERROR_INVALID_ORDER_ID"));
+  expect(exchange.amend(ann, { orderId, sizeDelta: 1n }).outcome).toEqual(failure("OrderError: Invalid Order ID"));
 });
 
 test("an amended order that meets one of its own party is stopped", () => {
@@ -118,27 +121,29 @@ test("an amended order that meets one of its own party is stopped", () => {
   expect(bookOf(exchange)).toEqual({ buy: [], sell: ["101: 10 (1)"] });
 });
 
+// Texts are those of core/execution/future/market.go and protos/vega/errors.go.
 describe("an amendment fails, and the order stays as it is", () => {
   const none = "00".repeat(32);
   test.each([
-    ["INVALID_MARKET_ID", { marketId: none }],
-    ["INVALID_ORDER_ID", { orderId: none }],
-    ["CANNOT_AMEND_TO_GTT_WITHOUT_EXPIRYAT", { timeInForce: GTT }],
-    ["CANNOT_AMEND_TO_FOK_OR_IOC", { timeInForce: IOC }],
-    ["CANNOT_AMEND_TO_FOK_OR_IOC", { timeInForce: FOK }],
-    ["CANNOT_AMEND_TO_GFA_OR_GFN", { timeInForce: GFN }],
-    ["CANNOT_HAVE_GTC_AND_EXPIRYAT", { expiresAt: START * 2n }],
-    ["EXPIRYAT_BEFORE_CREATEDAT", { timeInForce: GTT, expiresAt: START }],
-    ["CANNOT_AMEND_PEGGED_ORDER_DETAILS_ON_NON_PEGGED_ORDER", { peggedOffset: "1" }],
-    ["PRICE_NOT_IN_TICK_SIZE", { price: "97" }],
-    ["INVALID_SIZE", { sizeDelta: 2n ** 62n }],
-    ["POST_ONLY_ORDER_WOULD_TRADE", { price: "105" }],
-  ])("%s", (reason, change) => {
+    ["OrderError: Invalid Market ID", { marketId: none }],
+    ["OrderError: Invalid Order ID", { orderId: none }],
+    ["OrderError: Cannot amend order to GTT without an expiryAt field", { timeInForce: GTT }],
+    ["OrderError: Cannot amend TIF to FOK or IOC", { timeInForce: IOC }],
+    ["OrderError: Cannot amend TIF to FOK or IOC", { timeInForce: FOK }],
+    ["OrderError: Cannot amend TIF to GFA or GFN", { timeInForce: GFN }],
+    ["OrderError: Cannot set ExpiryAt and GTC", { timeInForce: GTC, expiresAt: START * 2n }],
+    ["OrderError: Invalid Expiration Datetime", { expiresAt: START - 1000n }],
+    ["OrderError: ExpiryAt field must not be before CreatedAt", { timeInForce: GTT, expiresAt: START }],
+    ["OrderError: cannot amend pegged details on a non pegged order", { peggedOffset: "1" }],
+    ["OrderError: price not in tick size", { price: "97" }],
+    ["OrderError: Invalid Size", { sizeDelta: 2n ** 62n }],
+    ["couldn't insert order in book", { price: "105" }],
+  ])("%s", (text, change) => {
     const exchange = openExchange(marketOf({ tickSize: "5" }));
     const orderId = exchange.order(ann, limit(BUY, 10, 100, { postOnly: true })).ids[0] ?? "";
     exchange.order(bob, limit(SELL, 10, 105));
     const { outcome, events } = exchange.amend(ann, { orderId, ...change });
-    expect(outcome).toEqual(failure(`ORDER_ERROR_${reason}`));
+    expect(outcome).toEqual(failure(text));
     expect(events).toEqual([]);
     expect(bookOf(exchange)).toEqual({ buy: ["100: 10 (1)"], sell: ["105: 10 (1)"] });
   });
@@ -146,9 +151,9 @@ describe("an amendment fails, and the order stays as it is", () => {
   test("of another party, or from GFN", () => {
     const exchange = openExchange();
     const orderId = exchange.order(ann, limit(BUY, 10, 100, { timeInForce: GFN })).ids[0] ?? "";
-    expect(exchange.amend(bob, { orderId, size: 1n }).outcome).toEqual(failure("ORDER_ERROR_INVALID_PARTY_ID"));
+    expect(exchange.amend(bob, { orderId, size: 1n }).outcome).toEqual(failure("OrderError: Invalid Party ID"));
     expect(exchange.amend(ann, { orderId, marketId: marketId.toUpperCase(), timeInForce: GTC }).outcome).toEqual(
-      failure("ORDER_ERROR_CANNOT_AMEND_FROM_GFA_OR_GFN"),
+      failure("OrderError: Cannot amend TIF from GFA or GFN"),
     );
   });
 });

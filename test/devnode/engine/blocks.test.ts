@@ -23,6 +23,7 @@ import {
   marketOf,
   openExchange,
   orderOf,
+  ordersOf,
   SECOND,
   SELL,
   START,
@@ -146,13 +147,7 @@ describe("a batch", () => {
       cancellations: [{ orderId: old, marketId }],
     });
     expect(outcome).toEqual({ status: "success" });
-    expect(valuesOf(events, "order").map(({ id }) => id)).toEqual([
-      old,
-      grown,
-      ids[0],
-      expect.stringMatching(/./),
-      ids[1],
-    ]);
+    expect(ordersOf(events).map(({ id }) => id)).toEqual([old, grown, ids[0], expect.stringMatching(/./), ids[1]]);
     expect(bookOf(exchange).buy).toEqual(["95: 1 (1)", "94: 3 (1)", "91: 5 (1)"]);
   });
 
@@ -162,17 +157,12 @@ describe("a batch", () => {
     const { outcome } = exchange.batch(ann, {
       cancellations: [{ orderId: none, marketId }, { marketId }],
       submissions: [limit(BUY, 1, 90), limit(BUY, 1, 90, { marketId: none })],
-      updateMarginMode: [{ marketId }],
     });
     expect(outcome).toEqual({
       status: "partial",
       errors: [
-        {
-          key: "0",
-          error: unknown("updateMarginMode"),
-        },
-        { key: "1", error: "ORDER_ERROR_NOT_FOUND" },
-        { key: "4", error: "ORDER_ERROR_INVALID_MARKET_ID" },
+        { key: "0", error: "unable to find the order in the market" },
+        { key: "3", error: "OrderError: Invalid Market ID" },
       ],
     });
     expect(bookOf(exchange).buy).toEqual(["90: 1 (1)"]);
@@ -181,8 +171,46 @@ describe("a batch", () => {
   test("fails where no part is carried out", () => {
     const exchange = openExchange();
     const { outcome } = exchange.batch(ann, { submissions: [limit(BUY, 0, 90)] });
-    expect(outcome).toEqual({ status: "failure", errors: [{ key: "0", error: "ORDER_ERROR_INVALID_SIZE" }] });
+    expect(outcome).toEqual({ status: "failure", errors: [{ key: "0", error: "OrderError: Invalid Size" }] });
   });
+});
+
+// core/processor/batch_market_instructions_processor.go, and recorded: cancellations of stop orders are counted by themselves.
+test("a batch amends an order once, and counts cancellations of stop orders by themselves", () => {
+  const exchange = openExchange();
+  const orderId = exchange.order(ann, limit(BUY, 5, 90)).ids[0] ?? "";
+  const { outcome } = exchange.batch(ann, {
+    amendments: [
+      { orderId, marketId, sizeDelta: 1n },
+      { orderId, marketId, sizeDelta: 1n },
+    ],
+    stopOrdersCancellation: [{ marketId }, { marketId, stopOrderId: "00".repeat(32) }],
+  });
+  expect(outcome).toEqual({
+    status: "partial",
+    errors: [
+      { key: "1", error: "order already amended in batch" },
+      { key: "0", error: "OrderError: Invalid Market ID" },
+      { key: "1", error: "stop order not found" },
+    ],
+  });
+  expect(orderOf(exchange, orderId)?.size).toBe(6n);
+});
+
+test("a batch leaves a market alone whose margin mode it could not change", () => {
+  const exchange = openExchange();
+  const { outcome } = exchange.batch(ann, { submissions: [limit(BUY, 1, 90)], updateMarginMode: [{ marketId }] });
+  expect(outcome).toMatchObject({
+    status: "failure",
+    errors: [
+      { key: "updateMarginMode" },
+      {
+        key: "0",
+        error: `Update margin mode transaction failed for market ${marketId}. Ignoring all transactions for the market`,
+      },
+    ],
+  });
+  expect(bookOf(exchange).buy).toEqual([]);
 });
 
 test("a command that the engine does not know fails with a word, and its party is there", () => {

@@ -15,7 +15,7 @@ import { type Market, Market_State, Market_TradingMode, MarketSchema } from "../
 import { type Order, Order_TimeInForce, Order_Type, Side, type StopOrder } from "../../../gen/vega/vega_pb.js";
 import { createEngine } from "../../../src/devnode/engine/create-engine.js";
 import type { Engine, EngineStart, Outcome } from "../../../src/devnode/engine/engine.js";
-import type { Event } from "../../../src/devnode/world/event.js";
+import { type Event, isOrder } from "../../../src/devnode/world/event.js";
 
 export const [ann, bob, cat, dan] = ["a1", "b2", "c3", "d4"].map((byte) => byte.repeat(32)) as [
   string,
@@ -152,9 +152,19 @@ export function valuesOf<C extends Event["case"]>(events: readonly Event[], kind
   return events.flatMap((event) => (event.case === kind ? [event.value as Extract<Event, { case: C }>["value"]] : []));
 }
 
+/** The versions of orders, those that the bus names by their identifiers alone included. */
+export function ordersOf(events: readonly Event[]): Order[] {
+  return events.flatMap((event) => (isOrder(event) ? [event.value] : []));
+}
+
 /** The latest version of an order. */
 export function orderOf(exchange: Exchange, id: string | undefined): Order | undefined {
-  return valuesOf(exchange.events, "order").findLast((order) => order.id === id);
+  return ordersOf(exchange.events).findLast((order) => order.id === id);
+}
+
+/** The order that a stop order has submitted. */
+export function submittedBy(exchange: Exchange, stopOrderId: string | undefined): Order | undefined {
+  return orderOf(exchange, stopOf(exchange, stopOrderId)?.orderId);
 }
 
 /** How a stop order stands. */
@@ -179,3 +189,5 @@ export function tradesOf(events: readonly Event[]): string[] {
 export function failure(error: string): Outcome {
   return { status: "failure", errors: [{ key: "", error }] };
 }
+
+export const success: Outcome = { status: "success" };

@@ -1,6 +1,20 @@
 import { expect, test } from "@jest/globals";
 import { Order_Status } from "../../../gen/vega/vega_pb.js";
-import { ann, BUY, bob, bookOf, cat, dan, limit, openExchange, orderOf, SELL, tradesOf, valuesOf } from "./exchange.js";
+import {
+  ann,
+  BUY,
+  bob,
+  bookOf,
+  cat,
+  dan,
+  limit,
+  marketId,
+  openExchange,
+  orderOf,
+  ordersOf,
+  SELL,
+  tradesOf,
+} from "./exchange.js";
 
 const iceberg = (peakSize: bigint, minimumVisibleSize: bigint) => ({ icebergOpts: { peakSize, minimumVisibleSize } });
 const shownOf = (exchange: Parameters<typeof orderOf>[0], id: string | undefined) => {
@@ -61,8 +75,8 @@ test("an amendment grows and shrinks what is hidden first", () => {
   expect(shownOf(exchange, orderId)).toEqual([10n, 12n, ACTIVE]);
   exchange.amend(ann, { orderId, size: 6n });
   expect(shownOf(exchange, orderId)).toEqual([6n, 0n, ACTIVE]);
-  exchange.cancel(ann, { orderId });
-  expect(valuesOf(exchange.events, "order").at(-1)).toMatchObject({ status: CANCELLED, size: 6n, remaining: 6n });
+  exchange.cancel(ann, { marketId, orderId });
+  expect(ordersOf(exchange.events).at(-1)).toMatchObject({ status: CANCELLED, size: 6n, remaining: 6n });
 });
 
 test("an iceberg of many pieces trades in one trade", () => {

@@ -20,6 +20,7 @@ import {
   marketOf,
   openExchange,
   orderOf,
+  ordersOf,
   SECOND,
   SELL,
   START,
@@ -163,6 +164,7 @@ describe("an order that meets one of its own party", () => {
   });
 });
 
+// Reasons and texts are those of core/execution/future/market.go, core/execution/common/errors.go and protos/vega/errors.go.
 describe("an order is rejected", () => {
   const auction = marketOf({ tradingMode: Market_TradingMode.MONITORING_AUCTION, state: Market_State.SUSPENDED });
   const capped = marketOf({
@@ -177,45 +179,92 @@ describe("an order is rejected", () => {
   const { MID, BEST_ASK, BEST_BID, UNSPECIFIED } = PeggedReference;
   const open = marketOf();
   test.each([
-    ["INVALID_MARKET_ID", open, limit(BUY, 1, 1, { marketId: "00".repeat(32) })],
-    ["MARKET_CLOSED", marketOf({ state: Market_State.SETTLED }), limit(BUY, 1, 1)],
-    ["MARKET_CLOSED", marketOf({ tradingMode: Market_TradingMode.NO_TRADING }), limit(BUY, 1, 1)],
-    ["INVALID_EXPIRATION_DATETIME", open, limit(BUY, 1, 1, { timeInForce: GTT, expiresAt: START })],
-    ["CANNOT_SEND_GFA_ORDER_DURING_CONTINUOUS_TRADING", open, limit(BUY, 1, 1, { timeInForce: GFA })],
-    ["CANNOT_SEND_GFN_ORDER_DURING_AN_AUCTION", auction, limit(BUY, 1, 1, { timeInForce: GFN })],
-    ["CANNOT_SEND_IOC_ORDER_DURING_AUCTION", auction, limit(BUY, 1, 1, { timeInForce: IOC })],
-    ["CANNOT_SEND_FOK_ORDER_DURING_AUCTION", auction, limit(BUY, 1, 1, { timeInForce: FOK })],
-    ["INVALID_TYPE", open, limit(BUY, 1, 1, { type: 3 })],
-    ["INVALID_PERSISTENCE", open, limit(BUY, 1, 1, { type: MARKET })],
-    ["INVALID_TIME_IN_FORCE", open, limit(BUY, 1, 1, { reduceOnly: true })],
-    ["INVALID_SIZE", open, limit(BUY, 0, 1)],
-    ["INVALID_SIZE", open, limit(BUY, 2n ** 62n, 1)],
-    ["PRICE_NOT_IN_TICK_SIZE", capped, limit(BUY, 1, 999)],
-    ["PRICE_NOT_IN_TICK_SIZE", capped, limit(BUY, 1, 1, pegged(MID, "3"))],
-    ["PRICE_MUST_BE_LESS_THAN_OR_EQUAL_TO_MAX_PRICE", capped, limit(BUY, 1, 1005)],
-    ["MUST_BE_LIMIT_ORDER", open, limit(BUY, 1, 1, { ...pegged(MID), type: MARKET, timeInForce: IOC })],
-    ["MUST_BE_GTT_OR_GTC", open, limit(BUY, 1, 1, { ...pegged(MID), timeInForce: IOC })],
-    ["BUY_CANNOT_REFERENCE_BEST_ASK_PRICE", open, limit(BUY, 1, 1, pegged(BEST_ASK))],
-    ["SELL_CANNOT_REFERENCE_BEST_BID_PRICE", open, limit(SELL, 1, 1, pegged(BEST_BID))],
-    ["WITHOUT_REFERENCE_PRICE", open, limit(SELL, 1, 1, pegged(UNSPECIFIED))],
-    ["OFFSET_MUST_BE_GREATER_THAN_ZERO", open, limit(SELL, 1, 1, pegged(MID, "0"))],
-  ])("%s", (reason, market, order) => {
+    ["MARKET_CLOSED", "trading not allowed", marketOf({ state: Market_State.SETTLED }), limit(BUY, 1, 1)],
+    [
+      "MARKET_CLOSED",
+      "trading not allowed",
+      marketOf({ tradingMode: Market_TradingMode.NO_TRADING }),
+      limit(BUY, 1, 1),
+    ],
+    [
+      "INVALID_EXPIRATION_DATETIME",
+      "invalid expiresAt time",
+      open,
+      limit(BUY, 1, 1, { timeInForce: GTT, expiresAt: START - 1000n }),
+    ],
+    [
+      "CANNOT_SEND_GFA_ORDER_DURING_CONTINUOUS_TRADING",
+      "gfa order received during continuous trading",
+      open,
+      limit(BUY, 1, 1, { timeInForce: GFA }),
+    ],
+    [
+      "CANNOT_SEND_GFN_ORDER_DURING_AN_AUCTION",
+      "gfn order received during auction trading",
+      auction,
+      limit(BUY, 1, 1, { timeInForce: GFN }),
+    ],
+    [
+      "CANNOT_SEND_IOC_ORDER_DURING_AUCTION",
+      "ioc order received during auction trading",
+      auction,
+      limit(BUY, 1, 1, { timeInForce: IOC }),
+    ],
+    [
+      "CANNOT_SEND_FOK_ORDER_DURING_AUCTION",
+      "fok order received during auction trading",
+      auction,
+      limit(BUY, 1, 1, { timeInForce: FOK }),
+    ],
+    ["INVALID_TYPE", "invalid order type", open, limit(BUY, 1, 1, { type: 3 })],
+    ["INVALID_PERSISTENCE", "OrderError: Invalid Persistence", open, limit(BUY, 1, 1, { type: MARKET })],
+    ["INVALID_TIME_IN_FORCE", "OrderError: invalid time in force", open, limit(BUY, 1, 1, { reduceOnly: true })],
+    ["INVALID_SIZE", "OrderError: Invalid Size", open, limit(BUY, 0, 1)],
+    ["INVALID_SIZE", "OrderError: Invalid Size", open, limit(BUY, 2n ** 62n, 1)],
+    [undefined, "OrderError: price not in tick size", capped, limit(BUY, 1, 999)],
+    [undefined, "OrderError: price not in tick size", capped, limit(BUY, 1, 1, pegged(MID, "3"))],
+    ["PRICE_NOT_IN_TICK_SIZE", "invalid order price", open, limit(BUY, 1, 0)],
+    ["PRICE_MUST_BE_LESS_THAN_OR_EQUAL_TO_MAX_PRICE", "invalid order price", capped, limit(BUY, 1, 1000)],
+    [
+      "MUST_BE_LIMIT_ORDER",
+      "invalid OrderError",
+      open,
+      limit(BUY, 1, 1, { ...pegged(MID), type: MARKET, timeInForce: IOC }),
+    ],
+    ["MUST_BE_GTT_OR_GTC", "invalid OrderError", open, limit(BUY, 1, 1, { ...pegged(MID), timeInForce: IOC })],
+    [
+      "BUY_CANNOT_REFERENCE_BEST_ASK_PRICE",
+      "OrderError: buy cannot reference best ask price",
+      open,
+      limit(BUY, 1, 1, pegged(BEST_ASK)),
+    ],
+    [
+      "SELL_CANNOT_REFERENCE_BEST_BID_PRICE",
+      "OrderError: sell cannot reference best bid price",
+      open,
+      limit(SELL, 1, 1, pegged(BEST_BID)),
+    ],
+    ["WITHOUT_REFERENCE_PRICE", "invalid OrderError", open, limit(SELL, 1, 1, pegged(UNSPECIFIED))],
+    [
+      "OFFSET_MUST_BE_GREATER_THAN_ZERO",
+      "OrderError: offset must be greater than zero",
+      open,
+      limit(SELL, 1, 1, pegged(MID, "0")),
+    ],
+  ])("%s, %s", (reason, text, market, order) => {
     const exchange = openExchange(market);
     const { outcome, ids } = exchange.order(ann, order);
-    expect(outcome).toEqual(failure(`ORDER_ERROR_${reason}`));
-    expect(orderOf(exchange, ids[0])).toMatchObject({
-      status: Order_Status.REJECTED,
-      reason: OrderError[reason as keyof typeof OrderError],
-      version: 1n,
-    });
+    expect(outcome).toEqual(failure(text));
+    expect(orderOf(exchange, ids[0])).toMatchObject({ status: Order_Status.REJECTED, version: 1n });
+    expect(orderOf(exchange, ids[0])?.reason).toBe(reason && OrderError[reason as keyof typeof OrderError]);
     expect(bookOf(exchange)).toEqual({ buy: [], sell: [] });
   });
 
-  test("without a balance", () => {
-    const exchange = openExchange(marketOf(), { startingBalance: "0" });
-    const { outcome, ids } = exchange.order(ann, limit(BUY, 1, 1));
-    expect(outcome).toEqual(failure("ORDER_ERROR_INSUFFICIENT_ASSET_BALANCE"));
-    expect(orderOf(exchange, ids[0])?.status).toBe(Order_Status.REJECTED);
+  test("without an event where there is no such market", () => {
+    const exchange = openExchange();
+    const { outcome, events } = exchange.order(ann, limit(BUY, 1, 1, { marketId: "00".repeat(32) }));
+    expect(outcome).toEqual(failure("OrderError: Invalid Market ID"));
+    expect(valuesOf(events, "order")).toEqual([]);
   });
 });
 
@@ -228,7 +277,7 @@ describe("a post-only order", () => {
     exchange.order(ann, limit(SELL, 1, 100));
     const { outcome, events, ids } = exchange.order(bob, limit(BUY, 1, price, { postOnly: true }));
     expect(tradesOf(events)).toEqual([]);
-    expect(outcome).toEqual(rests ? { status: "success" } : failure("ORDER_ERROR_POST_ONLY_ORDER_WOULD_TRADE"));
+    expect(outcome).toEqual(rests ? { status: "success" } : failure("OrderError: post only order would trade"));
     expect(orderOf(exchange, ids[0])).toMatchObject(
       rests
         ? { status: Order_Status.ACTIVE }
@@ -253,7 +302,7 @@ describe("a reduce-only order", () => {
     const exchange = withPosition();
     const { events, ids } = exchange.order(ann, limit(SELL, 9, 0, market));
     expect(tradesOf(events)).toEqual(["4@90 b<a"]);
-    expect(orderOf(exchange, ids[0])).toMatchObject({ status: Order_Status.PARTIALLY_FILLED, size: 9n, remaining: 5n });
+    expect(orderOf(exchange, ids[0])).toMatchObject({ status: Order_Status.STOPPED, size: 9n, remaining: 5n });
     expect(valuesOf(events, "position").find(({ partyId }) => partyId === ann)?.openVolume).toBe(0n);
   });
 
@@ -264,7 +313,7 @@ describe("a reduce-only order", () => {
   ])("is stopped where %s", (_, party, order) => {
     const exchange = withPosition();
     const { outcome, events, ids } = exchange.order(party, order);
-    expect(outcome).toEqual(failure("ORDER_ERROR_REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION"));
+    expect(outcome).toEqual(failure("OrderError: reduce only order would not reduce position"));
     expect(tradesOf(events)).toEqual([]);
     expect(orderOf(exchange, ids[0])).toMatchObject({
       status: Order_Status.STOPPED,
@@ -279,11 +328,13 @@ test("an order expires when a block begins at its time", () => {
   const sooner = exchange.order(ann, limit(BUY, 5, 98, { timeInForce: GTT, expiresAt: START + 2n * SECOND }));
   expect(exchange.nextBlock().begin).toEqual([]);
   const { begin } = exchange.nextBlock();
-  expect(valuesOf(begin, "order")).toMatchObject([
+  expect(valuesOf(begin, "expiredOrders")).toMatchObject([{ marketId, orderIds: [sooner.ids[0]] }]);
+  expect(valuesOf(begin, "order")).toEqual([]);
+  expect(ordersOf(begin)).toMatchObject([
     { id: sooner.ids[0], status: Order_Status.EXPIRED, remaining: 5n, updatedAt: START + 2n * SECOND },
   ]);
   expect(bookOf(exchange).buy).toEqual(["99: 5 (1)"]);
-  expect(valuesOf(exchange.nextBlock(5n).begin, "order")).toMatchObject([{ id: later.ids[0] }]);
+  expect(valuesOf(exchange.nextBlock(5n).begin, "expiredOrders")).toMatchObject([{ orderIds: [later.ids[0]] }]);
   expect(bookOf(exchange).buy).toEqual([]);
 });
 
@@ -291,8 +342,8 @@ test("orders that expire in one block do so by their times", () => {
   const exchange = openExchange();
   const expiring = (seconds: bigint) => ({ timeInForce: GTT, expiresAt: START + seconds * SECOND });
   const ids = [4n, 2n, 3n].map((seconds) => exchange.order(ann, limit(BUY, 5, 99, expiring(seconds))).ids[0]);
-  const expired = valuesOf(exchange.nextBlock(9n).begin, "order").map(({ id }) => id);
-  expect(expired).toEqual([ids[1], ids[2], ids[0]]);
+  const { begin } = exchange.nextBlock(9n);
+  expect(valuesOf(begin, "expiredOrders")).toMatchObject([{ orderIds: [ids[1], ids[2], ids[0]] }]);
 });
 
 test("in an auction orders rest and do not trade", () => {
@@ -322,11 +373,16 @@ describe("a cancellation", () => {
     const elsewhere = exchange.order(ann, limit(BUY, 4, 10, { marketId: other }));
     const statuses = () => [first, second, elsewhere].map(({ ids }) => orderOf(exchange, ids[0])?.status);
     const { ACTIVE, CANCELLED } = Order_Status;
-    expect(exchange.cancel(ann, { orderId: first.ids[0]?.toUpperCase() ?? "" }).outcome).toEqual({ status: "success" });
+    const alone = exchange.cancel(ann, { marketId, orderId: first.ids[0]?.toUpperCase() ?? "" });
+    expect(alone.outcome).toEqual({ status: "success" });
+    expect(valuesOf(alone.events, "cancelledOrders")).toMatchObject([
+      { marketId, partyId: ann, orderIds: [first.ids[0]] },
+    ]);
+    expect(valuesOf(alone.events, "order")).toEqual([]);
     expect(statuses()).toEqual([CANCELLED, ACTIVE, ACTIVE]);
     expect(exchange.cancel(ann, { marketId: marketId.toUpperCase() }).outcome).toEqual({ status: "success" });
     expect(statuses()).toEqual([CANCELLED, CANCELLED, ACTIVE]);
-    expect(exchange.cancel(ann).events).toHaveLength(1);
+    expect(valuesOf(exchange.cancel(ann).events, "cancelledOrders")).toMatchObject([{ marketId: other }]);
     expect(statuses()).toEqual([CANCELLED, CANCELLED, CANCELLED]);
     expect(bookOf(exchange)).toEqual({ buy: ["10: 3 (1)"], sell: [] });
     expect(exchange.cancel(ann)).toMatchObject({ outcome: { status: "success" }, events: [] });
@@ -336,12 +392,15 @@ describe("a cancellation", () => {
     const exchange = openExchange();
     const { ids } = exchange.order(ann, limit(BUY, 1, 10));
     const orderId = ids[0] ?? "";
-    expect(exchange.cancel(bob, { orderId }).outcome).toEqual(failure("ORDER_ERROR_INVALID_PARTY_ID"));
-    expect(exchange.cancel(ann, { orderId: "00".repeat(32) }).outcome).toEqual(failure("ORDER_ERROR_NOT_FOUND"));
+    const notFound = failure("unable to find the order in the market");
+    expect(exchange.cancel(bob, { marketId, orderId }).outcome).toEqual(failure("OrderError: Invalid Party ID"));
+    expect(exchange.cancel(ann, { marketId, orderId: "00".repeat(32) }).outcome).toEqual(notFound);
     expect(exchange.cancel(ann, { orderId, marketId: "00".repeat(32) }).outcome).toEqual(
-      failure("ORDER_ERROR_INVALID_MARKET_ID"),
+      failure("OrderError: Invalid Market ID"),
     );
-    exchange.cancel(ann, { orderId });
-    expect(exchange.cancel(ann, { orderId }).outcome).toEqual(failure("ORDER_ERROR_NOT_FOUND"));
+    // core/execution/engine.go, CancelOrder
+    expect(exchange.cancel(ann, { orderId }).outcome).toEqual(failure("invalid order cancellation"));
+    exchange.cancel(ann, { marketId, orderId });
+    expect(exchange.cancel(ann, { marketId, orderId }).outcome).toEqual(notFound);
   });
 });

@@ -10,6 +10,7 @@ import {
   dan,
   failure,
   limit,
+  marketId,
   marketOf,
   openExchange,
   orderOf,
@@ -100,7 +101,7 @@ test("pegged orders do not refer to each other", () => {
   expect(orderOf(exchange, ids[0])?.price).toBe("95");
   const second = exchange.order(cat, limit(BUY, 2, 0, peg(BEST_BID, 1)));
   expect(orderOf(exchange, second.ids[0])?.price).toBe("89");
-  exchange.cancel(ann, { orderId: low });
+  exchange.cancel(ann, { marketId, orderId: low });
   expect(orderOf(exchange, second.ids[0])?.status).toBe(PARKED);
 });
 
@@ -118,7 +119,7 @@ test("in an auction a pegged order is parked, and can be cancelled", () => {
   const iceberg = { icebergOpts: { peakSize: 2n, minimumVisibleSize: 1n } };
   const { ids } = exchange.order(bob, limit(BUY, 5, 0, { ...peg(BEST_BID, 1), ...iceberg }));
   expect(orderOf(exchange, ids[0])).toMatchObject({ status: PARKED, remaining: 2n });
-  expect(exchange.cancel(bob, { orderId: ids[0] ?? "" }).outcome).toEqual({ status: "success" });
+  expect(exchange.cancel(bob, { marketId, orderId: ids[0] ?? "" }).outcome).toEqual({ status: "success" });
   expect(orderOf(exchange, ids[0])?.status).toBe(CANCELLED);
   expect(bookOf(exchange).buy).toEqual(["90: 5 (1)"]);
 });
@@ -136,14 +137,14 @@ describe("the amendment of a pegged order", () => {
   });
 
   test.each([
-    [{ price: "80" }, "UNABLE_TO_AMEND_PRICE_ON_PEGGED_ORDER"],
-    [{ peggedReference: BEST_ASK }, "BUY_CANNOT_REFERENCE_BEST_ASK_PRICE"],
-    [{ peggedOffset: "0" }, "OFFSET_MUST_BE_GREATER_THAN_ZERO"],
-  ])("fails with %p", (change, reason) => {
+    [{ price: "80" }, "invalid OrderError"],
+    [{ peggedReference: BEST_ASK }, "OrderError: buy cannot reference best ask price"],
+    [{ peggedReference: MID, peggedOffset: "0" }, "OrderError: offset must be greater than zero"],
+  ])("fails with %p", (change, text) => {
     const { exchange } = withSpread();
     const orderId = exchange.order(bob, limit(BUY, 2, 0, peg(BEST_BID, 3))).ids[0] ?? "";
     expect(exchange.amend(bob, { orderId, ...change })).toMatchObject({
-      outcome: failure(`ORDER_ERROR_${reason}`),
+      outcome: failure(text),
       events: [],
     });
   });

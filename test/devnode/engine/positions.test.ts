@@ -187,7 +187,7 @@ test("who loses more than it has pays what it has, and winners share it", () => 
   ]);
   exchange.nextBlock();
   expect(exchange.order(ann, limit(BUY, 1, 100)).outcome).toMatchObject({
-    errors: [{ error: "ORDER_ERROR_INSUFFICIENT_ASSET_BALANCE" }],
+    errors: [{ error: "margin check failed" }],
   });
 });
 

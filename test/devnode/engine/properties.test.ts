@@ -24,6 +24,7 @@ import {
   marketOf,
   openExchange,
   orderOf,
+  ordersOf,
   SECOND,
   SELL,
   START,
@@ -101,7 +102,7 @@ function openBoth() {
         break;
       }
       case "cancel":
-        exchange.cancel(party, more === 0 ? {} : { orderId });
+        exchange.cancel(party, more === 0 ? {} : { marketId, orderId });
         break;
       case "stop": {
         const orderSubmission = limit(side, size, 0, { type: MARKET, timeInForce: IOC, price: "", reduceOnly: true });
@@ -129,7 +130,7 @@ function openBoth() {
 
 /** The book of a market as its orders tell it. */
 function bookByOrders(exchange: Exchange, id: string) {
-  const latest = new Map(valuesOf(exchange.events, "order").map((order) => [order.id, order]));
+  const latest = new Map(ordersOf(exchange.events).map((order) => [order.id, order]));
   const resting = [...latest.values()].filter((order) => order.marketId === id && order.status === Order_Status.ACTIVE);
   const levels = (side: Side) => {
     const prices = [...new Set(resting.filter((order) => order.side === side).map(({ price }) => Number(price)))];
@@ -181,7 +182,7 @@ describe("whatever is sent", () => {
         }
         const open = [Order_Status.ACTIVE, Order_Status.PARKED];
         const seen = new Map<string, { readonly status: Order_Status; readonly version: bigint }>();
-        for (const order of valuesOf(exchange.events, "order")) {
+        for (const order of ordersOf(exchange.events)) {
           const before = seen.get(order.id);
           expect(before === undefined || open.includes(before.status)).toBe(true);
           expect(order.version).toBeGreaterThanOrEqual(before?.version ?? 1n);
@@ -324,7 +325,7 @@ test("orders trade by price and time as in the simplest model", () => {
       for (const each of actions) {
         if (each.kind === "cancel") {
           const orderId = ids[each.pick % ids.length] ?? "00".repeat(32);
-          exchange.cancel(each.party, { orderId });
+          exchange.cancel(each.party, { marketId, orderId });
           model.cancel(each.party, orderId);
           continue;
         }
@@ -337,7 +338,7 @@ test("orders trade by price and time as in the simplest model", () => {
         );
         expect(trades).toEqual(model.submit({ ...each, timeInForce }, id));
       }
-      const latest = new Map(valuesOf(exchange.events, "order").map((order) => [order.id, order]));
+      const latest = new Map(ordersOf(exchange.events).map((order) => [order.id, order]));
       const resting = [...latest.values()].filter(({ status }) => status === Order_Status.ACTIVE);
       const left = (orders: readonly { id: string }[], of: (id: string) => bigint) =>
         orders.map(({ id }) => `${id} ${of(id)}`).toSorted();

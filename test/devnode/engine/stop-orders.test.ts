@@ -17,7 +17,6 @@ import {
   cat,
   dan,
   type Exchange,
-  failure,
   IOC,
   limit,
   MARKET,
@@ -25,10 +24,13 @@ import {
   marketOf,
   openExchange,
   orderOf,
+  ordersOf,
   SECOND,
   SELL,
   START,
   stopOf,
+  submittedBy,
+  success,
   tradesOf,
   valuesOf,
 } from "./exchange.js";
@@ -36,7 +38,7 @@ import {
 const { PENDING, TRIGGERED, STOPPED, CANCELLED, EXPIRED, REJECTED } = StopOrder_Status;
 const { RISES_ABOVE, FALLS_BELOW } = StopOrder_TriggerDirection;
 const { CANCELS, SUBMIT } = StopOrder_ExpiryStrategy;
-const { NONE, POSITION } = StopOrder_SizeOverrideSetting;
+const { POSITION } = StopOrder_SizeOverrideSetting;
 
 type Setup = Exclude<MessageInitShape<typeof StopOrderSetupSchema>, { readonly $typeName: string }>;
 
@@ -82,45 +84,62 @@ test("a stop order waits, and is told with its order", () => {
         status: PENDING,
         triggerDirection: FALLS_BELOW,
         createdAt: START + SECOND,
+        updatedAt: START + SECOND,
         orderId: "",
-        sizeOverrideSetting: NONE,
+        sizeOverrideSetting: 0,
         trigger: { case: "price", value: "90" },
       },
-      submission: { marketId, size: 4n, side: SELL, reduceOnly: true },
+      submission: { marketId, size: 4n, price: "0", side: SELL, reduceOnly: true },
     },
   ]);
   expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]);
 });
 
-test("it triggers at the end of the block whose last trade reaches its price, and submits its order under its identifier", () => {
+// core/execution/future/market.go, triggerStopOrders: after each order and amendment, and at no other time.
+test("it triggers within the transaction whose last trade reaches its price, and submits its order", () => {
   const exchange = withPosition();
   const { ids } = exchange.stop(ann, { fallsBelow: at(90) });
-  trade(exchange, 89);
   trade(exchange, 91);
-  expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]); // The last trade counts.
-  trade(exchange, 90);
-  const { end } = exchange.nextBlock();
-  expect(valuesOf(end, "stopOrder")).toMatchObject([
-    { stopOrder: { id: ids[0], status: TRIGGERED, orderId: ids[0], updatedAt: START + 2n * SECOND } },
+  expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
+  exchange.nextBlock();
+  exchange.order(dan, limit(SELL, 1, 90));
+  const { events } = exchange.order(bob, limit(BUY, 1, 90));
+  expect(valuesOf(events, "stopOrder")).toMatchObject([
+    { stopOrder: { id: ids[0], status: TRIGGERED, updatedAt: START + 2n * SECOND } },
   ]);
-  expect(valuesOf(end, "order")[0]).toMatchObject({ id: ids[0], status: Order_Status.FILLED, size: 4n });
-  expect(tradesOf(end)).toEqual(["4@10 c<a"]);
+  expect(submittedBy(exchange, ids[0])).toMatchObject({ status: Order_Status.FILLED, size: 4n, partyId: ann });
+  expect(tradesOf(events)).toEqual(["1@90 b<d", "4@10 c<a"]);
+  expect(events.at(-1)?.case).toBe("stopOrder");
   expect(valuesOf(exchange.nextBlock().end, "stopOrder")).toEqual([]);
+});
+
+test("its order has an identifier of its own, or the stop order's as in the specification", () => {
+  const [own, same] = [false, true].map((keepsStopOrderIds) => {
+    const exchange = withPosition({ keepsStopOrderIds });
+    const [id] = exchange.stop(ann, { fallsBelow: at(100) }).ids;
+    return { id, orderId: stopOf(exchange, id)?.orderId };
+  });
+  expect(own?.orderId).toMatch(/^[0-9a-f]{64}$/);
+  expect(own?.orderId).not.toBe(own?.id);
+  expect(same?.orderId).toBe(same?.id);
 });
 
 test.each([
   ["rises above", { risesAbove: at(100) }],
   ["falls below", { fallsBelow: at(100) }],
-])("one whose price was reached before it came triggers at the end of its block (%s)", (_, submission) => {
+])("one whose price was passed before it came submits its order at once (%s)", (_, submission) => {
   const exchange = withPosition();
-  const { ids } = exchange.stop(ann, submission);
-  expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
-  exchange.endBlock();
-  expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: ids[0] });
+  const { outcome, events, ids } = exchange.stop(ann, submission);
+  expect(outcome).toEqual(success);
+  expect(tradesOf(events)).toEqual(["4@10 c<a"]);
+  expect(valuesOf(events, "stopOrder")).toMatchObject([{ stopOrder: { id: ids[0], status: TRIGGERED } }]);
+  expect(valuesOf(events, "stopOrder")[0]?.stopOrder?.orderId).toBe(ids[1]);
+  expect(events.at(-1)?.case).toBe("stopOrder");
 });
 
 test("before the first trade none triggers", () => {
   const exchange = openExchange();
+  exchange.order(ann, limit(BUY, 1, 10));
   const { ids } = exchange.stop(ann, { fallsBelow: at(100) });
   exchange.endBlock();
   expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
@@ -129,22 +148,21 @@ test("before the first trade none triggers", () => {
 test("a pair has two identifiers, and one half stops the other", () => {
   const exchange = withPosition();
   const { ids } = exchange.stop(ann, { fallsBelow: at(80), risesAbove: at(120) });
-  expect(stopOf(exchange, ids[0])).toMatchObject({ triggerDirection: RISES_ABOVE, ocoLinkId: ids[1] });
-  expect(stopOf(exchange, ids[1])).toMatchObject({ triggerDirection: FALLS_BELOW, ocoLinkId: ids[0] });
-  trade(exchange, 125);
-  exchange.endBlock();
-  expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: ids[0] });
-  expect(stopOf(exchange, ids[1])).toMatchObject({ status: STOPPED, orderId: "" });
+  expect(stopOf(exchange, ids[0])).toMatchObject({ triggerDirection: FALLS_BELOW, ocoLinkId: ids[1] });
+  expect(stopOf(exchange, ids[1])).toMatchObject({ triggerDirection: RISES_ABOVE, ocoLinkId: ids[0] });
+  exchange.order(dan, limit(SELL, 1, 125));
+  const { events } = exchange.order(bob, limit(BUY, 1, 125));
+  expect(valuesOf(events, "stopOrder").map(({ stopOrder }) => stopOrder?.id)).toEqual([ids[0], ids[1]]);
+  expect(stopOf(exchange, ids[0])).toMatchObject({ status: STOPPED, orderId: "" });
+  expect(stopOf(exchange, ids[1])?.status).toBe(TRIGGERED);
+  expect(submittedBy(exchange, ids[1])?.status).toBe(Order_Status.FILLED);
 });
 
 test("where both halves are reached at once, the first one triggers and stops the other", () => {
   const exchange = withPosition();
   const { ids } = exchange.stop(ann, { fallsBelow: at(150), risesAbove: at(50) });
-  const told = valuesOf(exchange.endBlock(), "stopOrder").map(({ stopOrder }) => [stopOrder?.id, stopOrder?.status]);
-  expect(told).toEqual([
-    [ids[0], TRIGGERED],
-    [ids[1], STOPPED],
-  ]);
+  expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.status)).toEqual([TRIGGERED, STOPPED]);
+  expect(ordersOf(exchange.events).filter(({ reduceOnly }) => reduceOnly)).toHaveLength(1);
 });
 
 describe("a trailing stop order", () => {
@@ -159,6 +177,7 @@ describe("a trailing stop order", () => {
 
   test("begins from the first trade where there was none", () => {
     const exchange = openExchange();
+    exchange.order(ann, limit(BUY, 1, 10));
     const rise = exchange.stop(ann, { risesAbove: at("0.1", BUY) });
     const fall = exchange.stop(ann, { fallsBelow: at("0.1") });
     trade(exchange, 100);
@@ -206,25 +225,17 @@ test("an order that triggers may trigger others, each of them once", () => {
   const first = exchange.stop(ann, { fallsBelow: at(90) });
   const second = exchange.stop(ann, { fallsBelow: at(20) });
   trade(exchange, 90);
-  const end = exchange.endBlock(); // The first one trades at 10.
-  expect(valuesOf(end, "stopOrder").map(({ stopOrder }) => [stopOrder?.id, stopOrder?.status])).toEqual([
-    [first.ids[0], TRIGGERED],
-    [second.ids[0], TRIGGERED],
-  ]);
-  expect(tradesOf(end)).toEqual(["4@10 c<a", "4@10 c<a"]);
+  // The first one trades at 10.
+  expect([first, second].map(({ ids }) => stopOf(exchange, ids[0])?.status)).toEqual([TRIGGERED, TRIGGERED]);
+  expect(tradesOf(exchange.events).slice(-2)).toEqual(["4@10 c<a", "4@10 c<a"]);
 });
 
 test("a stop order is triggered also where its order is then stopped", () => {
   const exchange = withPosition();
-  const { ids } = exchange.stop(dan, { fallsBelow: at(90) });
+  const { ids } = exchange.stop(ann, { fallsBelow: at(90, BUY) }); // Would enlarge the position.
   trade(exchange, 90);
-  exchange.order(dan, limit(BUY, 1, 1000));
-  trade(exchange, 90);
-  exchange.order(dan, limit(BUY, 1, 1000));
-  trade(exchange, 90);
-  exchange.endBlock();
-  expect(stopOf(exchange, ids[0])?.status).toBe(TRIGGERED);
-  expect(orderOf(exchange, ids[0])?.status).toBe(Order_Status.STOPPED);
+  expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: "" });
+  expect(ordersOf(exchange.events).at(-1)).toMatchObject({ partyId: ann, status: Order_Status.STOPPED });
 });
 
 describe("a size that is a share of the position", () => {
@@ -242,24 +253,32 @@ describe("a size that is a share of the position", () => {
       sizeOverrideValue: { percentage },
     });
     trade(exchange, 90);
-    exchange.endBlock();
-    expect(orderOf(exchange, ids[0])).toMatchObject({ size, status: Order_Status.FILLED });
+    expect(submittedBy(exchange, ids[0])).toMatchObject({ size, status: Order_Status.FILLED });
   });
 
-  test("stops the stop order and its other half where there is none", () => {
+  // core/execution/future/market.go, submitStopOrders: "position is flat so no order required".
+  test("of a position that is no more submits nothing and says nothing, but stops the other half", () => {
     const exchange = withPosition();
     const { ids } = exchange.stop(ann, { fallsBelow: at(90, SELL, share("1")), risesAbove: at(120) });
     exchange.order(ann, limit(SELL, 10, 10));
     trade(exchange, 90);
-    exchange.endBlock();
-    expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.status)).toEqual([STOPPED, STOPPED]);
-    expect(orderOf(exchange, ids[1])).toBeUndefined();
+    expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.status)).toEqual([PENDING, STOPPED]);
+    trade(exchange, 89);
+    expect(ordersOf(exchange.events).filter(({ reduceOnly }) => reduceOnly)).toEqual([]);
+  });
+
+  // core/execution/stoporders/stop_orders.go, CheckDirection
+  test("is cancelled where the position has changed sides", () => {
+    const exchange = withPosition();
+    const { ids } = exchange.stop(ann, { fallsBelow: at(5, SELL, share("1")) });
+    exchange.order(ann, limit(SELL, 12, 10));
+    expect(stopOf(exchange, ids[0])?.status).toBe(CANCELLED);
   });
 });
 
 describe("a stop order expires when a block begins at its time", () => {
   const expiresAt = START + 3n * SECOND;
-  test("and ends, with its other half", () => {
+  test("and stops its other half", () => {
     const exchange = withPosition();
     const { ids } = exchange.stop(ann, {
       fallsBelow: at(90, SELL, { expiresAt, expiryStrategy: CANCELS }),
@@ -267,12 +286,12 @@ describe("a stop order expires when a block begins at its time", () => {
     });
     expect(exchange.nextBlock().begin).toEqual([]);
     const { begin } = exchange.nextBlock();
-    expect(valuesOf(begin, "stopOrder")).toMatchObject([
-      { stopOrder: { id: ids[1], status: EXPIRED, updatedAt: expiresAt, expiresAt, expiryStrategy: CANCELS } },
-      { stopOrder: { id: ids[0], status: EXPIRED } },
-    ]);
+    expect(valuesOf(begin, "stopOrder")).toHaveLength(2);
+    const changed = { updatedAt: expiresAt };
+    expect(stopOf(exchange, ids[0])).toMatchObject({ ...changed, status: EXPIRED, expiresAt, expiryStrategy: CANCELS });
+    expect(stopOf(exchange, ids[1])).toMatchObject({ ...changed, status: STOPPED });
     trade(exchange, 90);
-    expect(valuesOf(exchange.endBlock(), "stopOrder")).toEqual([]);
+    expect(stopOf(exchange, ids[0])?.status).toBe(EXPIRED);
   });
 
   test("which is kept in whole microseconds, as all times are", () => {
@@ -292,7 +311,10 @@ describe("a stop order expires when a block begins at its time", () => {
       risesAbove: at(120, SELL, { expiresAt: expiresAt + 1000n, expiryStrategy: CANCELS }),
     });
     const { begin } = exchange.nextBlock(9n);
-    expect(valuesOf(begin, "stopOrder").map(({ stopOrder }) => stopOrder?.id)).toEqual([ids[0], ids[1]]);
+    expect(new Set(valuesOf(begin, "stopOrder").map(({ stopOrder }) => stopOrder?.id))).toEqual(
+      new Set(ids.slice(0, 2)),
+    );
+    expect(valuesOf(begin, "stopOrder").map(({ stopOrder }) => stopOrder?.status)).toEqual([EXPIRED, EXPIRED]);
   });
 
   test("one after the other", () => {
@@ -308,8 +330,10 @@ describe("a stop order expires when a block begins at its time", () => {
     const exchange = withPosition();
     const { ids } = exchange.stop(ann, { fallsBelow: at(50, SELL, { expiresAt, expiryStrategy: SUBMIT }) });
     const { begin } = exchange.nextBlock(2n);
-    expect(stopOf(exchange, ids[0])).toMatchObject({ status: TRIGGERED, orderId: ids[0] });
+    expect(stopOf(exchange, ids[0])?.status).toBe(EXPIRED);
+    expect(submittedBy(exchange, ids[0])?.status).toBe(Order_Status.FILLED);
     expect(tradesOf(begin)).toEqual(["4@10 c<a"]);
+    expect(begin.at(-1)?.case).toBe("stopOrder");
   });
 });
 
@@ -323,9 +347,10 @@ describe("a cancellation", () => {
       { stopOrder: { id: ids[1], status: CANCELLED, updatedAt: START + SECOND } },
       { stopOrder: { id: ids[0], status: CANCELLED } },
     ]);
-    expect(exchange.cancelStops(ann, { stopOrderId: ids[0] ?? "" }).outcome).toEqual(
-      failure(`the party has no pending stop order ${ids[0]}`),
-    );
+    expect(exchange.cancelStops(ann, { marketId, stopOrderId: ids[0] ?? "" })).toMatchObject({
+      outcome: success,
+      events: [],
+    });
   });
 
   test("of all on a market, or of all, leaves those of others", () => {
@@ -338,10 +363,10 @@ describe("a cancellation", () => {
       ]);
     }
     expect(stopOf(exchange, other.ids[0])?.status).toBe(PENDING);
-    expect(exchange.cancelStops(ann, { stopOrderId: other.ids[0] ?? "" }).outcome.status).toBe("failure");
-    expect(exchange.cancelStops(ann).outcome).toEqual({ status: "success" });
-    const none = "00".repeat(32);
-    expect(exchange.cancelStops(ann, { marketId: none }).outcome).toEqual(failure(`there is no market ${none}`));
+    for (const value of [{ marketId, stopOrderId: other.ids[0] ?? "" }, {}, { marketId: "00".repeat(32) }]) {
+      expect(exchange.cancelStops(ann, value)).toMatchObject({ outcome: success, events: [] });
+    }
+    expect(stopOf(exchange, other.ids[0])?.status).toBe(PENDING);
   });
 });
 
@@ -350,12 +375,9 @@ describe("stop orders are rejected", () => {
   const expiring = { expiresAt, expiryStrategy: CANCELS };
   const notReducing = { orderSubmission: limit(SELL, 4, 0, { type: MARKET, timeInForce: IOC, price: "" }) };
   const share = (percentage: string) => ({ sizeOverrideSetting: POSITION, sizeOverrideValue: { percentage } });
-  const elsewhere = { orderSubmission: limit(SELL, 1, 1, { marketId: "00".repeat(32), reduceOnly: true }) };
   test.each([
-    ["TRADING_NOT_ALLOWED", { fallsBelow: at(1, SELL, elsewhere) }],
-    ["EXPIRY_IN_THE_PAST", { fallsBelow: at(1, SELL, { expiresAt: START + SECOND, expiryStrategy: CANCELS }) }],
+    ["EXPIRY_IN_THE_PAST", { fallsBelow: at(1, SELL, { expiresAt: START, expiryStrategy: CANCELS }) }],
     ["MUST_BE_REDUCE_ONLY", { fallsBelow: at(1, SELL, notReducing), risesAbove: at(200) }],
-    ["STOP_ORDER_NOT_CLOSING_THE_POSITION", { fallsBelow: at(1), risesAbove: at(200, BUY) }],
     ["STOP_ORDER_LINKED_PERCENTAGE_INVALID", { fallsBelow: at(1, SELL, share("1.01")) }],
     [
       "STOP_ORDER_CANNOT_MATCH_OCO_EXPIRY_TIMES",
@@ -364,7 +386,7 @@ describe("stop orders are rejected", () => {
   ])("%s", (reason, submission) => {
     const exchange = withPosition();
     const { outcome, events, ids } = exchange.stop(ann, submission);
-    expect(outcome).toEqual(failure(`REJECTION_REASON_${reason}`));
+    expect(outcome).toEqual(success);
     const rejectionReason = StopOrder_RejectionReason[reason as keyof typeof StopOrder_RejectionReason];
     const rejected = valuesOf(events, "stopOrder").map(({ stopOrder }) => stopOrder);
     expect(rejected).toHaveLength(Object.keys(submission).length);
@@ -377,10 +399,37 @@ describe("stop orders are rejected", () => {
     const exchange = withPosition({ maxStopOrders: 2 });
     exchange.stop(bob, { risesAbove: at(500, BUY) });
     exchange.stop(ann, { fallsBelow: at(1) });
-    expect(exchange.stop(ann, { fallsBelow: at(2), risesAbove: at(500) }).outcome).toEqual(
-      failure("REJECTION_REASON_MAX_STOP_ORDERS_PER_PARTY_REACHED"),
-    );
-    expect(exchange.stop(ann, { fallsBelow: at(2) }).outcome).toEqual({ status: "success" });
+    const { ids } = exchange.stop(ann, { fallsBelow: at(2), risesAbove: at(500) });
+    const { MAX_STOP_ORDERS_PER_PARTY_REACHED: max, STOP_ORDER_CANNOT_MATCH_OCO_EXPIRY_TIMES: match } =
+      StopOrder_RejectionReason;
+    expect(ids.slice(0, 2).map((id) => stopOf(exchange, id)?.rejectionReason)).toEqual([max, max]);
+    // Recorded: the same time of expiry is looked at before the number.
+    const both = exchange.stop(ann, { fallsBelow: at(2, SELL, expiring), risesAbove: at(500, SELL, expiring) });
+    expect(both.ids.slice(0, 2).map((id) => stopOf(exchange, id)?.rejectionReason)).toEqual([match, match]);
+    const last = exchange.stop(ann, { fallsBelow: at(2) });
+    expect(stopOf(exchange, last.ids[0])?.status).toBe(PENDING);
+  });
+
+  test("without a position and an order, but not for their side", () => {
+    const exchange = withPosition();
+    const none = exchange.stop(dan, { fallsBelow: at(1) });
+    expect(stopOf(exchange, none.ids[0])).toMatchObject({
+      status: REJECTED,
+      rejectionReason: StopOrder_RejectionReason.STOP_ORDER_NOT_ALLOWED_WITHOUT_A_POSITION,
+    });
+    const sameSide = exchange.stop(ann, { fallsBelow: at(1, BUY) });
+    expect(stopOf(exchange, sameSide.ids[0])?.status).toBe(PENDING);
+    exchange.order(dan, limit(BUY, 1, 10));
+    const ordered = exchange.stop(dan, { fallsBelow: at(1) });
+    expect(stopOf(exchange, ordered.ids[0])?.status).toBe(PENDING);
+  });
+
+  test("not at all where there is no such market", () => {
+    const exchange = withPosition();
+    const orderSubmission = limit(SELL, 1, 1, { marketId: "00".repeat(32), reduceOnly: true });
+    const { outcome, events } = exchange.stop(ann, { fallsBelow: at(1, SELL, { orderSubmission }) });
+    expect(outcome).toEqual(success);
+    expect(events).toEqual([]);
   });
 
   test.each([
@@ -388,7 +437,10 @@ describe("stop orders are rejected", () => {
     [Market_State.SETTLED, Market_TradingMode.NO_TRADING, "TRADING_NOT_ALLOWED"],
   ])("by a market's state (%p, %p)", (state, tradingMode, reason) => {
     const exchange = openExchange(marketOf({ state, tradingMode }));
-    expect(exchange.stop(ann, { fallsBelow: at(2) }).outcome).toEqual(failure(`REJECTION_REASON_${reason}`));
+    const { outcome, ids } = exchange.stop(ann, { fallsBelow: at(2) });
+    expect(outcome).toEqual(success);
+    const rejectionReason = StopOrder_RejectionReason[reason as keyof typeof StopOrder_RejectionReason];
+    expect(stopOf(exchange, ids[0])).toMatchObject({ status: REJECTED, rejectionReason });
   });
 });
 
@@ -396,19 +448,21 @@ test("in an auction none triggers", () => {
   const exchange = openExchange(marketOf({ tradingMode: Market_TradingMode.MONITORING_AUCTION }), {
     lastPrices: new Map([[marketId, "50"]]),
   });
+  exchange.order(ann, limit(BUY, 1, 10));
   const { ids } = exchange.stop(ann, { fallsBelow: at(60) });
   exchange.endBlock();
   expect(stopOf(exchange, ids[0])?.status).toBe(PENDING);
 });
 
-test("the stop orders of a batch have identifiers behind those of its orders", () => {
+test("the first stop order of a batch has the identifier of the last order", () => {
   const exchange = withPosition();
   const { outcome, ids } = exchange.batch(ann, {
-    submissions: [limit(BUY, 1, 1000)],
+    submissions: [limit(BUY, 1, 900), limit(BUY, 1, 901)],
     stopOrdersSubmission: [{ fallsBelow: at(5), risesAbove: at(2000) }, { fallsBelow: at(4) }],
   });
-  expect(outcome).toEqual({ status: "success" });
-  expect(ids.slice(1, 4).map((id) => stopOf(exchange, id)?.status)).toEqual([PENDING, PENDING, PENDING]);
+  expect(outcome).toEqual(success);
+  expect(ids.slice(0, 2).map((id) => orderOf(exchange, id)?.price)).toEqual(["900", "901"]);
+  expect(ids.slice(1, 4).map((id) => stopOf(exchange, id)?.trigger.value)).toEqual(["5", "2000", "4"]);
 });
 
 test("the engine goes on from stop orders that wait", () => {
