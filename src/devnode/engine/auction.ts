@@ -1,9 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type Order, Order_Status, Side, type Trade, Trade_Type, TradeSchema } from "../../../gen/vega/vega_pb.js";
-import { filledSize, keepOrder, levelsOf, openSize, opposite, ordersAt, removeOrder } from "./book.js";
-import { smaller, timesPowerOfTen } from "./decimal.js";
+import { keepOrder, levelsOf, openSize, opposite, ordersAt, removeOrder } from "./book.js";
+import { larger, smaller, timesPowerOfTen } from "./decimal.js";
 import { noFees } from "./fees.js";
-import { tradeId } from "./identifiers.js";
 import { tellPosition, tradePosition } from "./positions.js";
 import type { MarketState, Work } from "./state.js";
 import { followPrice } from "./trailing.js";
@@ -42,10 +41,10 @@ export function crossing(market: MarketState): Crossing | undefined {
       const bought = total(buys.filter((level) => level.price >= price));
       return { price, volume: smaller(bought, total(sells.filter((level) => level.price <= price))) };
     });
-  const volume = tradable.reduce((most, level) => (level.volume > most ? level.volume : most), 0n);
+  const volume = tradable.reduce((most, level) => larger(level.volume, most), 0n);
   const prices = tradable.filter((level) => level.volume === volume).map(({ price }) => price);
   const lowest = prices.reduce(smaller);
-  const highest = prices.reduce((most, price) => (price > most ? price : most));
+  const highest = prices.reduce((a, b) => larger(a, b));
   return { price: (lowest + highest) / 2n, volume, side: fillsExactly(buys, volume) ? Side.BUY : Side.SELL };
 }
 
@@ -96,16 +95,14 @@ function tradeWhole(work: Work, market: MarketState, taker: Order, price: bigint
   const makers: Order[] = [];
   const trades: Trade[] = [];
   let left = openSize(taker);
-  let filled = filledSize(taker);
   removeOrder(market, taker);
   for (const level of [...levelsOf(market, opposite(taker.side))]) {
     for (const maker of left > 0n ? [...ordersAt(market, level)] : []) {
       const size = smaller(left, openSize(maker));
       if (size > 0n) {
-        trades.push(tradeBetween(work, market, { taker, maker, size, price, id: tradeId(taker.id, filled) }));
+        trades.push(tradeBetween(work, market, { taker, maker, size, price, id: work.nextId() }));
         makers.push(fillResting(work, market, maker, size));
         left -= size;
-        filled += size;
       }
     }
   }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { VoteSubmissionSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { IssueSignaturesSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
 import {
   AuctionTrigger,
   MarketDataSchema,
@@ -215,8 +215,8 @@ test("a batch leaves a market alone whose margin mode it could not change", () =
 
 test("a command that the engine does not know fails with a word, and its party is there", () => {
   const exchange = openExchange();
-  const { outcome, events } = exchange.send(ann, { case: "voteSubmission", value: create(VoteSubmissionSchema) });
-  expect(outcome).toEqual(failure(unknown("voteSubmission")));
+  const { outcome, events } = exchange.send(ann, { case: "issueSignatures", value: create(IssueSignaturesSchema) });
+  expect(outcome).toEqual(failure(unknown("issueSignatures")));
   expect(events).toMatchObject([{ case: "party", value: { id: ann } }]);
   expect(exchange.send(bob, { case: undefined }).outcome).toEqual(failure("the transaction has no command"));
 });

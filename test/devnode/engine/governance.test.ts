@@ -336,7 +336,7 @@ describe("a batch of proposals", () => {
 });
 
 describe("a market that is proposed", () => {
-  const order = (id: string | undefined, side: typeof BUY, price: number) =>
+  const order = (id: string | undefined, side: typeof BUY | typeof SELL, price: number) =>
     limit(side, 10, price, { marketId: id ?? "" });
 
   test("takes orders in its opening auction, and trades when it has ended", () => {
