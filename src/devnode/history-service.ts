@@ -1,14 +1,14 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { anyPack, StructSchema } from "@bufbuild/protobuf/wkt";
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Table, type TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { ARCHIVE_TYPE } from "../history/assemble.js";
-import { checkRange, nearestText } from "../history/segments.js";
+import { checkRange } from "../history/segments.js";
 import type { Profile } from "../schema/profile.js";
-import { tableName, tableNames } from "../schema/tables.js";
+import { tableName } from "../schema/tables.js";
+import { apiError, invalidArgument } from "./api-error.js";
 import { nameOfArchive, writeArchive } from "./archive.js";
 import type { History } from "./history/history.js";
-import { invalid } from "./invalid.js";
 
 type HistoryService = Pick<
   ServiceImpl<typeof TradingDataService>,
@@ -30,16 +30,19 @@ export function historyService(
   const { chainId } = history;
   return {
     async *exportNetworkHistory({ fromBlock, toBlock, table: tableNumber }, { responseHeader, signal }) {
+      if (tableNumber === Table.UNSPECIFIED) {
+        throw apiError(Code.Internal, "no table name for network history supplied", "empty table name");
+      }
       const table = tableName(tableNumber);
       if (table === undefined) {
-        throw invalid(
-          "table",
-          `${tableNumber} is not a table that can be exported; the tables are ${tableNames.join(", ")}`,
-        );
+        throw apiError(Code.Internal, "failed to extract data from network history segment file", `${tableNumber}`);
       }
       const range = checkRange(history.segments(), { fromBlock, toBlock });
       if (!range.valid) {
-        throw invalid("range", `${range.problem}; ${nearestText(range.nearest)}`);
+        throw invalidArgument(
+          "could not to get contiguous history segments",
+          `heights ${fromBlock} to ${toBlock} do not lie within a continuous segment range`,
+        );
       }
       const wanted = { table, fromBlock, toBlock, profile, signal };
       responseHeader.set(

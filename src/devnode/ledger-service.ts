@@ -1,12 +1,11 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { ExportLedgerEntriesRequest, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { csvLine } from "../csv/index.js";
-import { RequestError } from "../errors/index.js";
 import { ledgerFileName } from "../ledger/names.js";
-import { type CheckedLedgerRequest, readLedgerRequest } from "../ledger/request.js";
+import type { CheckedLedgerRequest } from "../ledger/request.js";
 import { inParts } from "./archive.js";
+import { identifier } from "./data/conditions.js";
 import type { History, LedgerEntryRecord } from "./history/history.js";
-import { invalid } from "./invalid.js";
 
 type LedgerService = Pick<ServiceImpl<typeof TradingDataService>, "exportLedgerEntries">;
 
@@ -47,12 +46,20 @@ export function ledgerService(history: Pick<History, "ledger">): LedgerService {
   };
 }
 
-function checked(message: Parameters<LedgerService["exportLedgerEntries"]>[0]): CheckedLedgerRequest {
-  try {
-    return readLedgerRequest(message);
-  } catch (reason) {
-    throw reason instanceof RequestError ? invalid("filter", reason.summary) : reason;
+function checked({ partyId, assetId, dateRange }: ExportLedgerEntriesRequest): CheckedLedgerRequest {
+  identifier(partyId, "missing party id", "invalid party id");
+  if (assetId !== undefined) {
+    identifier(assetId, "invalid asset ID", "invalid asset ID");
   }
+  const { startTimestamp, endTimestamp } = dateRange ?? {};
+  return {
+    partyId,
+    ...(assetId !== undefined && { assetId }),
+    dateRange: {
+      ...(startTimestamp !== undefined && { startTimestamp }),
+      ...(endTimestamp !== undefined && { endTimestamp }),
+    },
+  };
 }
 
 async function* csvOf(

@@ -7,10 +7,21 @@ import type {
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Account } from "../../../gen/vega/vega_pb.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, oneOf } from "./conditions.js";
+import { identifiers, oneOf, type Query, queryIdentifier } from "./conditions.js";
 import { keyPart, sortedListing } from "./listing.js";
 import { type Streams, snapshotPages } from "./observe.js";
-import { readPage } from "./page.js";
+import { readPageOf, readPagination } from "./page.js";
+
+const QUERY: Query = {
+  message: "failed to get accounts",
+  inner: (cause) => `querying account balances: ${cause}`,
+};
+
+/** How the data node words that the first messages of a stream of accounts cannot be made. */
+const snapshotQuery = (prefix = ""): Query => ({
+  message: "failed to send accounts snapshot",
+  inner: (cause) => `fetching account balance initial image: querying account balances: ${prefix}${cause}`,
+});
 
 /**
  * Implement the methods for accounts.
@@ -25,16 +36,17 @@ export function accountMethods(
 ): Pick<ServiceImpl<typeof TradingDataService>, "listAccounts" | "observeAccounts"> {
   return {
     async listAccounts({ filter, pagination }) {
+      const request = readPagination(pagination);
       const found = filteredAccounts(world, filter ?? {});
       const listing = sortedListing(found, [keyPart.id], ({ id }) => [id]);
-      return { accounts: readPage(listing, pagination, balanceOf) };
+      return { accounts: readPageOf(listing, request, balanceOf, QUERY) };
     },
 
     async *observeAccounts({ marketId, partyId, asset, type }, { signal }) {
       const filter = {
-        assetId: asset,
-        partyIds: partyId === "" ? [] : [partyId],
-        marketIds: marketId === "" ? [] : [marketId],
+        assetId: queryIdentifier(asset, snapshotQuery()),
+        partyIds: partyId === "" ? [] : [queryIdentifier(partyId, snapshotQuery("could not decode party ID: "))],
+        marketIds: marketId === "" ? [] : [queryIdentifier(marketId, snapshotQuery("could not decode market ID: "))],
         accountTypes: type === 0 ? [] : [type],
       };
       const matches = accountFilter(filter);
@@ -55,23 +67,15 @@ export function accountMethods(
   };
 }
 
-/**
- * Find the accounts that a filter lets through.
- *
- * @param world how things stand
- * @param filter the filter
- * @returns the accounts
- * @throws ConnectError with `InvalidArgument` if an identifier is malformed
- */
-export function filteredAccounts(world: World, filter: Partial<AccountFilter>): Account[] {
+function filteredAccounts(world: World, filter: Partial<AccountFilter>): Account[] {
   return [...world.accounts.values()].filter(accountFilter(filter));
 }
 
 function accountFilter(filter: Partial<AccountFilter>): (account: Account) => boolean {
   const { assetId = "", partyIds = [], marketIds = [], accountTypes = [] } = filter;
-  const isOfAsset = oneOf(assetId === "" ? [] : [identifier(assetId, "filter")]);
-  const isOfParty = identifiers(partyIds);
-  const isOnMarket = identifiers(marketIds);
+  const isOfAsset = oneOf(assetId === "" ? [] : [queryIdentifier(assetId, QUERY)]);
+  const isOfParty = identifiers(partyIds, "party");
+  const isOnMarket = identifiers(marketIds, "market");
   const isOfType = oneOf(accountTypes);
   return ({ asset, owner, marketId, type }) =>
     isOfAsset(asset) && isOfParty(owner) && isOnMarket(marketId) && isOfType(type);

@@ -3,7 +3,7 @@ import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_da
 import type { MarketDepth, PriceLevel } from "../../../gen/vega/vega_pb.js";
 import { type Happening, isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
-import { identifier } from "./conditions.js";
+import { type Query, queryIdentifier } from "./conditions.js";
 import type { Streams } from "./observe.js";
 import { observedMarkets } from "./observed-markets.js";
 import { lastTrade } from "./trades.js";
@@ -16,6 +16,11 @@ export interface Books {
    */
   depth(marketId: string, maxDepth?: number): MarketDepth;
 }
+
+const LAST_TRADE: Query = {
+  message: "failed to get trades for market",
+  inner: (cause) => `failed to get trade by market:querying trades: scany: query multiple result rows: ${cause}`,
+};
 
 type DepthMethods = Pick<
   ServiceImpl<typeof TradingDataService>,
@@ -33,26 +38,25 @@ type DepthMethods = Pick<
 export function depthMethods(world: World, books: Books, streams: Streams): DepthMethods {
   return {
     async getLatestMarketDepth({ marketId, maxDepth = 0n }) {
-      const id = identifier(marketId);
+      const id = queryIdentifier(marketId, LAST_TRADE);
       const { buy, sell, sequenceNumber } = books.depth(id, maxDepth === 0n ? undefined : Number(maxDepth));
       const trade = lastTrade(world, id);
       return { marketId: id, buy, sell, sequenceNumber, ...(trade && { lastTrade: trade }) };
     },
 
     async *observeMarketsDepth({ marketIds }, { signal }) {
-      const ids = observedMarkets(world, marketIds);
+      const isObserved = observedMarkets(world, marketIds);
       yield* streams.watch({
         subject: "marketDepth",
         signal,
-        snapshot: () => [{ marketDepth: ids.map((id) => books.depth(id)) }],
-        select: (happenings) => changedBooks(ids, happenings).map((id) => books.depth(id)),
+        select: (happenings) => changedBooks(isObserved, happenings).map((id) => books.depth(id)),
         message: (marketDepth) => ({ marketDepth: [...marketDepth] }),
       });
     },
 
     async *observeMarketsDepthUpdates({ marketIds }, { signal }) {
-      const ids = observedMarkets(world, marketIds);
-      const told = new Map(ids.map((id) => [id, books.depth(id)]));
+      const isObserved = observedMarkets(world, marketIds);
+      const told = new Map([...world.markets.keys()].filter(isObserved).map((id) => [id, books.depth(id)]));
       /** What changed on a market's book since it was told last, if anything did. */
       const update = (id: string) => {
         const before = told.get(id);
@@ -69,7 +73,7 @@ export function depthMethods(world: World, books: Books, streams: Streams): Dept
       yield* streams.watch({
         subject: "marketDepthUpdates",
         signal,
-        select: (happenings) => changedBooks(ids, happenings).flatMap(update),
+        select: (happenings) => changedBooks(isObserved, happenings).flatMap(update),
         message: (updates) => ({ update: [...updates] }),
       });
     },
@@ -77,9 +81,9 @@ export function depthMethods(world: World, books: Books, streams: Streams): Dept
 }
 
 /** Those of some markets whose books may have changed: every change is one of an order. */
-function changedBooks(ids: readonly string[], happenings: readonly Happening[]): string[] {
-  const changed = new Set(happenings.map(({ event }) => (isOrder(event) ? event.value.marketId : undefined)));
-  return ids.filter((id) => changed.has(id));
+function changedBooks(isObserved: (marketId: string) => boolean, happenings: readonly Happening[]): string[] {
+  const changed = happenings.flatMap(({ event }) => (isOrder(event) ? [event.value.marketId] : []));
+  return [...new Set(changed)].filter(isObserved);
 }
 
 /** The levels that are new or not as they were, and those that are gone, with nothing at their price. */

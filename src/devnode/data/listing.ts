@@ -13,15 +13,13 @@ export interface Keyed<T> {
 export interface Listing<T> {
   /** The parts of a key match these. */
   readonly keyParts: readonly RegExp[];
-  /** Whether it can only be read newest first, as deployed nodes do with stop orders. */
-  readonly newestFirstOnly?: boolean;
   /**
    * Read records in the order of their keys.
    *
    * @param descending whether the last one comes first
-   * @param beyond only what comes behind this key, in the direction of reading; all by default
+   * @param from only what has this key or comes behind it, in the direction of reading; all by default
    */
-  read(descending: boolean, beyond: Key | undefined): Iterable<Keyed<T>>;
+  read(descending: boolean, from: Key | undefined): Iterable<Keyed<T>>;
 }
 
 /** What the parts of keys match. Times are Unix nanoseconds of 19 digits, so that they have the order of numbers. */
@@ -57,14 +55,14 @@ export function sortedListing<T>(
 ): Listing<T> {
   return {
     keyParts,
-    read(descending, beyond) {
+    read(descending, from) {
       const sign = descending ? -1 : 1;
-      const bound = beyond?.join(" ");
+      const bound = from?.join(" ");
       const found: (Keyed<T> & { readonly order: string })[] = [];
       for (const value of records) {
         const key = keyOf(value);
         const order = key.join(" ");
-        if (bound === undefined || sign * compare(order, bound) > 0) {
+        if (bound === undefined || sign * compare(order, bound) >= 0) {
           found.push({ key, value, order });
         }
       }
@@ -87,10 +85,11 @@ function compare(a: string, b: string): number {
 export function timelineListing<T>(timeline: Timeline<T>, matches: (record: T) => boolean = () => true): Listing<T> {
   return {
     keyParts: [/^\d{1,18}$/, /^\d{1,15}$/],
-    *read(descending, beyond) {
-      const [height = "0", index = "0"] = beyond ?? [];
-      const place = beyond && { height: BigInt(height), index: Number(index) };
-      for (const record of timeline.read(descending, place)) {
+    *read(descending, from) {
+      const [height = "0", index = "0"] = from ?? [];
+      // The timeline is read beyond a place: the one beside it lets the record there come too.
+      const beside = Number(index) + (descending ? 1 : -1);
+      for (const record of timeline.read(descending, from && { height: BigInt(height), index: beside })) {
         if (matches(record.value)) {
           yield { key: [String(record.place.height), String(record.place.index)], value: record.value };
         }

@@ -1,13 +1,18 @@
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketData } from "../../../gen/vega/vega_pb.js";
+import { apiError } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { identifier, oneOf } from "./conditions.js";
-import { existing } from "./existing.js";
+import { oneOf, type Query, queryError, queryIdentifier } from "./conditions.js";
 import { timelineListing } from "./listing.js";
 import type { Streams } from "./observe.js";
 import { observedMarkets } from "./observed-markets.js";
-import { readPage } from "./page.js";
+import { readPageOf, readPagination } from "./page.js";
+
+const HISTORY: Query = {
+  message: "failed to get market data history",
+  inner: (cause) => `could not retrieve historic market data: ${cause}`,
+};
 
 type MarketDataMethods = Pick<
   ServiceImpl<typeof TradingDataService>,
@@ -24,7 +29,12 @@ type MarketDataMethods = Pick<
 export function marketDataMethods(world: World, streams: Streams): MarketDataMethods {
   return {
     async getLatestMarketData({ marketId }) {
-      return { marketData: existing(world.marketData.get(identifier(marketId)), `market ${marketId}`) };
+      // The node keeps the latest data by identifiers as they are, and looks at none of them.
+      const marketData = world.marketData.get(marketId);
+      if (marketData === undefined) {
+        throw apiError(Code.Internal, "failed to get market data", `no market data for market: ${marketId}`);
+      }
+      return { marketData };
     },
 
     async listLatestMarketData() {
@@ -32,24 +42,35 @@ export function marketDataMethods(world: World, streams: Streams): MarketDataMet
     },
 
     async getMarketDataHistoryByID({ marketId, startTimestamp: start, endTimestamp: end, pagination }) {
-      const id = identifier(marketId);
+      const asked = readPagination(pagination, (reason) =>
+        apiError(Code.Internal, HISTORY.message, `${reason}: invalid pagination`),
+      );
+      if (start !== undefined && end !== undefined && start > end) {
+        throw queryError(HISTORY, "invalid date range, end date must be after start date");
+      }
+      const id = queryIdentifier(marketId, {
+        ...HISTORY,
+        inner: (cause) => `could not retrieve historic market data: scany: query multiple result rows: ${cause}`,
+      });
       const listing = timelineListing(
         world.marketDataHistory,
         ({ market, timestamp }) =>
           market === id && (start === undefined || timestamp >= start) && (end === undefined || timestamp <= end),
       );
-      return { marketData: readPage(listing, pagination, (data) => data) };
+      // Without dates, the latest record is all that there is, whatever page is asked for.
+      const isLatestOnly = start === undefined && end === undefined;
+      const request = isLatestOnly ? { size: 1, cursor: undefined, backwards: false, newestFirst: true } : asked;
+      return { marketData: readPageOf(listing, request, (data) => data, HISTORY) };
     },
 
     async *observeMarketsData({ marketIds }, { signal }) {
-      const ids = observedMarkets(world, marketIds);
+      const isObserved = observedMarkets(world, marketIds);
       yield* streams.watch({
         subject: "marketData",
         signal,
-        snapshot: () => [{ marketData: latestMarketData(world, ids) }],
         select: (happenings) =>
           happenings.flatMap(({ event }) =>
-            event.case === "marketData" && ids.includes(event.value.market) ? [event.value] : [],
+            event.case === "marketData" && isObserved(event.value.market) ? [event.value] : [],
           ),
         message: (marketData) => ({ marketData: [...marketData] }),
       });

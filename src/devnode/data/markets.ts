@@ -1,9 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
+import { existing } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { identifier } from "./conditions.js";
-import { existing } from "./existing.js";
 import { keyPart, sortedListing, timePart } from "./listing.js";
 import { readPage } from "./page.js";
 
@@ -15,19 +15,32 @@ import { readPage } from "./page.js";
  */
 export function marketMethods(world: World): Pick<ServiceImpl<typeof TradingDataService>, "listMarkets" | "getMarket"> {
   return {
-    async listMarkets({ includeSettled = false, pagination }) {
+    async listMarkets({ includeSettled = true, pagination }) {
       const found = [...world.markets.values()].filter((market) => includeSettled || !isSettled(market));
       const listing = sortedListing(found, [keyPart.time, keyPart.id], (market) => [
         timePart(createdAt(market)),
         market.id,
       ]);
-      return { markets: readPage(listing, pagination, (market) => market) };
+      return {
+        markets: readPage(listing, pagination, (market) => market, { message: "failed to get all markets paged" }),
+      };
     },
 
     async getMarket({ marketId }) {
-      return { market: existing(world.markets.get(identifier(marketId)), `market ${marketId}`) };
+      return { market: existing(world.markets.get(marketIdentifier(marketId)), "failed to get market for ID") };
     },
   };
+}
+
+/**
+ * Checks the market that a method requires.
+ *
+ * @param marketId the text of the request
+ * @returns the market's identifier, in lower case
+ * @throws ConnectError with `InvalidArgument` if it is missing or no identifier
+ */
+export function marketIdentifier(marketId: string): string {
+  return identifier(marketId, "empty or missing market ID", "invalid market ID");
 }
 
 /**

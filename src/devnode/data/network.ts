@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { NetworkLimitsSchema } from "../../../gen/vega/vega_pb.js";
+import { existing } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { epochOf, epochTimestamps } from "./epochs.js";
 
@@ -28,11 +29,13 @@ export function networkMethods(world: World): NetworkMethods {
 
     async getEpoch({ id, block }) {
       const { height } = world.block;
-      const epoch = id ?? epochOf(block ?? height);
-      if (epoch > epochOf(height) || (id === undefined && block !== undefined && (block < 1n || block > height))) {
-        const asked = id === undefined ? `block ${block}` : `epoch ${id}`;
-        throw new ConnectError(`there is no ${asked}; the last block is ${height}`, Code.NotFound);
-      }
+      const current = epochOf(height);
+      // A block that was not made yet, and block 0, belong to the current epoch.
+      const ofBlock = block === undefined || block === 0n || block > height ? current : epochOf(block);
+      const epoch = existing(
+        [id ?? ofBlock].find((seq) => seq <= current),
+        "failed to get epoch",
+      );
       return { epoch: { seq: epoch, timestamps: epochTimestamps(world, epoch) } };
     },
   };

@@ -1,20 +1,19 @@
-import { invalid } from "../invalid.js";
+import { Code } from "@connectrpc/connect";
+import { apiError } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { identifier } from "./conditions.js";
 
 /**
- * Find the markets that a stream is about.
+ * Finds the markets that a stream is about.
  *
  * @param world how things stand
- * @param marketIds the identifiers of the request; none stand for all markets that there are
- * @returns the identifiers, in lower case
- * @throws ConnectError with `InvalidArgument` if one is malformed, or there is no such market
+ * @param marketIds the identifiers of the request
+ * @returns whether a market is among them
+ * @throws ConnectError with `Internal` if there is no such market
  */
-export function observedMarkets(world: World, marketIds: readonly string[]): readonly string[] {
-  const wanted = marketIds.map((id) => identifier(id, "filter"));
-  const unknown = wanted.find((id) => !world.markets.has(id));
+export function observedMarkets(world: World, marketIds: readonly string[]): (marketId: string) => boolean {
+  const unknown = marketIds.find((id) => !world.markets.has(id.toLowerCase()));
   if (unknown !== undefined) {
-    throw invalid("filter", `there is no market ${unknown}`);
+    throw apiError(Code.Internal, `no market found for id: ${unknown}: malformed request`);
   }
-  return wanted.length === 0 ? [...world.markets.keys()] : wanted;
+  return (marketId) => marketIds.includes(marketId);
 }

@@ -1,13 +1,16 @@
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
 import type { OrderFilter, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Order } from "../../../gen/vega/vega_pb.js";
+import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
 import { isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, oneOf, within } from "./conditions.js";
-import { existing } from "./existing.js";
+import { identifier, identifiers, oneOf, type Query, within } from "./conditions.js";
 import { timelineListing } from "./listing.js";
 import { type Streams, snapshotPages } from "./observe.js";
-import { readPage } from "./page.js";
+import { type PageRequest, readPageOf, readPagination } from "./page.js";
+
+/** A failed listing of orders has the cause alone. */
+export const ORDERS_QUERY: Query = { message: "" };
 
 type OrderMethods = Pick<ServiceImpl<typeof TradingDataService>, "listOrders" | "getOrder" | "observeOrders">;
 
@@ -21,17 +24,21 @@ type OrderMethods = Pick<ServiceImpl<typeof TradingDataService>, "listOrders" | 
 export function orderMethods(world: World, streams: Streams): OrderMethods {
   return {
     async listOrders({ filter, pagination }) {
+      const request = readPagination(pagination);
       const listing = timelineListing(filter?.liveOnly ? world.liveOrders : world.orders, orderFilter(filter ?? {}));
-      return { orders: readPage(listing, pagination, (order) => order) };
+      return { orders: readPageOf(listing, newestFirstOnly(request), (order) => order, ORDERS_QUERY) };
     },
 
     async getOrder({ orderId, version }) {
+      const id = orderIdentifier(orderId);
       if (version !== undefined && version < 1) {
-        throw new ConnectError(`version is ${version}; the first one is 1`, Code.InvalidArgument);
+        throw invalidArgument("negative order version");
       }
-      const order = existing(world.orders.find(identifier(orderId)), `order ${orderId}`);
-      const isWanted = version === undefined || order.version === BigInt(version);
-      return { order: existing(isWanted ? order : undefined, `order ${orderId} of version ${version}`) };
+      const order = world.orders.find(id);
+      const isWanted = version === undefined || order?.version === BigInt(version);
+      return {
+        order: existing(isWanted ? order : undefined, "order not found", `orderID: ${orderId}: ${NO_RESOURCE}`),
+      };
     },
 
     async *observeOrders({ marketIds, partyIds, excludeLiquidity = false }, { signal }) {
@@ -53,13 +60,42 @@ export function orderMethods(world: World, streams: Streams): OrderMethods {
   };
 }
 
+/**
+ * Refuses what deployed nodes do not list: orders and stop orders oldest first, and those before a cursor or at the end
+ * (datanode/sqlstore/orders.go).
+ *
+ * @param request what the pagination asks for
+ * @returns the same
+ * @throws ConnectError with `Internal` for the oldest first, with `InvalidArgument` for the last ones
+ */
+export function newestFirstOnly(request: PageRequest): PageRequest {
+  if (!request.newestFirst) {
+    throw apiError(Code.Internal, "oldest first order query is not currently supported");
+  }
+  if (request.backwards) {
+    throw invalidArgument("'last' pagination is not supported", "'last' pagination is not supported");
+  }
+  return request;
+}
+
+/**
+ * Checks the order that a method requires.
+ *
+ * @param orderId the text of the request
+ * @returns the order's identifier, in lower case
+ * @throws ConnectError with `InvalidArgument` if it is missing or no identifier
+ */
+export function orderIdentifier(orderId: string): string {
+  return identifier(orderId, "missing orderID parameter", "invalid orderID parameter");
+}
+
 /** The condition that a filter makes, but for what is live. Its range of dates is about the last change. */
 function orderFilter(filter: Partial<OrderFilter>): (order: Order) => boolean {
   const hasStatus = oneOf(filter.statuses ?? []);
   const hasType = oneOf(filter.types ?? []);
   const hasTimeInForce = oneOf(filter.timeInForces ?? []);
-  const isOfParty = identifiers(filter.partyIds ?? []);
-  const isOnMarket = identifiers(filter.marketIds ?? []);
+  const isOfParty = identifiers(filter.partyIds ?? [], "party");
+  const isOnMarket = identifiers(filter.marketIds ?? [], "market");
   const isChangedWithin = within(filter.dateRange);
   const { reference, excludeLiquidity } = filter;
   return (order) =>

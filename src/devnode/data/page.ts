@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { PageInfoSchema, Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { invalid } from "../invalid.js";
+import { invalidArgument } from "../api-error.js";
+import { type Query, queryError } from "./conditions.js";
 import type { Key, Keyed, Listing } from "./listing.js";
 
 /** The default and the maximum number of records on a page. */
@@ -13,98 +14,170 @@ export interface Page<N> {
   readonly pageInfo: MessageInitShape<typeof PageInfoSchema>;
 }
 
+/** What a pagination asks for (datanode/entities/pagination.go). */
+export interface PageRequest {
+  /** How many records, from 1 to 5000. */
+  readonly size: number;
+  /** The text of the cursor that the page starts at, decoded. */
+  readonly cursor: string | undefined;
+  /** Whether the page ends the listing or ends before the cursor. */
+  readonly backwards: boolean;
+  readonly newestFirst: boolean;
+}
+
+/** How a listing differs from the others of the data node. */
+export interface PageOptions extends Query {
+  /** The order of the listing whatever `newestFirst` says. */
+  readonly alwaysAscending?: boolean;
+  /** How cursors hold keys: as JSON by default, or as the key's only part. */
+  readonly cursors?: "json" | "text";
+}
+
 /**
- * Read one page of a listing (specification, 2.1 and 2.2). The key of the neighbouring record finds the page, so records
- * that are added or removed do not shift it.
+ * Reads one page of a listing, by the rules of deployed nodes (specification, 2.1 and 2.2).
  *
  * @param listing the records and their keys
  * @param pagination the pagination of the request; the first page, newest first, if it is `undefined`
  * @param toNode makes the message of a record
+ * @param options how the data node words the failure of the listing's query, and how the listing differs
  * @returns the page
- * @throws ConnectError with `InvalidArgument` if the pagination is invalid
+ * @throws ConnectError with `InvalidArgument` if the pagination is invalid, with `Internal` if the cursor is no JSON object
  */
 export function readPage<T, N>(
   listing: Listing<T>,
   pagination: Pagination | undefined,
   toNode: (record: T) => N,
+  options: PageOptions,
 ): Page<N> {
-  const { size, cursor, backwards, newestFirst } = readPagination(pagination, listing);
+  return readPageOf(listing, readPagination(pagination), toNode, options);
+}
+
+/**
+ * Reads one page of a listing, as {@link readPage} does, for a pagination that was checked already.
+ *
+ * A page reads from the record of its cursor on, and leaves that one out: so does the data node, which drops the first
+ * record even where it is another one because the cursor's is gone (`PageEntities` in datanode/entities/entities.go).
+ *
+ * @param listing the records and their keys
+ * @param request what {@link readPagination} made of the pagination
+ * @param toNode makes the message of a record
+ * @param options how the data node words the failure of the listing's query, and how the listing differs
+ * @returns the page
+ * @throws ConnectError with `Internal` if the cursor is no JSON object
+ */
+export function readPageOf<T, N>(
+  listing: Listing<T>,
+  { size, cursor, backwards, newestFirst }: PageRequest,
+  toNode: (record: T) => N,
+  options: PageOptions,
+): Page<N> {
+  const cursors = CURSORS[options.cursors ?? "json"];
+  const hasCursor = cursor !== undefined;
+  const key = hasCursor ? cursors.read(cursor, listing, options) : undefined;
+  const descending = options.alwaysAscending === true ? backwards : newestFirst !== backwards;
   const found: Keyed<T>[] = [];
-  // One more record shows a next page.
-  for (const record of listing.read(newestFirst !== backwards, cursor)) {
+  // The record of the cursor is left out below, and one more shows another page.
+  const wanted = size + (hasCursor ? 2 : 1);
+  for (const record of listing.read(descending, key)) {
     found.push(record);
-    if (found.length > size) {
+    if (found.length === wanted) {
       break;
     }
   }
-  const edges = found.slice(0, size).map(({ key, value }) => ({ node: toNode(value), cursor: writeCursor(key) }));
+  const [first] = found;
+  const isAfterFirst = first !== undefined && hasCursor && (found.length > size || cursors.write(first.key) === cursor);
+  const start = isAfterFirst ? 1 : 0;
+  const hasMore = found.length > start + size;
+  const edges = found.slice(start, start + size).map(({ key: ofRecord, value }) => ({
+    node: toNode(value),
+    cursor: Buffer.from(cursors.write(ofRecord)).toString("base64"),
+  }));
   if (backwards) {
     edges.reverse();
   }
-  const more = found.length > size;
   return {
     edges,
     pageInfo: {
-      hasNextPage: backwards ? cursor !== undefined : more,
-      hasPreviousPage: backwards ? more : cursor !== undefined,
+      hasNextPage: backwards ? isAfterFirst : hasMore,
+      hasPreviousPage: backwards ? hasMore : isAfterFirst,
       startCursor: edges.at(0)?.cursor ?? "",
       endCursor: edges.at(-1)?.cursor ?? "",
     },
   };
 }
 
-interface PageRequest {
-  readonly size: number;
-  readonly cursor: Key | undefined;
-  readonly backwards: boolean;
-  readonly newestFirst: boolean;
-}
-
-type Rules = Pick<Listing<unknown>, "keyParts" | "newestFirstOnly">;
-
-function readPagination(pagination: Pagination | undefined, listing: Rules): PageRequest {
+/**
+ * Reads a pagination as deployed nodes do: `first` counts before `last`, and a cursor of the other direction is ignored.
+ *
+ * @param pagination the pagination of the request
+ * @param fail makes the error for a reason in the network's words; `InvalidArgument` by default
+ * @returns what it asks for
+ * @throws ConnectError if both cursors are set, a size is not from 1 to 5000, or a cursor is empty or not base64
+ */
+export function readPagination(
+  pagination: Pagination | undefined,
+  fail = (reason: string) => invalidArgument("invalid pagination", reason),
+): PageRequest {
   const { first, after, last, before, newestFirst = true } = pagination ?? {};
-  if (first !== undefined && last !== undefined) {
-    throw invalid("pagination", "first and last cannot both be given");
-  }
   if (after !== undefined && before !== undefined) {
-    throw invalid("pagination", "after and before cannot both be given");
+    throw fail("cannot set both a before and after cursor");
   }
-  if ((first !== undefined && before !== undefined) || (last !== undefined && after !== undefined)) {
-    throw invalid("pagination", "first goes with after, and last with before");
+  const backwards = first === undefined && (last !== undefined || before !== undefined);
+  const size = (backwards ? last : first) ?? DEFAULT_SIZE;
+  const outOfRange = "pagination limit must be in range 0-5000";
+  // The node finds a negative size before it reads the cursor, and 0 only afterwards.
+  if (size < 0 || size > MAX_SIZE) {
+    throw fail(outOfRange);
   }
-  const size = first ?? last ?? DEFAULT_SIZE;
-  if (size < 1 || size > MAX_SIZE) {
-    throw invalid("pagination", `${first === undefined ? "last" : "first"} is ${size}, not from 1 to ${MAX_SIZE}`);
+  const text = backwards ? before : after;
+  const cursor = text === undefined ? undefined : decodeCursor(text, backwards ? "before" : "after", fail);
+  if (size === 0) {
+    throw fail(outOfRange);
   }
-  const backwards = last !== undefined || before !== undefined;
-  if (listing.newestFirstOnly === true && (backwards || !newestFirst)) {
-    throw invalid("pagination", "this listing is given newest first only, and not from its end");
-  }
-  const cursor = after ?? before;
-  return { size, cursor: cursor === undefined ? undefined : readCursor(listing, cursor), backwards, newestFirst };
+  return { size, cursor, backwards, newestFirst };
 }
 
-function writeCursor(key: Key): string {
-  return Buffer.from(JSON.stringify(key)).toString("base64");
+function decodeCursor(text: string, name: string, fail: (reason: string) => Error): string {
+  if (text === "") {
+    throw fail(`failed to decode ${name} cursor: cursor is empty`);
+  }
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) {
+    // Go's decoder names the first byte that is not base64: here it is the first that is not of the alphabet.
+    const at = Math.max(0, text.search(/[^A-Za-z0-9+/]/));
+    throw fail(`failed to decode ${name} cursor: failed to decode cursor: illegal base64 data at input byte ${at}`);
+  }
+  return bytes.toString();
 }
 
-function readCursor({ keyParts }: Rules, cursor: string): Key {
-  const bytes = Buffer.from(cursor, "base64");
-  if (cursor === "" || bytes.toString("base64") !== cursor) {
-    throw invalid("pagination", "the cursor is not base64");
-  }
-  const values = parse(bytes.toString());
-  if (!Array.isArray(values) || values.length !== keyParts.length) {
-    throw invalid("pagination", "the cursor is not one of this listing");
-  }
-  return keyParts.map((pattern, index) => {
-    const value: unknown = values[index];
-    if (typeof value !== "string" || !pattern.test(value)) {
-      throw invalid("pagination", "the cursor is not one of this listing");
-    }
-    return value;
-  });
+const CURSORS = {
+  json: {
+    write: (key: Key) => JSON.stringify({ key }),
+
+    /** As on deployed nodes, a JSON object of other names is a cursor without a key. */
+    read(cursor: string, { keyParts }: Pick<Listing<unknown>, "keyParts">, query: Query): Key | undefined {
+      const value = parse(cursor);
+      const key: unknown = isObject(value) ? (value["key"] ?? []) : undefined;
+      if (Array.isArray(key) && key.length === 0) {
+        return undefined;
+      }
+      if (Array.isArray(key) && key.length === keyParts.length) {
+        const texts = key.filter((text, index) => typeof text === "string" && keyParts[index]?.test(text) === true);
+        if (texts.length === key.length) {
+          return texts;
+        }
+      }
+      throw queryError(query, "parsing cursor: parsing cursor: it is not of this listing");
+    },
+  },
+  text: {
+    write: ([text = ""]: Key) => text,
+    read: (cursor: string): Key => [cursor],
+  },
+} as const;
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function parse(text: string): unknown {

@@ -1,9 +1,12 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { existing } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { existing } from "./existing.js";
 import { keyPart, sortedListing } from "./listing.js";
-import { readPage } from "./page.js";
+import { type PageOptions, readPage } from "./page.js";
+
+/** Parameters are listed by their keys, which are their cursors, and ascending in every case (datanode/sqlstore/network_parameters.go). */
+const LIST: PageOptions = { message: "failed to get network parameters", alwaysAscending: true, cursors: "text" };
 
 /**
  * Implement the methods for network parameters (specification, 4.3).
@@ -17,11 +20,11 @@ export function parameterMethods(
   return {
     async listNetworkParameters({ pagination }) {
       const listing = sortedListing(world.parameters, [keyPart.text], ([key]) => [key]);
-      return { networkParameters: readPage(listing, pagination, ([key, value]) => ({ key, value })) };
+      return { networkParameters: readPage(listing, pagination, ([key, value]) => ({ key, value }), LIST) };
     },
 
     async getNetworkParameter({ key }) {
-      const value = existing(world.parameters.get(key), `network parameter ${JSON.stringify(key)}`);
+      const value = existing(world.parameters.get(key), LIST.message);
       return { networkParameter: { key, value } };
     },
   };

@@ -2,11 +2,12 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { StopOrderFilter, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
+import { existing, NO_RESOURCE } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, oneOf, within } from "./conditions.js";
-import { existing } from "./existing.js";
+import { identifiers, oneOf, within } from "./conditions.js";
 import { keyPart, sortedListing, timePart } from "./listing.js";
-import { readPage } from "./page.js";
+import { newestFirstOnly, ORDERS_QUERY, orderIdentifier } from "./orders.js";
+import { readPageOf, readPagination } from "./page.js";
 
 /**
  * Implement the methods for stop orders (specification, 4.4).
@@ -19,16 +20,18 @@ export function stopOrderMethods(
 ): Pick<ServiceImpl<typeof TradingDataService>, "listStopOrders" | "getStopOrder"> {
   return {
     async listStopOrders({ pagination, filter }) {
+      const request = readPagination(pagination);
       const found = [...world.stopOrders.values()].filter(stopOrderFilter(filter));
-      const sorted = sortedListing(found, [keyPart.time, keyPart.id], ({ stopOrder }) => [
+      const listing = sortedListing(found, [keyPart.time, keyPart.id], ({ stopOrder }) => [
         timePart(stopOrder?.createdAt ?? 0n),
         stopOrder?.id ?? "",
       ]);
-      return { orders: readPage({ ...sorted, newestFirstOnly: true }, pagination, (order) => order) };
+      return { orders: readPageOf(listing, newestFirstOnly(request), (order) => order, ORDERS_QUERY) };
     },
 
     async getStopOrder({ orderId }) {
-      return { order: existing(world.stopOrders.get(identifier(orderId)), `stop order ${orderId}`) };
+      const order = world.stopOrders.get(orderIdentifier(orderId));
+      return { order: existing(order, "order not found", `orderID: ${orderId}: ${NO_RESOURCE}`) };
     },
   };
 }
@@ -38,8 +41,8 @@ function stopOrderFilter(filter: StopOrderFilter | undefined): (event: StopOrder
   const { statuses = [], expiryStrategies = [], partyIds = [], marketIds = [], dateRange, liveOnly } = filter ?? {};
   const hasStatus = oneOf(statuses);
   const hasStrategy = oneOf(expiryStrategies);
-  const isOfParty = identifiers(partyIds);
-  const isOnMarket = identifiers(marketIds);
+  const isOfParty = identifiers(partyIds, "party");
+  const isOnMarket = identifiers(marketIds, "market");
   const isChangedWithin = within(dateRange);
   return ({ stopOrder }) =>
     stopOrder !== undefined &&

@@ -2,10 +2,22 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Trade } from "../../../gen/vega/vega_pb.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, within } from "./conditions.js";
+import { oneOf, type Query, queryIdentifiers, within } from "./conditions.js";
 import { timelineListing } from "./listing.js";
+import { marketIdentifier } from "./markets.js";
 import type { Streams } from "./observe.js";
-import { readPage } from "./page.js";
+import { readPageOf, readPagination } from "./page.js";
+
+const LIST: Query = {
+  message: "failed to list trades",
+  inner: (cause) => `failed to get trade by market:${cause}`,
+};
+
+/** How the data node words that an identifier of a filter is none. */
+const filterOf = (what: "market" | "party" | "order"): Query => ({
+  ...LIST,
+  inner: (cause) => `received invalid ${what} ID: ${cause}`,
+});
 
 type TradeMethods = Pick<ServiceImpl<typeof TradingDataService>, "listTrades" | "getLastTrade" | "observeTrades">;
 
@@ -19,26 +31,27 @@ type TradeMethods = Pick<ServiceImpl<typeof TradingDataService>, "listTrades" | 
 export function tradeMethods(world: World, streams: Streams): TradeMethods {
   return {
     async listTrades({ marketIds, orderIds, partyIds, dateRange, pagination }) {
-      const isOnMarket = identifiers(marketIds);
-      const isOfOrder = identifiers(orderIds);
-      const isOfParty = identifiers(partyIds);
+      const request = readPagination(pagination);
+      const isOnMarket = queryIdentifiers(marketIds, filterOf("market"));
+      const isOfParty = queryIdentifiers(partyIds, filterOf("party"));
+      const isOfOrder = queryIdentifiers(orderIds, filterOf("order"));
       const isWithin = within(dateRange);
       const listing = timelineListing(
         world.trades,
         ({ marketId, buyOrder, sellOrder, buyer, seller, timestamp }) =>
           isOnMarket(marketId) && isOfOrder(buyOrder, sellOrder) && isOfParty(buyer, seller) && isWithin(timestamp),
       );
-      return { trades: readPage(listing, pagination, (trade) => trade) };
+      return { trades: readPageOf(listing, request, (trade) => trade, LIST) };
     },
 
     async getLastTrade({ marketId }) {
-      const trade = lastTrade(world, identifier(marketId));
+      const trade = lastTrade(world, marketIdentifier(marketId));
       return trade === undefined ? {} : { trade };
     },
 
     async *observeTrades({ marketIds, partyIds }, { signal }) {
-      const isOnMarket = identifiers(marketIds);
-      const isOfParty = identifiers(partyIds);
+      const isOnMarket = oneOf(marketIds);
+      const isOfParty = oneOf(partyIds);
       yield* streams.watch({
         subject: "trade",
         signal,

@@ -1,10 +1,9 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import type { Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { Market_State } from "../../../gen/vega/markets_pb.js";
-import { ErrorDetailSchema } from "../../../gen/vega/vega_pb.js";
 import { allPages, type Paging } from "../../support/all-pages.js";
 import { serveData } from "../../support/data-service.js";
+import { failureOf } from "../../support/failure-of.js";
 import {
   account,
   asset,
@@ -20,7 +19,9 @@ import {
   trade,
 } from "../../support/living-world.js";
 
-const cursor = (...key: string[]) => Buffer.from(JSON.stringify(key)).toString("base64");
+const cursor = (...key: string[]) => Buffer.from(JSON.stringify({ key })).toString("base64");
+/** A cursor of JSON with other names: deployed nodes take it for one without a key. */
+const foreign = Buffer.from(JSON.stringify({ other: "1" })).toString("base64");
 type Wanted = Partial<Omit<Pagination, "$typeName" | "$unknown">>;
 
 /** Two trades in each of the blocks 1 to 10: 10, 11, 20, 21, … 100, 101. */
@@ -40,8 +41,11 @@ describe("a page of a timeline", () => {
     ["the oldest first, back", { before: cursor("2", "0"), newestFirst: false }, [10, 11], [true, false]],
     ["exactly all", { first: 2, after: cursor("2", "0") }, [11, 10], [false, true]],
     ["none", { first: 2, after: cursor("1", "0") }, [], [false, true]],
-    ["those after a record that is not there", { first: 1, after: cursor("5", "7") }, [51], [true, true]],
-    ["those after what is to come", { first: 1, after: cursor("999", "0") }, [101], [true, true]],
+    // The data node takes the first record for that of the cursor, though it is another one (datanode/entities/entities.go).
+    ["those after a record that is not there", { first: 1, after: cursor("5", "7") }, [50], [true, true]],
+    ["those after what is to come", { first: 1, after: cursor("999", "0") }, [100], [true, true]],
+    ["those after a cursor of another kind", { first: 1, after: foreign }, [100], [true, true]],
+    ["the first ones, before or after what is not looked at", { first: 1, last: 9, before: "!" }, [101], [true, false]],
   ])("has %s", async (_, pagination, numbers, [hasNextPage, hasPreviousPage]) => {
     const { data } = serveData(historyOf({ trades: trades() }));
     const { trades: page } = await data.listTrades({ pagination });
@@ -61,8 +65,8 @@ describe("a page of a timeline", () => {
     const { data } = serveData(historyOf({ trades: source }));
     const before = source.reads();
     await data.listTrades({ pagination: { first: 3, after: cursor("9", "1") } });
-    // Beside those of the page, the newest record is looked at: live ones come behind it.
-    expect(source.reads() - before).toBe(4 + 1);
+    // Beside those of the page, that of the cursor is read, and the newest record is looked at: live ones come behind it.
+    expect(source.reads() - before).toBe(5 + 1);
   });
 
   test("stands still while records come", async () => {
@@ -100,11 +104,13 @@ describe("pages of every listing", () => {
   );
 
   test.each<[string, (pagination: Paging) => Promise<object>, string[]]>([
-    ["parameters", (pagination) => data.listNetworkParameters({ pagination }), [..."edcba"]],
     ["assets", (pagination) => data.listAssets({ pagination }), [5, 4, 3, 2, 1].map(id)],
     ["markets, by their times", (pagination) => data.listMarkets({ pagination }), [5, 7, 6, 9, 8].map(id)],
-    ["parties, by their times", (pagination) => data.listParties({ pagination }), [5, 2, 4, 1, 3].map(id)],
-    ["orders, live ones last", (pagination) => data.listOrders({ pagination }), [108, 107, 103, 102, 101].map(id)],
+    [
+      "parties, by their times",
+      (pagination) => data.listParties({ pagination }),
+      ["network", ...[5, 2, 4, 1, 3].map(id)],
+    ],
   ])("%s", async (_, list, expected) => {
     const listed = async (pagination: Paging) => {
       const page = Object.values(await list(pagination)).find((value) => Object.hasOwn(Object(value), "edges"));
@@ -112,10 +118,31 @@ describe("pages of every listing", () => {
     };
     const name = (records: { readonly id?: string; readonly key?: string }[]) =>
       records.map((record) => record.id ?? record.key);
-    for (const size of [1, 2, 5, 9]) {
+    for (const size of [1, 2, 5, 6, 9]) {
       expect(name(await allPages(listed, size))).toEqual(expected);
       expect(name(await allPages(listed, size, true))).toEqual(expected);
     }
+  });
+
+  test("orders, live ones last, newest first", async () => {
+    const { orders } = await data.listOrders({ pagination: { first: 2 } });
+    const next = await data.listOrders({ pagination: { after: orders?.pageInfo?.endCursor ?? "" } });
+    const ids = [orders, next.orders].flatMap((page) => page?.edges.map((edge) => edge.node?.id));
+    expect(ids).toEqual([108, 107, 103, 102, 101].map(id));
+  });
+
+  // Recorded: ascending whatever is asked for.
+  test.each<[Wanted, string]>([
+    [{}, "abcde"],
+    [{ newestFirst: true }, "abcde"],
+    [{ newestFirst: false }, "abcde"],
+    [{ first: 2, after: Buffer.from("b").toString("base64") }, "cd"],
+    [{ last: 2 }, "de"],
+    [{ last: 2, before: Buffer.from("d").toString("base64") }, "bc"],
+    [{ first: 2, after: foreign }, ""],
+  ])("parameters: %j", async (pagination, keys) => {
+    const { networkParameters } = await data.listNetworkParameters({ pagination });
+    expect(networkParameters?.edges.map((edge) => edge.node?.key).join("")).toBe(keys);
   });
 
   test("accounts, positions and the history of market data", async () => {
@@ -138,16 +165,24 @@ describe("pages of every listing", () => {
     });
     expect(found?.edges.map((edge) => edge.node?.timestamp)).toEqual([4n, 3n]);
     expect(found?.pageInfo).toMatchObject({ hasNextPage: true, endCursor: cursor("3", "0") });
+    const { marketData: latest } = await data.getMarketDataHistoryByID({ marketId: id(7), pagination: { first: 4 } });
+    expect(latest?.edges.map((edge) => edge.node?.timestamp)).toEqual([5n]);
+    expect(latest?.pageInfo).toMatchObject({ hasNextPage: true, hasPreviousPage: false });
+    const reversed = data.getMarketDataHistoryByID({ marketId: id(7), startTimestamp: 4n, endTimestamp: 2n });
+    expect((await failureOf(reversed)).details).toEqual([
+      "30006 failed to get market data history (could not retrieve historic market data: invalid date range, end date must be after start date)",
+    ]);
   });
 
-  test("settled markets are left out unless they are asked for", async () => {
+  test("settled markets are left out where that is asked for", async () => {
     const { data: other } = serveData(
       historyOf({ start: { markets: [market(1), market(2, { state: Market_State.SETTLED })] } }),
     );
-    const ids = async (includeSettled: boolean) =>
-      (await other.listMarkets({ includeSettled })).markets?.edges.map((edge) => edge.node?.id);
-    expect(await ids(false)).toEqual([id(1)]);
-    expect(await ids(true)).toEqual([id(2), id(1)]);
+    const ids = async (request: { includeSettled?: boolean }) =>
+      (await other.listMarkets(request)).markets?.edges.map((edge) => edge.node?.id);
+    expect(await ids({ includeSettled: false })).toEqual([id(1)]);
+    expect(await ids({ includeSettled: true })).toEqual([id(2), id(1)]);
+    expect(await ids({})).toEqual([id(2), id(1)]);
   });
 });
 
@@ -163,39 +198,66 @@ describe("stop orders", () => {
     expect(next.orders?.edges.map((edge) => edge.node?.stopOrder?.id)).toEqual([id(1)]);
   });
 
-  test.each<[Wanted]>([[{ last: 1 }], [{ newestFirst: false }], [{ before: cursor("1700000002000000000", id(2)) }]])(
-    "and not otherwise: %j",
-    async (pagination) => {
-      await expect(data.listStopOrders({ pagination })).rejects.toMatchObject({
-        code: Code.InvalidArgument,
-        rawMessage: "this listing is given newest first only, and not from its end",
-      });
-    },
-  );
+  // Recorded: test/network/recorded/listings.json.
+  test.each<[Wanted, string, string]>([
+    [{ last: 1 }, "InvalidArgument", "10000 'last' pagination is not supported ('last' pagination is not supported)"],
+    [
+      { before: cursor("1700000002000000000", id(2)) },
+      "InvalidArgument",
+      "10000 'last' pagination is not supported ('last' pagination is not supported)",
+    ],
+    [{ newestFirst: false }, "Internal", "10000 oldest first order query is not currently supported"],
+    [{ newestFirst: false, last: 1 }, "Internal", "10000 oldest first order query is not currently supported"],
+  ])("and orders, and not otherwise: %j", async (pagination, code, detail) => {
+    for (const listing of [data.listStopOrders({ pagination }), data.listOrders({ pagination })]) {
+      expect(await failureOf(listing)).toEqual({ code, message: `${code} error`, details: [detail] });
+    }
+  });
 });
 
 describe("a page is refused with a detail", () => {
   const { data } = serveData(historyOf());
+  const outOfRange = "10028 invalid pagination (pagination limit must be in range 0-5000)";
+  const badBase64 = "failed to decode cursor: illegal base64 data at input byte 0";
 
+  // Recorded: test/network/recorded/listings.json.
   test.each<[Wanted, string]>([
-    [{ first: 0 }, "first is 0, not from 1 to 5000"],
-    [{ last: 5001 }, "last is 5001, not from 1 to 5000"],
-    [{ first: 1, last: 1 }, "first and last cannot both be given"],
-    [{ after: "YQ==", before: "YQ==" }, "after and before cannot both be given"],
-    [{ first: 1, before: "YQ==" }, "first goes with after, and last with before"],
-    [{ last: 1, after: "YQ==" }, "first goes with after, and last with before"],
-    [{ after: "!" }, "the cursor is not base64"],
-    [{ after: "" }, "the cursor is not base64"],
-    [{ after: "YQ==" }, "the cursor is not one of this listing"],
-    [{ after: cursor("1") }, "the cursor is not one of this listing"],
-    [{ after: cursor("1", "-1") }, "the cursor is not one of this listing"],
-    [{ after: cursor(id(1), id(1)) }, "the cursor is not one of this listing"],
-    [{ after: Buffer.from("[1,2]").toString("base64") }, "the cursor is not one of this listing"],
-  ])("%j", async (pagination, reason) => {
-    const error = await data.listTrades({ pagination }).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: reason });
-    expect(error instanceof ConnectError && error.findDetails(ErrorDetailSchema)).toMatchObject([
-      { code: 20_003, message: "invalid pagination", inner: reason },
-    ]);
+    [{ first: 0 }, outOfRange],
+    [{ first: -1 }, outOfRange],
+    [{ last: 5001 }, outOfRange],
+    [{ after: "YQ==", before: "YQ==" }, "10028 invalid pagination (cannot set both a before and after cursor)"],
+    [{ after: "!" }, `10028 invalid pagination (failed to decode after cursor: ${badBase64})`],
+    [{ last: 1, before: "!" }, `10028 invalid pagination (failed to decode before cursor: ${badBase64})`],
+    [{ after: "" }, "10028 invalid pagination (failed to decode after cursor: cursor is empty)"],
+    [{ first: 0, after: "!" }, `10028 invalid pagination (failed to decode after cursor: ${badBase64})`],
+  ])("%j", async (pagination, detail) => {
+    expect(await failureOf(data.listTrades({ pagination }))).toEqual({
+      code: "InvalidArgument",
+      message: "InvalidArgument error",
+      details: [detail],
+    });
   });
+
+  test.each<[Wanted]>([
+    [{ after: "YQ==" }],
+    [{ after: cursor("1") }],
+    [{ after: cursor("1", "-1") }],
+    [{ after: cursor(id(1), id(1)) }],
+    [{ after: Buffer.from("[1,2]").toString("base64") }],
+  ])("a cursor that is not of the listing is INTERNAL: %j", async (pagination) => {
+    const { code, details } = await failureOf(data.listTrades({ pagination }));
+    expect(code).toBe("Internal");
+    expect(details[0]).toMatch(/^40005 failed to list trades \(failed to get trade by market:parsing cursor: /);
+  });
+
+  test.each([{ first: 0 }, { after: "!" }])(
+    "differently for assets and the history of market data: %j",
+    async (pagination) => {
+      const [assets, history] = [data.listAssets({ pagination }), data.getMarketDataHistoryByID({ pagination })];
+      expect((await failureOf(assets)).details[0]).toMatch(/^200001 failed to get assets \(.*: invalid pagination\)$/);
+      expect((await failureOf(history)).details[0]).toMatch(
+        /^30006 failed to get market data history \(.*: invalid pagination\)$/,
+      );
+    },
+  );
 });

@@ -1,0 +1,145 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+
+/** The number of an error that has none of its own. */
+const NOT_MAPPED = 10_000;
+
+/** The network's numbers of its errors, by their texts (`errorMap` in datanode/api/errors.go). */
+const NUMBERS: Readonly<Record<string, number>> = {
+  "channel closed": 10_002,
+  "empty or missing market ID": 10_003,
+  "stream closed": 10_008,
+  "server shutdown": 10_009,
+  "internal stream failure": 10_010,
+  "missing orderID parameter": 10_012,
+  "missing party id": 10_014,
+  "malformed request": 10_015,
+  "missing asset ID": 10_017,
+  "proposal id is a required parameter": 10_021,
+  "missing proposal ID or reference": 10_022,
+  "missing proposal id and party id": 10_023,
+  "missing proposal id or party id": 10_024,
+  "missing resource ID": 10_025,
+  "missing price": 10_026,
+  "invalid order price": 10_027,
+  "invalid pagination": 10_028,
+  "invalid filter": 10_029,
+  "candle id is a required parameter": 10_030,
+  "missing oracle spec ID": 10_031,
+  "missing node id": 10_034,
+  "invalid order side": 10_035,
+  "failed to parse epoch id": 10_036,
+  "failed to send header": 10_037,
+  "invalid asset ID": 10_038,
+  "failed to estimate fee": 10_039,
+  "failed to estimate margin": 10_040,
+  "failed to get order versions": 20_005,
+  "order not found": 20_006,
+  "failed to get orders": 20_007,
+  "failed to get market for ID": 30_002,
+  "failed to get market data": 30_004,
+  "failed to get all markets paged": 30_005,
+  "failed to get market data history": 30_006,
+  "failed to get trades for market": 40_001,
+  "failed to list trades": 40_005,
+  "failed to get parties": 50_001,
+  "failed to get party for ID": 50_002,
+  "failed to get candle data": 60_001,
+  "failed to subscribe to candle data": 60_002,
+  "failed to get candles for market": 60_003,
+  "failed to get margin levels": 70_001,
+  "missing withdrawal ID": 80_003,
+  "missing deposit ID": 80_004,
+  "failed to get accounts": 80_006,
+  "failed to send accounts snapshot": 80_008,
+  "failed to get balances": 90_004,
+  "failed to get network limits": 100_001,
+  "failed to get network parameters": 100_002,
+  "network parameter not found": 100_003,
+  "failed to get nodes": 110_001,
+  "failed to get node data": 110_002,
+  "invalid erc20 token contract address": 120_001,
+  "failed to get delegation": 130_001,
+  "failed to get summary": 140_001,
+  "failed to get withdrawal": 150_001,
+  "failed to get positions for party": 160_001,
+  "failed to send positions snapshot": 160_002,
+  "failed to get proposal": 170_001,
+  "failed to get proposals": 170_002,
+  "failed to get votes": 170_003,
+  "failed to get notary for resource ID": 180_001,
+  "failed retrieve data for oracle spec": 190_001,
+  "failed retrieve data for oracle specs": 190_002,
+  "failed retrieve data for oracle data": 190_003,
+  "failed to get assets": 200_001,
+  "failed to get asset for ID": 200_002,
+  "failed to scale price from market to asset": 200_003,
+  "failed to get deposit": 210_001,
+  "failed to get transfer": 220_001,
+  "failed to get rewards": 230_001,
+  "failed to get connected peer addresses": 240_001,
+  "failed to get most recent history segment": 240_002,
+  "failed to list all history segments": 240_003,
+  "failed to get node's ipfs address": 240_004,
+  "failed to get epoch": 250_001,
+  "failed to query ledger entries": 260_001,
+  "failed to export ledger entries": 260_002,
+  "failed to get added multisig events": 270_001,
+  "failed to get removed multisig events": 270_002,
+  "failed to get liquidity provision": 280_001,
+  "failed to get checkpoint": 290_001,
+  "failed to get stake linking": 300_001,
+  "failed to get risk factor": 310_001,
+  "failed to list core snapshots": 320_001,
+  "failed to list protocol upgrade proposals": 330_001,
+  "failed to get key rotations for node": 340_001,
+  "failed to get all key rotations": 340_002,
+  "failed to get ethereum key rotations for node": 350_001,
+  "failed to get all ethereum key rotations": 350_002,
+  "failed to get last block": 360_001,
+};
+
+/** The text of the network for a record that does not exist. */
+export const NO_RESOURCE = "no resource corresponding to this id";
+
+/**
+ * Creates an error as the data node's API does: the message is only the name of its code, and the reason is in a
+ * `vega.ErrorDetail` (`apiError` in datanode/api/errors.go).
+ *
+ * @param code the gRPC code
+ * @param message the text of the detail; its number follows from it
+ * @param inner the cause, in the network's words
+ * @returns the error, with one detail
+ */
+export function apiError(code: Code, message: string, inner = ""): ConnectError {
+  const value = create(ErrorDetailSchema, { code: NUMBERS[message] ?? NOT_MAPPED, message, inner });
+  return new ConnectError(`${Code[code]} error`, code, undefined, [{ desc: ErrorDetailSchema, value }]);
+}
+
+/**
+ * Creates the error of an invalid request.
+ *
+ * @param message the text of the detail, such as `invalid market ID`
+ * @param inner the cause, in the network's words
+ * @returns an error with the code `InvalidArgument`
+ */
+export function invalidArgument(message: string, inner?: string): ConnectError {
+  return apiError(Code.InvalidArgument, message, inner);
+}
+
+/**
+ * Returns what was found.
+ *
+ * @param value what was found, if anything
+ * @param message the text of the detail, such as `failed to get market for ID`
+ * @param inner the cause, in the network's words
+ * @returns the value
+ * @throws ConnectError with `NotFound` if there is none
+ */
+export function existing<T>(value: T | undefined, message: string, inner = NO_RESOURCE): T {
+  if (value === undefined) {
+    throw apiError(Code.NotFound, message, inner);
+  }
+  return value;
+}
