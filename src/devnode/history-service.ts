@@ -6,13 +6,21 @@ import { ARCHIVE_TYPE } from "../history/assemble.js";
 import { checkRange } from "../history/segments.js";
 import type { Profile } from "../schema/profile.js";
 import { tableName } from "../schema/tables.js";
-import { apiError, invalidArgument } from "./api-error.js";
+import { apiError, existing, invalidArgument } from "./api-error.js";
 import { nameOfArchive, writeArchive } from "./archive.js";
-import type { History } from "./history/history.js";
+import type { History, Segment } from "./history/history.js";
+
+/** The address of a peer: the local node is none, and shares its segments with nobody. */
+const IPFS_ADDRESS = "/ip4/0.0.0.0/tcp/4001/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN";
 
 type HistoryService = Pick<
   ServiceImpl<typeof TradingDataService>,
-  "exportNetworkHistory" | "listAllNetworkHistorySegments"
+  | "exportNetworkHistory"
+  | "getActiveNetworkHistoryPeerAddresses"
+  | "getMostRecentNetworkHistorySegment"
+  | "getNetworkHistoryBootstrapPeers"
+  | "getNetworkHistoryStatus"
+  | "listAllNetworkHistorySegments"
 >;
 
 /**
@@ -58,17 +66,36 @@ export function historyService(
       }
     },
 
-    async listAllNetworkHistorySegments() {
+    async getMostRecentNetworkHistorySegment() {
+      const newest = history.segments().at(-1);
+      // A node without segments has no files of them either (`ErrGetMostRecentHistorySegment` in datanode/api/errors.go).
+      const segment = existing(newest, "failed to get most recent history segment", "segment not found");
+      return { segment: segmentOf(segment), swarmKeySeed: chainId };
+    },
+
+    async getNetworkHistoryStatus() {
+      // A swarm's key is its seed's bytes in hexadecimal, filled with zeros to 32 bytes.
+      const key = Buffer.concat([Buffer.from(chainId), Buffer.alloc(32)])
+        .subarray(0, 32)
+        .toString("hex");
       return {
-        segments: history.segments().map((segment) => ({
-          fromHeight: segment.fromHeight,
-          toHeight: segment.toHeight,
-          historySegmentId: segment.id,
-          previousHistorySegmentId: segment.previousId,
-          databaseVersion: segment.databaseVersion,
-          chainId: segment.chainId,
-        })),
+        ipfsAddress: IPFS_ADDRESS,
+        swarmKey: `/key/swarm/psk/1.0.0/\n/base16/\n${key}`,
+        swarmKeySeed: chainId,
+        connectedPeers: [],
       };
     },
+
+    getNetworkHistoryBootstrapPeers: () => ({ bootstrapPeers: [] }),
+    getActiveNetworkHistoryPeerAddresses: () => ({ ipAddresses: [] }),
+
+    async listAllNetworkHistorySegments() {
+      // As on deployed nodes, the newest comes first.
+      return { segments: history.segments().toReversed().map(segmentOf) };
+    },
   };
+}
+
+function segmentOf({ fromHeight, toHeight, id, previousId, databaseVersion, chainId }: Segment) {
+  return { fromHeight, toHeight, historySegmentId: id, previousHistorySegmentId: previousId, databaseVersion, chainId };
 }

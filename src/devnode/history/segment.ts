@@ -5,7 +5,7 @@ export interface Segment {
   readonly fromHeight: bigint;
   /** Last block, inclusive. */
   readonly toHeight: bigint;
-  /** 64 hex digits, made of what the segment holds and of the segment before. */
+  /** A content identifier of IPFS, version 0: `Qm` and 44 letters and digits, made of what the segment holds and of the segment before. */
   readonly id: string;
   /** Identifier of the segment before this one; empty for the first. */
   readonly previousId: string;
@@ -46,6 +46,23 @@ export function spanAt({ blocksPerSegment, schemaVersions }: SegmentRules, index
 export function segmentAt(rules: SegmentRules, index: number, previousId: string, content: string): Segment {
   const { chainId } = rules;
   const { fromHeight, toHeight, databaseVersion } = spanAt(rules, index);
-  const id = hashOf(`${previousId} ${chainId} ${fromHeight} ${databaseVersion} ${rules.blocksPerSegment} ${content}`);
+  const digest = hashOf(
+    `${previousId} ${chainId} ${fromHeight} ${databaseVersion} ${rules.blocksPerSegment} ${content}`,
+  );
+  const id = base58(`${SHA2_256}${digest}`);
   return { fromHeight, toHeight, id, previousId, databaseVersion, chainId };
+}
+
+/** What a multihash of SHA2-256 begins with, in hexadecimal: its kind, and its length of 32 bytes. */
+const SHA2_256 = "1220";
+
+const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
+/** Write bytes in base 58. The bytes, in hexadecimal, must not begin with 0. */
+function base58(hex: string): string {
+  let text = "";
+  for (let rest = BigInt(`0x${hex}`); rest > 0n; rest /= 58n) {
+    text = `${BASE58.charAt(Number(rest % 58n))}${text}`;
+  }
+  return text;
 }

@@ -1,11 +1,12 @@
 import { anyUnpack, StructSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
+import { createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { Table, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { createHistory } from "../../../src/devnode/history/history.js";
 import { historyService } from "../../../src/devnode/history-service.js";
 import { createMadeUp } from "../../../src/devnode/made-up/index.js";
+import { failureOf } from "../../support/failure-of.js";
 
 const history = createHistory({
   madeUp: createMadeUp({ blocks: 40 }),
@@ -61,23 +62,37 @@ describe("the export of a history", () => {
   });
 
   it.each([
-    [{ fromBlock: 5n, toBlock: 10n, table: Table.TRADES }, "fromBlock 5 is not the first block of a history segment"],
-    [{ fromBlock: 1n, toBlock: 900n, table: Table.TRADES }, "the nearest valid range is 1 to 40"],
-    [{ fromBlock: 1n, toBlock: 10n }, "0 is not a table that can be exported; the tables are balances, checkpoints"],
-  ])("refuses %#", async (request, message) => {
+    [
+      { fromBlock: 5n, toBlock: 10n, table: Table.TRADES },
+      "InvalidArgument",
+      "10000 could not to get contiguous history segments (heights 5 to 10 do not lie within a continuous segment range)",
+    ],
+    [
+      { fromBlock: 1n, toBlock: 900n, table: Table.TRADES },
+      "InvalidArgument",
+      "10000 could not to get contiguous history segments (heights 1 to 900 do not lie within a continuous segment range)",
+    ],
+    [
+      { fromBlock: 1n, toBlock: 10n },
+      "Internal",
+      "10000 no table name for network history supplied (empty table name)",
+    ],
+  ])("refuses %#", async (request, code, detail) => {
     const reading = (async () => {
       for await (const _ of clientOf().exportNetworkHistory(request)) {
         // None comes.
       }
     })();
-    await expect(reading).rejects.toThrow(message);
-    expect(ConnectError.from(await reading.catch((reason: unknown) => reason)).code).toBe(Code.InvalidArgument);
+    expect(await failureOf(reading)).toEqual({ code, message: `${code} error`, details: [detail] });
   });
 
   it("goes with the list of segments", async () => {
     const { segments } = await clientOf().listAllNetworkHistorySegments({});
     expect(segments).toHaveLength(4);
-    expect(segments[3]).toMatchObject({
+    // The newest comes first, and identifiers are CIDs of IPFS, version 0: recorded of the real node.
+    expect(segments[0]?.historySegmentId).toMatch(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/);
+    expect(segments[3]?.previousHistorySegmentId).toBe("");
+    expect(segments[0]).toMatchObject({
       fromHeight: 31n,
       toHeight: 40n,
       databaseVersion: 116n,
