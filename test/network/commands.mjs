@@ -57,6 +57,7 @@ export function commandCases(setting) {
     const source = await command({ ...parties, id, kept });
     const signer = parties[by] ?? (await party(by));
     sentKinds.add(source.case);
+    recording.describe("command-kinds", { market: id, alice: parties.alice.publicKey, bob: parties.bob.publicKey });
     const { sent, status, reason, block, code } = await send(source, signer, signal);
     const said = [status, code === undefined ? "" : `(code ${code})`, reason === undefined ? "" : `"${reason}"`];
     outcomes.push(`${source.case.padEnd(29)} | ${name}: ${said.filter(Boolean).join(" ")}`);
@@ -66,8 +67,11 @@ export function commandCases(setting) {
     assert.notEqual(status, "not sent", `the client refuses it: ${reason}`);
     const isTaken = status !== "refused";
     const result = isTaken && expected.status !== "unknown" ? await network.bus.resultOf(sent.txHash) : undefined;
-    recording.keep("commands", {
+    recording.keep("command-kinds", {
       name,
+      by,
+      key: signer.publicKey,
+      ...(sent.transaction === undefined ? {} : { id: idOf(sent.transaction.signature.value) }),
       kind: source.case,
       command: json(source),
       answer: isTaken ? { success: true, code: 0, txHash: sent.txHash } : { success: false, code, data: reason },
@@ -787,7 +791,7 @@ function json(command) {
 }
 
 /** The network's result without the command, which is recorded already. */
-function shortResult({ block, event }) {
+function shortResult({ event }) {
   const { transaction: _, ...rest } = event.value;
-  return { block, ...toJson(TransactionResultSchema, { ...rest, transaction: { case: undefined } }) };
+  return { ...toJson(TransactionResultSchema, { ...rest, transaction: { case: undefined } }) };
 }

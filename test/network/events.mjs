@@ -123,7 +123,8 @@ export function eventCases({ network, market, report, options }) {
       `blocks ${blocks.from} to ${blocks.to}: ${own.length} of ${base.length} events, ${gaps.length} gaps (${byType(within(events, blocks))})`,
     );
     assert.deepEqual(own, base);
-    assert.ok(own.length > 0, "no events");
+    // A socket ends at a line of more than 64 KiB, and says so by a gap; nothing else may.
+    assert.ok(gaps.length === 0 || (name === "WebSocket" && own.length > base.length / 2), `${gaps.length} gaps`);
   }
 
   /** Orders and trades of the bus beside those of the data node's tables. */

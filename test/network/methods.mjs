@@ -35,7 +35,7 @@ const TRIES = 4;
 const STREAM_MS = 4000;
 
 /** How much of an answer is recorded, in records of each list. */
-const KEPT_RECORDS = 2;
+const KEPT_RECORDS = 1;
 
 /** Make the cases. */
 export function methodCases({ network, market, report, recording }) {
@@ -159,7 +159,7 @@ export function methodCases({ network, market, report, recording }) {
       }
     }
     recording.keep("methods", {
-      name: method.localName,
+      name: `${method.parent.name}.${method.localName}`,
       node,
       method: nameOf(method),
       request: toJson(method.input, request),

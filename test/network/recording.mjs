@@ -11,7 +11,12 @@ import { join } from "node:path";
  */
 export function createRecording(folder, chainId) {
   const files = new Map();
+  const facts = new Map();
   return {
+    /** Keep facts that all cases of a file share, such as the market. */
+    describe(file, more) {
+      facts.set(file, { ...facts.get(file), ...more });
+    },
     keep(file, one) {
       files.set(file, [...(files.get(file) ?? []), one]);
     },
@@ -24,7 +29,8 @@ export function createRecording(folder, chainId) {
         const lines = cases.map((one) =>
           JSON.stringify(one, (_, value) => (typeof value === "bigint" ? String(value) : value)),
         );
-        const text = `{"source":"v0.78.0","chainId":${JSON.stringify(chainId)},"cases":[\n${lines.join(",\n")}\n]}\n`;
+        const head = JSON.stringify({ source: "v0.78.0", chainId, ...facts.get(name) }).slice(0, -1);
+        const text = `${head},"cases":[\n${lines.join(",\n")}\n]}\n`;
         await writeFile(join(folder, `${name}.json`), text);
       }
     },

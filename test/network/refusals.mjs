@@ -78,7 +78,13 @@ export function refusalCases(setting) {
       assert.equal(error.details[0].message, "tx already exists in cache");
       verdict(await check("check what was submitted", tx), KNOWN);
       await network.blocks(3);
-      verdict(await submit("submit again after a block", tx), refusal(89, /^transaction hash already used$/));
+      // CometBFT's cache may still have it, or the core says that a block has it.
+      const later = await submit("submit again after a block", tx);
+      if (later.error === undefined) {
+        verdict(later, refusal(89, /^transaction hash already used$/));
+      } else {
+        assert.equal(later.error.details[0].message, "tx already exists in cache");
+      }
     },
     async "the same tid again"() {
       const tid = "ab".repeat(28) + network.run;

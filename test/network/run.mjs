@@ -17,6 +17,7 @@ import { createRecording } from "./recording.mjs";
 import { refusalCases } from "./refusals.mjs";
 import { createReport } from "./report.mjs";
 import { stopOrderCases } from "./stop-orders.mjs";
+import { wrongRequestCases } from "./wrong-requests.mjs";
 
 /** The groups, in their order: what ends the network is last. */
 const GROUPS = [
@@ -27,6 +28,7 @@ const GROUPS = [
   coreAloneCases,
   listingCases,
   methodCases,
+  wrongRequestCases,
   eventCases,
   historyCases,
   killedDataNodeCases,
