@@ -27,7 +27,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     expect(await ask("params", "no.such.key")).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/^tradewire: the node answered NOT_FOUND: [^]*failed to get network parameters/),
+      err: expect.stringMatching(/^tradewire: the node answered NOT_FOUND: [\s\S]*failed to get network parameters/),
     });
   });
 
