@@ -20,6 +20,7 @@ import { createEngine } from "./engine/create-engine.js";
 import type { Engine, EngineState } from "./engine/engine.js";
 import { createHistory, type Genesis, type History, type HistoryState } from "./history/history.js";
 import { createMadeUp } from "./made-up/index.js";
+import { validatorIds } from "./made-up/network.js";
 import { createWorld, type WorldState } from "./world/create-world.js";
 import type { Block, Event, Happening } from "./world/event.js";
 import type { World } from "./world/world.js";
@@ -121,6 +122,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       ...start,
       stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
       startingBalance,
+      validators: validatorIds,
       stakes: new Map(keys.map((key) => [key, BigInt(startingBalance)])),
       keepsStopOrderIds: profile === "specification",
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),

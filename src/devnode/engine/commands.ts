@@ -2,11 +2,11 @@ import { commandIdentifiers, identifiers } from "../../transaction/identifiers.j
 import { carryOutBatch } from "./batch.js";
 import { cancelOrders } from "./cancel.js";
 import type { ExecutedCommand, Outcome } from "./engine.js";
-import { submitBatchProposal, submitProposal, vote } from "./governance.js";
+import { updateMarginMode } from "./margin-modes.js";
+import { carryOutOther } from "./other-commands.js";
 import type { Work } from "./state.js";
 import { cancelStopOrders } from "./stop-orders.js";
 import { submitStopOrders } from "./stop-submission.js";
-import { cancelTransfer, submitTransfer } from "./transfers.js";
 import { amendAndTrigger, submitAndTrigger } from "./triggers.js";
 
 /**
@@ -34,28 +34,12 @@ export function carryOutCommand(block: Work, { command, partyId, signature }: Ex
       cancelStopOrders(work, partyId, command.value); // Alone, it succeeds whatever it finds.
       return { status: "success" };
     case "batchMarketInstructions":
-      return carryOutBatch(work, partyId, command.value, ids, () => notCarriedOut("updateMarginMode"));
-    case "transfer":
-      return outcomeOf(submitTransfer(work, partyId, command.value, id));
-    case "proposalSubmission":
-      return outcomeOf(submitProposal(work, partyId, command.value, id));
-    case "batchProposalSubmission": {
+      return carryOutBatch(work, partyId, command.value, ids, (each) => updateMarginMode(work, partyId, each));
+    default: {
       const all = identifiers(signature);
-      return outcomeOf(submitBatchProposal(work, partyId, command.value, () => all.next().value));
+      return outcomeOf(carryOutOther(work, partyId, command, () => all.next().value));
     }
-    case "voteSubmission":
-      return outcomeOf(vote(work, partyId, command.value));
-    case "cancelTransfer":
-      return outcomeOf(cancelTransfer(work, partyId, command.value));
-    default:
-      return outcomeOf(notCarriedOut(command.case));
   }
-}
-
-function notCarriedOut(command: string | undefined): string {
-  return command === undefined
-    ? "the transaction has no command"
-    : `the local node does not carry out ${command} commands: it knows those for orders, stop orders and transfers`;
 }
 
 function outcomeOf(error: string | undefined): Outcome {

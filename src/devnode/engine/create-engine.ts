@@ -5,11 +5,13 @@ import { epochOf } from "../data/epochs.js";
 import { depthOf } from "./book.js";
 import { expireOrders } from "./cancel.js";
 import { carryOutCommand } from "./commands.js";
+import { beginDelegations } from "./delegation.js";
 import { decideProposals } from "./enactment.js";
 import type { Engine, EngineStart } from "./engine.js";
 import { endOpeningAuctions } from "./governed-market.js";
 import { noteParty } from "./ledger.js";
 import { marketDataOf } from "./market-data.js";
+import { switchTeams } from "./referrals.js";
 import { markToMarket } from "./settle.js";
 import { startState } from "./start.js";
 import { copyState, type Emit, type MarketState, noteExpiry, type Work } from "./state.js";
@@ -51,6 +53,8 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
       const begun = work("begin");
       if (epochOf(block.height) > ended) {
         repeatTransfers(begun, ended);
+        switchTeams(begun);
+        beginDelegations(begun);
       }
       deliverTransfers(begun);
       endOpeningAuctions(begun);

@@ -12,6 +12,8 @@ export interface EngineStart {
   readonly parameters?: ReadonlyMap<string, string>;
   /** What parties have of the network's token, in units of its last decimal, by public key; nothing by default. */
   readonly stakes?: ReadonlyMap<string, bigint>;
+  /** The nodes that tokens can be delegated to, by identifier; none by default. */
+  readonly validators?: readonly string[];
   readonly markets: readonly Market[];
   /** Those that the markets settle in. One that is missing counts as one without decimals. */
   readonly assets: readonly Asset[];

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { LedgerMovementsSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import {
+  AccountType,
   LedgerEntrySchema,
   type LedgerMovement,
   LedgerMovementSchema,
@@ -81,6 +82,9 @@ function changeBalance({ state, emit }: Work, key: AccountKey, by: bigint): stri
   const balance = String(balanceOf(state, key) + by);
   const account = { ...(state.accounts.get(name) ?? newAccount(key, "0")), balance };
   state.accounts.set(name, account);
-  emit({ case: "account", value: account });
+  // What is outside of the network is an account of the ledger alone.
+  if (key.type !== AccountType.EXTERNAL) {
+    emit({ case: "account", value: account });
+  }
   return balance;
 }

@@ -49,6 +49,7 @@ export function startState(start: EngineStart): State {
     accounts: new Map(start.accounts.map((account) => [accountName(account), account])),
     parties: new Set(owners),
     assets: new Map(start.assets.map((asset) => [asset.id, asset])),
+    validators: new Set(start.validators),
     registers: createRegisters(start.parameters, start.stakes),
     block: { height: 0n, hash: "", time: 0n },
   };

@@ -92,6 +92,8 @@ export interface State {
   /** Assets by identifier. */
   readonly assets: Map<string, Asset>;
   readonly registers: Registers;
+  /** The nodes that tokens can be delegated to, by identifier. */
+  readonly validators: ReadonlySet<string>;
   block: Block;
 }
 
@@ -114,13 +116,14 @@ export interface Work {
  * @param state the state
  * @returns the copy, which shares the messages
  */
-export function copyState({ markets, accounts, parties, assets, registers, block }: State): State {
+export function copyState({ markets, accounts, parties, assets, registers, validators, block }: State): State {
   return {
     markets: new Map([...markets].map(([id, market]) => [id, copyMarket(market)])),
     accounts: new Map(accounts),
     parties: new Set(parties),
     assets: new Map(assets),
     registers: copyRegisters(registers),
+    validators,
     block,
   };
 }

@@ -13,6 +13,9 @@ import { turn } from "./trading.js";
 
 const epochOf = (height: bigint): bigint => height / BigInt(EPOCH_BLOCKS);
 
+/** The nodes that tokens are delegated to. */
+export const validatorIds: readonly string[] = Array.from({ length: 13 }, (_, k) => nodeId(k));
+
 /** A checkpoint of the network's state. */
 export function checkpointEvent({ height, hash }: Block): Event {
   const value = create(CheckpointEventSchema, {
@@ -28,7 +31,7 @@ export function delegationEvent({ height }: Block): Event {
   const k = turn(height);
   const value = create(DelegationBalanceEventSchema, {
     party: partyId(k),
-    nodeId: hashOf(`node:${k % 13}`),
+    nodeId: nodeId(k),
     epochSeq: String(epochOf(height)),
     amount: `${scatter(1, 90_000, k)}000000000000000000`,
   });
@@ -79,4 +82,8 @@ export function liquidityEvent({ height, time }: Block): Event {
     reference: freeText(k + 2),
   });
   return { case: "liquidityProvision", value };
+}
+
+function nodeId(number: number): string {
+  return hashOf(`node:${number % 13}`);
 }

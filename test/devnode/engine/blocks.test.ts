@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { IssueSignaturesSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { IssueSignaturesSchema, UpdateMarginMode_Mode } from "../../../gen/vega/commands/v1/commands_pb.js";
 import {
   AuctionTrigger,
   MarketDataSchema,
@@ -11,6 +11,7 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import {
   ann,
+  asset,
   BUY,
   bob,
   bookOf,
@@ -132,9 +133,6 @@ test("the engine goes on from orders that rest, in their order", () => {
   expect(exchange.engine.depth(marketId).sequenceNumber).toBe(0n);
 });
 
-const unknown = (command: string) =>
-  `the local node does not carry out ${command} commands: it knows those for orders, stop orders and transfers`;
-
 describe("a batch", () => {
   test("is carried out part by part, in the network's order, with identifiers in the order of its submissions", () => {
     const exchange = openExchange();
@@ -198,12 +196,22 @@ test("a batch amends an order once, and counts cancellations of stop orders by t
 });
 
 test("a batch leaves a market alone whose margin mode it could not change", () => {
-  const exchange = openExchange();
-  const { outcome } = exchange.batch(ann, { submissions: [limit(BUY, 1, 90)], updateMarginMode: [{ marketId }] });
+  const instrument = { product: { case: "future" as const, value: { settlementAsset: asset } } };
+  const riskModel = { case: "simpleRiskModel" as const, value: { params: { factorLong: 0.1, factorShort: 0.2 } } };
+  const market = marketOf({ linearSlippageFactor: "0.001", tradableInstrument: { instrument, riskModel } });
+  const exchange = openExchange(market);
+  const { outcome } = exchange.batch(ann, {
+    submissions: [limit(BUY, 1, 90)],
+    updateMarginMode: [{ marketId, mode: UpdateMarginMode_Mode.ISOLATED_MARGIN, marginFactor: "0.0001" }],
+  });
   expect(outcome).toMatchObject({
     status: "failure",
     errors: [
-      { key: "updateMarginMode" },
+      {
+        key: "updateMarginMode",
+        error:
+          "margin factor (0.0001) must be greater than max(riskFactorLong (0.1), riskFactorShort (0.2)) + linearSlippageFactor (0.001)",
+      },
       {
         key: "0",
         error: `Update margin mode transaction failed for market ${marketId}. Ignoring all transactions for the market`,
@@ -216,7 +224,7 @@ test("a batch leaves a market alone whose margin mode it could not change", () =
 test("a command that the engine does not know fails with a word, and its party is there", () => {
   const exchange = openExchange();
   const { outcome, events } = exchange.send(ann, { case: "issueSignatures", value: create(IssueSignaturesSchema) });
-  expect(outcome).toEqual(failure(unknown("issueSignatures")));
+  expect(outcome).toEqual(failure("the local node does not carry out issueSignatures commands"));
   expect(events).toMatchObject([{ case: "party", value: { id: ann } }]);
   expect(exchange.send(bob, { case: undefined }).outcome).toEqual(failure("the transaction has no command"));
 });
