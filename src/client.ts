@@ -25,13 +25,16 @@ import { createOutcomes, type Outcomes } from "./live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "./live/transaction-results.js";
 import { profileRules } from "./schema/profile.js";
 import type { TableName } from "./schema/tables.js";
+import { haltingTransaction, SUBMITTING_METHODS } from "./transaction/halting.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { callId } from "./transport/call-id.js";
+import { fatalRequests } from "./transport/fatal-requests.js";
 import { createTransport, failingCall, type TransportOptions } from "./transport/index.js";
 import { startingOver } from "./transport/layers/fallback.js";
 import { observing } from "./transport/layers/observing.js";
 import { onceOnly } from "./transport/layers/once-only.js";
 import { throwingOurErrors } from "./transport/layers/our-errors.js";
+import { refusing } from "./transport/layers/refusing.js";
 import { methodName } from "./transport/method-name.js";
 import { createServiceClient } from "./transport/service-client.js";
 
@@ -95,6 +98,12 @@ export interface Client
   close(): Promise<void>;
 }
 
+/** What looks at requests before they are sent, since they would stop a node or the network. */
+const REFUSALS = new Map([
+  ...fatalRequests,
+  ...SUBMITTING_METHODS.map((method) => [method, haltingTransaction] as const),
+]);
+
 /**
  * Create a client for a node.
  *
@@ -111,7 +120,7 @@ export interface Client
  */
 export function createClient(config: ClientConfig, options: TransportOptions = {}): Client {
   const checked = readConfig(config);
-  const transport = createTransport(checked, options);
+  const transport = refusing(createTransport(checked, options), REFUSALS);
   const failing = failingCall(checked);
   const { extensions, chainIdPrefix } = profileRules[checked.profile];
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);

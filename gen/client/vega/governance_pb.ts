@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vega/governance.proto.
  */
 export const file_vega_governance: GenFile = /*@__PURE__*/
-  fileDesc("ChV2ZWdhL2dvdmVybmFuY2UucHJvdG8SBHZlZ2EiQwoEVm90ZSI7CgVWYWx1ZRIVChFWQUxVRV9VTlNQRUNJRklFRBAAEgwKCFZBTFVFX05PEAESDQoJVkFMVUVfWUVTEAJiBnByb3RvMw");
+  fileDesc("ChV2ZWdhL2dvdmVybmFuY2UucHJvdG8SBHZlZ2EiQwoEVm90ZSI7CgVWYWx1ZRIVChFWQUxVRV9VTlNQRUNJRklFRBAAEgwKCFZBTFVFX05PEAESDQoJVkFMVUVfWUVTEAIqtAEKFU1hcmtldFN0YXRlVXBkYXRlVHlwZRIoCiRNQVJLRVRfU1RBVEVfVVBEQVRFX1RZUEVfVU5TUEVDSUZJRUQQABImCiJNQVJLRVRfU1RBVEVfVVBEQVRFX1RZUEVfVEVSTUlOQVRFEAESJAogTUFSS0VUX1NUQVRFX1VQREFURV9UWVBFX1NVU1BFTkQQAhIjCh9NQVJLRVRfU1RBVEVfVVBEQVRFX1RZUEVfUkVTVU1FEANiBnByb3RvMw");
 
 /**
  * @generated from message vega.Vote
@@ -58,4 +58,35 @@ export enum Vote_Value {
  */
 export const Vote_ValueSchema: GenEnum<Vote_Value> = /*@__PURE__*/
   enumDesc(file_vega_governance, 0, 0);
+
+/**
+ * @generated from enum vega.MarketStateUpdateType
+ */
+export enum MarketStateUpdateType {
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_TERMINATE = 1;
+   */
+  TERMINATE = 1,
+
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_SUSPEND = 2;
+   */
+  SUSPEND = 2,
+
+  /**
+   * @generated from enum value: MARKET_STATE_UPDATE_TYPE_RESUME = 3;
+   */
+  RESUME = 3,
+}
+
+/**
+ * Describes the enum vega.MarketStateUpdateType.
+ */
+export const MarketStateUpdateTypeSchema: GenEnum<MarketStateUpdateType> = /*@__PURE__*/
+  enumDesc(file_vega_governance, 0);
 

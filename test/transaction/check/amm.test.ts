@@ -63,20 +63,24 @@ describe("a market maker", () => {
   });
 });
 
+const HALTS =
+  ".concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good";
+
 describe("an amendment", () => {
   it.each<[JsonObject]>([
-    [{ commitmentAmount: "1" }],
-    [{ proposedFee: "0.000001" }],
-    [{ commitmentAmount: "1", proposedFee: "0.01" }],
     [{ concentratedLiquidityParameters: curve }],
-    [{ slippageTolerance: "1", proposedFee: "0.01" }],
+    [{ concentratedLiquidityParameters: curve, commitmentAmount: "1" }],
+    [{ concentratedLiquidityParameters: curve, proposedFee: "0.000001" }],
+    [{ concentratedLiquidityParameters: curve, slippageTolerance: "1", commitmentAmount: "1", proposedFee: "0.01" }],
   ])("may change %j", (change) => {
     expect(amendment(change)).toEqual([]);
   });
 
   it.each<[JsonObject, string]>([
-    [{}, " changes nothing"],
-    [{ slippageTolerance: "1" }, " changes nothing"],
+    // By core/execution/future/market.go, VerifyAMMBounds reads the curve whether there is one or not.
+    [{}, HALTS],
+    [{ slippageTolerance: "1" }, HALTS],
+    [{ commitmentAmount: "1", proposedFee: "0.01" }, HALTS],
     [{ marketId: "" }, ".marketId is required"],
     [{ slippageTolerance: "0" }, '.slippageTolerance is "0", not a decimal number above 0 and at most 1'],
     [{ slippageTolerance: "1.1" }, '.slippageTolerance is "1.1", not a decimal number above 0 and at most 1'],

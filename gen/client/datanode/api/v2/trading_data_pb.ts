@@ -7,6 +7,8 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_google_api_annotations } from "../../../google/api/annotations_pb.js";
 import type { HttpBodySchema } from "../../../google/api/httpbody_pb.js";
 import { file_google_api_httpbody } from "../../../google/api/httpbody_pb.js";
+import type { Asset } from "../../../vega/assets_pb.js";
+import { file_vega_assets } from "../../../vega/assets_pb.js";
 import type { StopOrderEvent } from "../../../vega/events/v1/events_pb.js";
 import { file_vega_events_v1_events } from "../../../vega/events/v1/events_pb.js";
 import type { NetworkParameter, Order, StopOrder_ExpiryStrategy, StopOrder_Status } from "../../../vega/vega_pb.js";
@@ -17,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file datanode/api/v2/trading_data.proto.
  */
 export const file_datanode_api_v2_trading_data: GenFile = /*@__PURE__*/
-  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJIkUKD0dldE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIUCgd2ZXJzaW9uGAIgASgFSACIAQFCCgoIX3ZlcnNpb24iLgoQR2V0T3JkZXJSZXNwb25zZRIaCgVvcmRlchgBIAEoCzILLnZlZ2EuT3JkZXIiawoJRGF0ZVJhbmdlEhwKD3N0YXJ0X3RpbWVzdGFtcBgBIAEoA0gAiAEBEhoKDWVuZF90aW1lc3RhbXAYAiABKANIAYgBAUISChBfc3RhcnRfdGltZXN0YW1wQhAKDl9lbmRfdGltZXN0YW1wIicKE0dldFN0b3BPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkiRQoUR2V0U3RvcE9yZGVyUmVzcG9uc2USLQoFb3JkZXIYASABKAsyHi52ZWdhLmV2ZW50cy52MS5TdG9wT3JkZXJFdmVudCKeAQoVTGlzdFN0b3BPcmRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YAiABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBEjUKBmZpbHRlchgFIAEoCzIgLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJGaWx0ZXJIAYgBAUINCgtfcGFnaW5hdGlvbkIJCgdfZmlsdGVyIocCCg9TdG9wT3JkZXJGaWx0ZXISKAoIc3RhdHVzZXMYASADKA4yFi52ZWdhLlN0b3BPcmRlci5TdGF0dXMSOQoRZXhwaXJ5X3N0cmF0ZWdpZXMYAiADKA4yHi52ZWdhLlN0b3BPcmRlci5FeHBpcnlTdHJhdGVneRIzCgpkYXRlX3JhbmdlGAMgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgAiAEBEhEKCXBhcnR5X2lkcxgEIAMoCRISCgptYXJrZXRfaWRzGAUgAygJEhYKCWxpdmVfb25seRgGIAEoCEgBiAEBQg0KC19kYXRlX3JhbmdlQgwKCl9saXZlX29ubHkiTgoWTGlzdFN0b3BPcmRlcnNSZXNwb25zZRI0CgZvcmRlcnMYASABKAsyJC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyQ29ubmVjdGlvbiJyChNTdG9wT3JkZXJDb25uZWN0aW9uEi0KBWVkZ2VzGAEgAygLMh4uZGF0YW5vZGUuYXBpLnYyLlN0b3BPcmRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIk0KDVN0b3BPcmRlckVkZ2USLAoEbm9kZRgBIAEoCzIeLnZlZ2EuZXZlbnRzLnYxLlN0b3BPcmRlckV2ZW50Eg4KBmN1cnNvchgCIAEoCSKWAQoaRXhwb3J0TGVkZ2VyRW50cmllc1JlcXVlc3QSEAoIcGFydHlfaWQYASABKAkSFQoIYXNzZXRfaWQYAiABKAlIAIgBARIzCgpkYXRlX3JhbmdlGAQgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgBiAEBQgsKCV9hc3NldF9pZEINCgtfZGF0ZV9yYW5nZSJjChxMaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YASABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBQg0KC19wYWdpbmF0aW9uImgKHUxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlEkcKEm5ldHdvcmtfcGFyYW1ldGVycxgBIAEoCzIrLmRhdGFub2RlLmFwaS52Mi5OZXR3b3JrUGFyYW1ldGVyQ29ubmVjdGlvbiKAAQoaTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24SNAoFZWRnZXMYASADKAsyJS5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIkwKFE5ldHdvcmtQYXJhbWV0ZXJFZGdlEiQKBG5vZGUYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXISDgoGY3Vyc29yGAIgASgJIikKGkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0EgsKA2tleRgBIAEoCSJQChtHZXROZXR3b3JrUGFyYW1ldGVyUmVzcG9uc2USMQoRbmV0d29ya19wYXJhbWV0ZXIYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXIipQEKDkhpc3RvcnlTZWdtZW50EhMKC2Zyb21faGVpZ2h0GAEgASgDEhEKCXRvX2hlaWdodBgCIAEoAxIaChJoaXN0b3J5X3NlZ21lbnRfaWQYAyABKAkSIwobcHJldmlvdXNfaGlzdG9yeV9zZWdtZW50X2lkGAQgASgJEhgKEGRhdGFiYXNlX3ZlcnNpb24YBSABKAMSEAoIY2hhaW5faWQYBiABKAkiJgokTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0IloKJUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2USMQoIc2VnbWVudHMYASADKAsyHy5kYXRhbm9kZS5hcGkudjIuSGlzdG9yeVNlZ21lbnQiagobRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0EhIKCmZyb21fYmxvY2sYASABKAMSEAoIdG9fYmxvY2sYAiABKAMSJQoFdGFibGUYAyABKA4yFi5kYXRhbm9kZS5hcGkudjIuVGFibGUq3gIKBVRhYmxlEhUKEVRBQkxFX1VOU1BFQ0lGSUVEEAASEgoOVEFCTEVfQkFMQU5DRVMQARIVChFUQUJMRV9DSEVDS1BPSU5UUxACEhUKEVRBQkxFX0RFTEVHQVRJT05TEAMSEAoMVEFCTEVfTEVER0VSEAQSEAoMVEFCTEVfT1JERVJTEAUSEAoMVEFCTEVfVFJBREVTEAYSFQoRVEFCTEVfTUFSS0VUX0RBVEEQBxIXChNUQUJMRV9NQVJHSU5fTEVWRUxTEAgSEwoPVEFCTEVfUE9TSVRJT05TEAkSHgoaVEFCTEVfTElRVUlESVRZX1BST1ZJU0lPTlMQChIRCg1UQUJMRV9NQVJLRVRTEAsSEgoOVEFCTEVfREVQT1NJVFMQDBIVChFUQUJMRV9XSVRIRFJBV0FMUxANEhAKDFRBQkxFX0JMT0NLUxAOEhEKDVRBQkxFX1JFV0FSRFMQDzKECQoSVHJhZGluZ0RhdGFTZXJ2aWNlEnEKCEdldE9yZGVyEiAuZGF0YW5vZGUuYXBpLnYyLkdldE9yZGVyUmVxdWVzdBohLmRhdGFub2RlLmFwaS52Mi5HZXRPcmRlclJlc3BvbnNlIiCC0+STAhoSGC9hcGkvdjIvb3JkZXIve29yZGVyX2lkfRKBAQoMR2V0U3RvcE9yZGVyEiQuZGF0YW5vZGUuYXBpLnYyLkdldFN0b3BPcmRlclJlcXVlc3QaJS5kYXRhbm9kZS5hcGkudjIuR2V0U3RvcE9yZGVyUmVzcG9uc2UiJILT5JMCHhIcL2FwaS92Mi9zdG9wb3JkZXIve29yZGVyX2lkfRJ9Cg5MaXN0U3RvcE9yZGVycxImLmRhdGFub2RlLmFwaS52Mi5MaXN0U3RvcE9yZGVyc1JlcXVlc3QaJy5kYXRhbm9kZS5hcGkudjIuTGlzdFN0b3BPcmRlcnNSZXNwb25zZSIagtPkkwIUEhIvYXBpL3YyL3N0b3BvcmRlcnMSfgoTRXhwb3J0TGVkZ2VyRW50cmllcxIrLmRhdGFub2RlLmFwaS52Mi5FeHBvcnRMZWRnZXJFbnRyaWVzUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiIoLT5JMCHBIaL2FwaS92Mi9sZWRnZXJlbnRyeS9leHBvcnQwARKaAQoVTGlzdE5ldHdvcmtQYXJhbWV0ZXJzEi0uZGF0YW5vZGUuYXBpLnYyLkxpc3ROZXR3b3JrUGFyYW1ldGVyc1JlcXVlc3QaLi5kYXRhbm9kZS5hcGkudjIuTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVzcG9uc2UiIoLT5JMCHBIaL2FwaS92Mi9uZXR3b3JrL3BhcmFtZXRlcnMSmgEKE0dldE5ldHdvcmtQYXJhbWV0ZXISKy5kYXRhbm9kZS5hcGkudjIuR2V0TmV0d29ya1BhcmFtZXRlclJlcXVlc3QaLC5kYXRhbm9kZS5hcGkudjIuR2V0TmV0d29ya1BhcmFtZXRlclJlc3BvbnNlIiiC0+STAiISIC9hcGkvdjIvbmV0d29yay9wYXJhbWV0ZXJzL3trZXl9ErcBCh1MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50cxI1LmRhdGFub2RlLmFwaS52Mi5MaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1JlcXVlc3QaNi5kYXRhbm9kZS5hcGkudjIuTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXNwb25zZSIngtPkkwIhEh8vYXBpL3YyL25ldHdvcmtoaXN0b3J5L3NlZ21lbnRzEoMBChRFeHBvcnROZXR3b3JrSGlzdG9yeRIsLmRhdGFub2RlLmFwaS52Mi5FeHBvcnROZXR3b3JrSGlzdG9yeVJlcXVlc3QaFC5nb29nbGUuYXBpLkh0dHBCb2R5IiWC0+STAh8SHS9hcGkvdjIvbmV0d29ya2hpc3RvcnkvZXhwb3J0MAFiBnByb3RvMw", [file_google_api_annotations, file_google_api_httpbody, file_vega_events_v1_events, file_vega_vega]);
+  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJIkUKD0dldE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIUCgd2ZXJzaW9uGAIgASgFSACIAQFCCgoIX3ZlcnNpb24iLgoQR2V0T3JkZXJSZXNwb25zZRIaCgVvcmRlchgBIAEoCzILLnZlZ2EuT3JkZXIiawoJRGF0ZVJhbmdlEhwKD3N0YXJ0X3RpbWVzdGFtcBgBIAEoA0gAiAEBEhoKDWVuZF90aW1lc3RhbXAYAiABKANIAYgBAUISChBfc3RhcnRfdGltZXN0YW1wQhAKDl9lbmRfdGltZXN0YW1wIicKE0dldFN0b3BPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkiRQoUR2V0U3RvcE9yZGVyUmVzcG9uc2USLQoFb3JkZXIYASABKAsyHi52ZWdhLmV2ZW50cy52MS5TdG9wT3JkZXJFdmVudCKeAQoVTGlzdFN0b3BPcmRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YAiABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBEjUKBmZpbHRlchgFIAEoCzIgLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJGaWx0ZXJIAYgBAUINCgtfcGFnaW5hdGlvbkIJCgdfZmlsdGVyIocCCg9TdG9wT3JkZXJGaWx0ZXISKAoIc3RhdHVzZXMYASADKA4yFi52ZWdhLlN0b3BPcmRlci5TdGF0dXMSOQoRZXhwaXJ5X3N0cmF0ZWdpZXMYAiADKA4yHi52ZWdhLlN0b3BPcmRlci5FeHBpcnlTdHJhdGVneRIzCgpkYXRlX3JhbmdlGAMgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgAiAEBEhEKCXBhcnR5X2lkcxgEIAMoCRISCgptYXJrZXRfaWRzGAUgAygJEhYKCWxpdmVfb25seRgGIAEoCEgBiAEBQg0KC19kYXRlX3JhbmdlQgwKCl9saXZlX29ubHkiTgoWTGlzdFN0b3BPcmRlcnNSZXNwb25zZRI0CgZvcmRlcnMYASABKAsyJC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyQ29ubmVjdGlvbiJyChNTdG9wT3JkZXJDb25uZWN0aW9uEi0KBWVkZ2VzGAEgAygLMh4uZGF0YW5vZGUuYXBpLnYyLlN0b3BPcmRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIk0KDVN0b3BPcmRlckVkZ2USLAoEbm9kZRgBIAEoCzIeLnZlZ2EuZXZlbnRzLnYxLlN0b3BPcmRlckV2ZW50Eg4KBmN1cnNvchgCIAEoCSKWAQoaRXhwb3J0TGVkZ2VyRW50cmllc1JlcXVlc3QSEAoIcGFydHlfaWQYASABKAkSFQoIYXNzZXRfaWQYAiABKAlIAIgBARIzCgpkYXRlX3JhbmdlGAQgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgBiAEBQgsKCV9hc3NldF9pZEINCgtfZGF0ZV9yYW5nZSIyCh5HZXRFUkMyMExpc3RBc3NldEJ1bmRsZVJlcXVlc3QSEAoIYXNzZXRfaWQYASABKAkicQofR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXNwb25zZRIUCgxhc3NldF9zb3VyY2UYASABKAkSFQoNdmVnYV9hc3NldF9pZBgCIAEoCRINCgVub25jZRgDIAEoCRISCgpzaWduYXR1cmVzGAQgASgJIiMKD0dldEFzc2V0UmVxdWVzdBIQCghhc3NldF9pZBgBIAEoCSIuChBHZXRBc3NldFJlc3BvbnNlEhoKBWFzc2V0GAEgASgLMgsudmVnYS5Bc3NldCJjChxMaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YASABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBQg0KC19wYWdpbmF0aW9uImgKHUxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlEkcKEm5ldHdvcmtfcGFyYW1ldGVycxgBIAEoCzIrLmRhdGFub2RlLmFwaS52Mi5OZXR3b3JrUGFyYW1ldGVyQ29ubmVjdGlvbiKAAQoaTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24SNAoFZWRnZXMYASADKAsyJS5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIkwKFE5ldHdvcmtQYXJhbWV0ZXJFZGdlEiQKBG5vZGUYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXISDgoGY3Vyc29yGAIgASgJIikKGkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0EgsKA2tleRgBIAEoCSJQChtHZXROZXR3b3JrUGFyYW1ldGVyUmVzcG9uc2USMQoRbmV0d29ya19wYXJhbWV0ZXIYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXIipQEKDkhpc3RvcnlTZWdtZW50EhMKC2Zyb21faGVpZ2h0GAEgASgDEhEKCXRvX2hlaWdodBgCIAEoAxIaChJoaXN0b3J5X3NlZ21lbnRfaWQYAyABKAkSIwobcHJldmlvdXNfaGlzdG9yeV9zZWdtZW50X2lkGAQgASgJEhgKEGRhdGFiYXNlX3ZlcnNpb24YBSABKAMSEAoIY2hhaW5faWQYBiABKAkiJgokTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0IloKJUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2USMQoIc2VnbWVudHMYASADKAsyHy5kYXRhbm9kZS5hcGkudjIuSGlzdG9yeVNlZ21lbnQiagobRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0EhIKCmZyb21fYmxvY2sYASABKAMSEAoIdG9fYmxvY2sYAiABKAMSJQoFdGFibGUYAyABKA4yFi5kYXRhbm9kZS5hcGkudjIuVGFibGUq3gIKBVRhYmxlEhUKEVRBQkxFX1VOU1BFQ0lGSUVEEAASEgoOVEFCTEVfQkFMQU5DRVMQARIVChFUQUJMRV9DSEVDS1BPSU5UUxACEhUKEVRBQkxFX0RFTEVHQVRJT05TEAMSEAoMVEFCTEVfTEVER0VSEAQSEAoMVEFCTEVfT1JERVJTEAUSEAoMVEFCTEVfVFJBREVTEAYSFQoRVEFCTEVfTUFSS0VUX0RBVEEQBxIXChNUQUJMRV9NQVJHSU5fTEVWRUxTEAgSEwoPVEFCTEVfUE9TSVRJT05TEAkSHgoaVEFCTEVfTElRVUlESVRZX1BST1ZJU0lPTlMQChIRCg1UQUJMRV9NQVJLRVRTEAsSEgoOVEFCTEVfREVQT1NJVFMQDBIVChFUQUJMRV9XSVRIRFJBV0FMUxANEhAKDFRBQkxFX0JMT0NLUxAOEhEKDVRBQkxFX1JFV0FSRFMQDzKfCwoSVHJhZGluZ0RhdGFTZXJ2aWNlEnEKCEdldE9yZGVyEiAuZGF0YW5vZGUuYXBpLnYyLkdldE9yZGVyUmVxdWVzdBohLmRhdGFub2RlLmFwaS52Mi5HZXRPcmRlclJlc3BvbnNlIiCC0+STAhoSGC9hcGkvdjIvb3JkZXIve29yZGVyX2lkfRKBAQoMR2V0U3RvcE9yZGVyEiQuZGF0YW5vZGUuYXBpLnYyLkdldFN0b3BPcmRlclJlcXVlc3QaJS5kYXRhbm9kZS5hcGkudjIuR2V0U3RvcE9yZGVyUmVzcG9uc2UiJILT5JMCHhIcL2FwaS92Mi9zdG9wb3JkZXIve29yZGVyX2lkfRJ9Cg5MaXN0U3RvcE9yZGVycxImLmRhdGFub2RlLmFwaS52Mi5MaXN0U3RvcE9yZGVyc1JlcXVlc3QaJy5kYXRhbm9kZS5hcGkudjIuTGlzdFN0b3BPcmRlcnNSZXNwb25zZSIagtPkkwIUEhIvYXBpL3YyL3N0b3BvcmRlcnMSfgoTRXhwb3J0TGVkZ2VyRW50cmllcxIrLmRhdGFub2RlLmFwaS52Mi5FeHBvcnRMZWRnZXJFbnRyaWVzUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiIoLT5JMCHBIaL2FwaS92Mi9sZWRnZXJlbnRyeS9leHBvcnQwARKlAQoXR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGUSLy5kYXRhbm9kZS5hcGkudjIuR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXF1ZXN0GjAuZGF0YW5vZGUuYXBpLnYyLkdldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVzcG9uc2UiJ4LT5JMCIRIfL2FwaS92Mi9lcmMyMC9hc3NldC9saXN0L2J1bmRsZRJxCghHZXRBc3NldBIgLmRhdGFub2RlLmFwaS52Mi5HZXRBc3NldFJlcXVlc3QaIS5kYXRhbm9kZS5hcGkudjIuR2V0QXNzZXRSZXNwb25zZSIggtPkkwIaEhgvYXBpL3YyL2Fzc2V0L3thc3NldF9pZH0SmgEKFUxpc3ROZXR3b3JrUGFyYW1ldGVycxItLmRhdGFub2RlLmFwaS52Mi5MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0Gi4uZGF0YW5vZGUuYXBpLnYyLkxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlIiKC0+STAhwSGi9hcGkvdjIvbmV0d29yay9wYXJhbWV0ZXJzEpoBChNHZXROZXR3b3JrUGFyYW1ldGVyEisuZGF0YW5vZGUuYXBpLnYyLkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0GiwuZGF0YW5vZGUuYXBpLnYyLkdldE5ldHdvcmtQYXJhbWV0ZXJSZXNwb25zZSIogtPkkwIiEiAvYXBpL3YyL25ldHdvcmsvcGFyYW1ldGVycy97a2V5fRK3AQodTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHMSNS5kYXRhbm9kZS5hcGkudjIuTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0GjYuZGF0YW5vZGUuYXBpLnYyLkxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2UiJ4LT5JMCIRIfL2FwaS92Mi9uZXR3b3JraGlzdG9yeS9zZWdtZW50cxKDAQoURXhwb3J0TmV0d29ya0hpc3RvcnkSLC5kYXRhbm9kZS5hcGkudjIuRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIlgtPkkwIfEh0vYXBpL3YyL25ldHdvcmtoaXN0b3J5L2V4cG9ydDABYgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody, file_vega_assets, file_vega_events_v1_events, file_vega_vega]);
 
 /**
  * Which page of a listing to give. Ask for the first records after a cursor or the last ones before one, not for both.
@@ -408,6 +410,89 @@ export const ExportLedgerEntriesRequestSchema: GenMessage<ExportLedgerEntriesReq
   messageDesc(file_datanode_api_v2_trading_data, 12);
 
 /**
+ * @generated from message datanode.api.v2.GetERC20ListAssetBundleRequest
+ */
+export type GetERC20ListAssetBundleRequest = Message<"datanode.api.v2.GetERC20ListAssetBundleRequest"> & {
+  /**
+   * @generated from field: string asset_id = 1;
+   */
+  assetId: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetERC20ListAssetBundleRequest.
+ * Use `create(GetERC20ListAssetBundleRequestSchema)` to create a new message.
+ */
+export const GetERC20ListAssetBundleRequestSchema: GenMessage<GetERC20ListAssetBundleRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 13);
+
+/**
+ * @generated from message datanode.api.v2.GetERC20ListAssetBundleResponse
+ */
+export type GetERC20ListAssetBundleResponse = Message<"datanode.api.v2.GetERC20ListAssetBundleResponse"> & {
+  /**
+   * @generated from field: string asset_source = 1;
+   */
+  assetSource: string;
+
+  /**
+   * @generated from field: string vega_asset_id = 2;
+   */
+  vegaAssetId: string;
+
+  /**
+   * @generated from field: string nonce = 3;
+   */
+  nonce: string;
+
+  /**
+   * @generated from field: string signatures = 4;
+   */
+  signatures: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetERC20ListAssetBundleResponse.
+ * Use `create(GetERC20ListAssetBundleResponseSchema)` to create a new message.
+ */
+export const GetERC20ListAssetBundleResponseSchema: GenMessage<GetERC20ListAssetBundleResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 14);
+
+/**
+ * @generated from message datanode.api.v2.GetAssetRequest
+ */
+export type GetAssetRequest = Message<"datanode.api.v2.GetAssetRequest"> & {
+  /**
+   * @generated from field: string asset_id = 1;
+   */
+  assetId: string;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetAssetRequest.
+ * Use `create(GetAssetRequestSchema)` to create a new message.
+ */
+export const GetAssetRequestSchema: GenMessage<GetAssetRequest> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 15);
+
+/**
+ * @generated from message datanode.api.v2.GetAssetResponse
+ */
+export type GetAssetResponse = Message<"datanode.api.v2.GetAssetResponse"> & {
+  /**
+   * @generated from field: vega.Asset asset = 1;
+   */
+  asset?: Asset | undefined;
+};
+
+/**
+ * Describes the message datanode.api.v2.GetAssetResponse.
+ * Use `create(GetAssetResponseSchema)` to create a new message.
+ */
+export const GetAssetResponseSchema: GenMessage<GetAssetResponse> = /*@__PURE__*/
+  messageDesc(file_datanode_api_v2_trading_data, 16);
+
+/**
  * Which network parameters to list.
  *
  * @generated from message datanode.api.v2.ListNetworkParametersRequest
@@ -426,7 +511,7 @@ export type ListNetworkParametersRequest = Message<"datanode.api.v2.ListNetworkP
  * Use `create(ListNetworkParametersRequestSchema)` to create a new message.
  */
 export const ListNetworkParametersRequestSchema: GenMessage<ListNetworkParametersRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 13);
+  messageDesc(file_datanode_api_v2_trading_data, 17);
 
 /**
  * A page of network parameters.
@@ -447,7 +532,7 @@ export type ListNetworkParametersResponse = Message<"datanode.api.v2.ListNetwork
  * Use `create(ListNetworkParametersResponseSchema)` to create a new message.
  */
 export const ListNetworkParametersResponseSchema: GenMessage<ListNetworkParametersResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 14);
+  messageDesc(file_datanode_api_v2_trading_data, 18);
 
 /**
  * A page of network parameters, and where it lies.
@@ -475,7 +560,7 @@ export type NetworkParameterConnection = Message<"datanode.api.v2.NetworkParamet
  * Use `create(NetworkParameterConnectionSchema)` to create a new message.
  */
 export const NetworkParameterConnectionSchema: GenMessage<NetworkParameterConnection> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 15);
+  messageDesc(file_datanode_api_v2_trading_data, 19);
 
 /**
  * A row of a page of network parameters.
@@ -503,7 +588,7 @@ export type NetworkParameterEdge = Message<"datanode.api.v2.NetworkParameterEdge
  * Use `create(NetworkParameterEdgeSchema)` to create a new message.
  */
 export const NetworkParameterEdgeSchema: GenMessage<NetworkParameterEdge> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 16);
+  messageDesc(file_datanode_api_v2_trading_data, 20);
 
 /**
  * Which network parameter to get.
@@ -524,7 +609,7 @@ export type GetNetworkParameterRequest = Message<"datanode.api.v2.GetNetworkPara
  * Use `create(GetNetworkParameterRequestSchema)` to create a new message.
  */
 export const GetNetworkParameterRequestSchema: GenMessage<GetNetworkParameterRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 17);
+  messageDesc(file_datanode_api_v2_trading_data, 21);
 
 /**
  * The network parameter that was asked for.
@@ -545,7 +630,7 @@ export type GetNetworkParameterResponse = Message<"datanode.api.v2.GetNetworkPar
  * Use `create(GetNetworkParameterResponseSchema)` to create a new message.
  */
 export const GetNetworkParameterResponseSchema: GenMessage<GetNetworkParameterResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 18);
+  messageDesc(file_datanode_api_v2_trading_data, 22);
 
 /**
  * A span of blocks whose history is kept, and passed on between nodes, as one piece.
@@ -601,7 +686,7 @@ export type HistorySegment = Message<"datanode.api.v2.HistorySegment"> & {
  * Use `create(HistorySegmentSchema)` to create a new message.
  */
 export const HistorySegmentSchema: GenMessage<HistorySegment> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 19);
+  messageDesc(file_datanode_api_v2_trading_data, 23);
 
 /**
  * The request has no fields: all segments are listed.
@@ -616,7 +701,7 @@ export type ListAllNetworkHistorySegmentsRequest = Message<"datanode.api.v2.List
  * Use `create(ListAllNetworkHistorySegmentsRequestSchema)` to create a new message.
  */
 export const ListAllNetworkHistorySegmentsRequestSchema: GenMessage<ListAllNetworkHistorySegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 20);
+  messageDesc(file_datanode_api_v2_trading_data, 24);
 
 /**
  * All segments of network history that the node holds.
@@ -637,7 +722,7 @@ export type ListAllNetworkHistorySegmentsResponse = Message<"datanode.api.v2.Lis
  * Use `create(ListAllNetworkHistorySegmentsResponseSchema)` to create a new message.
  */
 export const ListAllNetworkHistorySegmentsResponseSchema: GenMessage<ListAllNetworkHistorySegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 21);
+  messageDesc(file_datanode_api_v2_trading_data, 25);
 
 /**
  * What to export.
@@ -672,7 +757,7 @@ export type ExportNetworkHistoryRequest = Message<"datanode.api.v2.ExportNetwork
  * Use `create(ExportNetworkHistoryRequestSchema)` to create a new message.
  */
 export const ExportNetworkHistoryRequestSchema: GenMessage<ExportNetworkHistoryRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 22);
+  messageDesc(file_datanode_api_v2_trading_data, 26);
 
 /**
  * A table of network history that can be exported.
@@ -844,6 +929,26 @@ export const TradingDataService: GenService<{
     methodKind: "server_streaming";
     input: typeof ExportLedgerEntriesRequestSchema;
     output: typeof HttpBodySchema;
+  },
+  /**
+   * Get what an Ethereum bridge needs to take in a new asset: the signatures of the validators.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.GetERC20ListAssetBundle
+   */
+  getERC20ListAssetBundle: {
+    methodKind: "unary";
+    input: typeof GetERC20ListAssetBundleRequestSchema;
+    output: typeof GetERC20ListAssetBundleResponseSchema;
+  },
+  /**
+   * Get one asset by its identifier.
+   *
+   * @generated from rpc datanode.api.v2.TradingDataService.GetAsset
+   */
+  getAsset: {
+    methodKind: "unary";
+    input: typeof GetAssetRequestSchema;
+    output: typeof GetAssetResponseSchema;
   },
   /**
    * List the network's parameters, a page at a time.

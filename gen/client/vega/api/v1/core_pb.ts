@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vega/api/v1/core.proto.
  */
 export const file_vega_api_v1_core: GenFile = /*@__PURE__*/
-  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSJEChdDaGVja1RyYW5zYWN0aW9uUmVxdWVzdBIpCgJ0eBgBIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuVHJhbnNhY3Rpb24iiAEKGENoZWNrVHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEgwKBGNvZGUYAiABKA0SEgoKZ2FzX3dhbnRlZBgDIAEoAxIQCghnYXNfdXNlZBgEIAEoAxIMCgRkYXRhGAUgASgJEgsKA2xvZxgGIAEoCRIMCgRpbmZvGAcgASgJIiwKGEdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBIQCghwYXJ0eV9pZBgBIAEoCSJeChlHZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlEhAKCGNoYWluX2lkGAEgASgJEi8KCnN0YXRpc3RpY3MYAiABKAsyGy52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljcyKjBAoOU3BhbVN0YXRpc3RpY3MSLQoJcHJvcG9zYWxzGAEgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIvCgtkZWxlZ2F0aW9ucxgCIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLQoJdHJhbnNmZXJzGAMgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI2ChJub2RlX2Fubm91bmNlbWVudHMYBCABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi4KBXZvdGVzGAUgASgLMh8udmVnYS5hcGkudjEuVm90ZVNwYW1TdGF0aXN0aWNzEiYKA3BvdxgGIAEoCzIZLnZlZ2EuYXBpLnYxLlBvV1N0YXRpc3RpYxI0ChBpc3N1ZV9zaWduYXR1cmVzGAcgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIRCgllcG9jaF9zZXEYCCABKAQSNwoTY3JlYXRlX3JlZmVycmFsX3NldBgJIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTdXBkYXRlX3JlZmVycmFsX3NldBgKIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTYXBwbHlfcmVmZXJyYWxfY29kZRgLIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMiiAEKDVNwYW1TdGF0aXN0aWMSFwoPY291bnRfZm9yX2Vwb2NoGAEgASgEEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAQgASgJSACIAQESGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgFIAEoCUIPCg1fYmFubmVkX3VudGlsIosBChJWb3RlU3BhbVN0YXRpc3RpY3MSMgoKc3RhdGlzdGljcxgBIAMoCzIeLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAMgASgJSACIAQFCDwoNX2Jhbm5lZF91bnRpbCJbChFWb3RlU3BhbVN0YXRpc3RpYxIQCghwcm9wb3NhbBgBIAEoCRIXCg9jb3VudF9mb3JfZXBvY2gYAiABKAQSGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgDIAEoCSKLAQoMUG9XU3RhdGlzdGljEjAKDGJsb2NrX3N0YXRlcxgBIAMoCzIaLnZlZ2EuYXBpLnYxLlBvV0Jsb2NrU3RhdGUSGQoMYmFubmVkX3VudGlsGAIgASgJSACIAQESHQoVbnVtYmVyX29mX3Bhc3RfYmxvY2tzGAMgASgEQg8KDV9iYW5uZWRfdW50aWwi7gEKDVBvV0Jsb2NrU3RhdGUSFAoMYmxvY2tfaGVpZ2h0GAEgASgEEhIKCmJsb2NrX2hhc2gYAiABKAkSGQoRdHJhbnNhY3Rpb25zX3NlZW4YAyABKAQSIAoTZXhwZWN0ZWRfZGlmZmljdWx0eRgEIAEoBEgAiAEBEhUKDWhhc2hfZnVuY3Rpb24YBSABKAkSEgoKZGlmZmljdWx0eRgGIAEoBBIUCgx0eF9wZXJfYmxvY2sYByABKAQSHQoVaW5jcmVhc2luZ19kaWZmaWN1bHR5GAggASgIQhYKFF9leHBlY3RlZF9kaWZmaWN1bHR5MpIECgtDb3JlU2VydmljZRJ7ChFTdWJtaXRUcmFuc2FjdGlvbhIlLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBomLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiF4LT5JMCEToBKiIML3RyYW5zYWN0aW9uEngKD0xhc3RCbG9ja0hlaWdodBIjLnZlZ2EuYXBpLnYxLkxhc3RCbG9ja0hlaWdodFJlcXVlc3QaJC52ZWdhLmFwaS52MS5MYXN0QmxvY2tIZWlnaHRSZXNwb25zZSIagtPkkwIUEhIvYmxvY2tjaGFpbi9oZWlnaHQSgQEKEENoZWNrVHJhbnNhY3Rpb24SJC52ZWdhLmFwaS52MS5DaGVja1RyYW5zYWN0aW9uUmVxdWVzdBolLnZlZ2EuYXBpLnYxLkNoZWNrVHJhbnNhY3Rpb25SZXNwb25zZSIgkAIBgtPkkwIXOgEqIhIvdHJhbnNhY3Rpb24vY2hlY2sShwEKEUdldFNwYW1TdGF0aXN0aWNzEiUudmVnYS5hcGkudjEuR2V0U3BhbVN0YXRpc3RpY3NSZXF1ZXN0GiYudmVnYS5hcGkudjEuR2V0U3BhbVN0YXRpc3RpY3NSZXNwb25zZSIjgtPkkwIdEhsvc3RhdGlzdGljcy9zcGFtL3twYXJ0eV9pZH1iBnByb3RvMw", [file_google_api_annotations, file_vega_commands_v1_transaction]);
+  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSK0AQobU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0EgoKAnR4GAEgASgMEjsKBHR5cGUYAiABKA4yLS52ZWdhLmFwaS52MS5TdWJtaXRSYXdUcmFuc2FjdGlvblJlcXVlc3QuVHlwZSJMCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FTWU5DEAESDQoJVFlQRV9TWU5DEAISDwoLVFlQRV9DT01NSVQQAyJ5ChxTdWJtaXRSYXdUcmFuc2FjdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDwoHdHhfaGFzaBgCIAEoCRIMCgRjb2RlGAMgASgNEgwKBGRhdGEYBCABKAkSCwoDbG9nGAUgASgJEg4KBmhlaWdodBgGIAEoAyJEChdDaGVja1RyYW5zYWN0aW9uUmVxdWVzdBIpCgJ0eBgBIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuVHJhbnNhY3Rpb24iiAEKGENoZWNrVHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEgwKBGNvZGUYAiABKA0SEgoKZ2FzX3dhbnRlZBgDIAEoAxIQCghnYXNfdXNlZBgEIAEoAxIMCgRkYXRhGAUgASgJEgsKA2xvZxgGIAEoCRIMCgRpbmZvGAcgASgJIiwKGEdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBIQCghwYXJ0eV9pZBgBIAEoCSJeChlHZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlEhAKCGNoYWluX2lkGAEgASgJEi8KCnN0YXRpc3RpY3MYAiABKAsyGy52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljcyKjBAoOU3BhbVN0YXRpc3RpY3MSLQoJcHJvcG9zYWxzGAEgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIvCgtkZWxlZ2F0aW9ucxgCIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLQoJdHJhbnNmZXJzGAMgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI2ChJub2RlX2Fubm91bmNlbWVudHMYBCABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi4KBXZvdGVzGAUgASgLMh8udmVnYS5hcGkudjEuVm90ZVNwYW1TdGF0aXN0aWNzEiYKA3BvdxgGIAEoCzIZLnZlZ2EuYXBpLnYxLlBvV1N0YXRpc3RpYxI0ChBpc3N1ZV9zaWduYXR1cmVzGAcgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIRCgllcG9jaF9zZXEYCCABKAQSNwoTY3JlYXRlX3JlZmVycmFsX3NldBgJIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTdXBkYXRlX3JlZmVycmFsX3NldBgKIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTYXBwbHlfcmVmZXJyYWxfY29kZRgLIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMiiAEKDVNwYW1TdGF0aXN0aWMSFwoPY291bnRfZm9yX2Vwb2NoGAEgASgEEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAQgASgJSACIAQESGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgFIAEoCUIPCg1fYmFubmVkX3VudGlsIosBChJWb3RlU3BhbVN0YXRpc3RpY3MSMgoKc3RhdGlzdGljcxgBIAMoCzIeLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAMgASgJSACIAQFCDwoNX2Jhbm5lZF91bnRpbCJbChFWb3RlU3BhbVN0YXRpc3RpYxIQCghwcm9wb3NhbBgBIAEoCRIXCg9jb3VudF9mb3JfZXBvY2gYAiABKAQSGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgDIAEoCSKLAQoMUG9XU3RhdGlzdGljEjAKDGJsb2NrX3N0YXRlcxgBIAMoCzIaLnZlZ2EuYXBpLnYxLlBvV0Jsb2NrU3RhdGUSGQoMYmFubmVkX3VudGlsGAIgASgJSACIAQESHQoVbnVtYmVyX29mX3Bhc3RfYmxvY2tzGAMgASgEQg8KDV9iYW5uZWRfdW50aWwi7gEKDVBvV0Jsb2NrU3RhdGUSFAoMYmxvY2tfaGVpZ2h0GAEgASgEEhIKCmJsb2NrX2hhc2gYAiABKAkSGQoRdHJhbnNhY3Rpb25zX3NlZW4YAyABKAQSIAoTZXhwZWN0ZWRfZGlmZmljdWx0eRgEIAEoBEgAiAEBEhUKDWhhc2hfZnVuY3Rpb24YBSABKAkSEgoKZGlmZmljdWx0eRgGIAEoBBIUCgx0eF9wZXJfYmxvY2sYByABKAQSHQoVaW5jcmVhc2luZ19kaWZmaWN1bHR5GAggASgIQhYKFF9leHBlY3RlZF9kaWZmaWN1bHR5Mp0FCgtDb3JlU2VydmljZRJ7ChFTdWJtaXRUcmFuc2FjdGlvbhIlLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBomLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiF4LT5JMCEToBKiIML3RyYW5zYWN0aW9uEngKD0xhc3RCbG9ja0hlaWdodBIjLnZlZ2EuYXBpLnYxLkxhc3RCbG9ja0hlaWdodFJlcXVlc3QaJC52ZWdhLmFwaS52MS5MYXN0QmxvY2tIZWlnaHRSZXNwb25zZSIagtPkkwIUEhIvYmxvY2tjaGFpbi9oZWlnaHQSiAEKFFN1Ym1pdFJhd1RyYW5zYWN0aW9uEigudmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0GikudmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXNwb25zZSIbgtPkkwIVOgEqIhAvdHJhbnNhY3Rpb24vcmF3EoEBChBDaGVja1RyYW5zYWN0aW9uEiQudmVnYS5hcGkudjEuQ2hlY2tUcmFuc2FjdGlvblJlcXVlc3QaJS52ZWdhLmFwaS52MS5DaGVja1RyYW5zYWN0aW9uUmVzcG9uc2UiIJACAYLT5JMCFzoBKiISL3RyYW5zYWN0aW9uL2NoZWNrEocBChFHZXRTcGFtU3RhdGlzdGljcxIlLnZlZ2EuYXBpLnYxLkdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBomLnZlZ2EuYXBpLnYxLkdldFNwYW1TdGF0aXN0aWNzUmVzcG9uc2UiI4LT5JMCHRIbL3N0YXRpc3RpY3Mvc3BhbS97cGFydHlfaWR9YgZwcm90bzM", [file_google_api_annotations, file_vega_commands_v1_transaction]);
 
 /**
  * What to submit, and how long to wait.
@@ -226,6 +226,101 @@ export const LastBlockHeightResponseSchema: GenMessage<LastBlockHeightResponse> 
   messageDesc(file_vega_api_v1_core, 3);
 
 /**
+ * @generated from message vega.api.v1.SubmitRawTransactionRequest
+ */
+export type SubmitRawTransactionRequest = Message<"vega.api.v1.SubmitRawTransactionRequest"> & {
+  /**
+   * @generated from field: bytes tx = 1;
+   */
+  tx: Uint8Array;
+
+  /**
+   * @generated from field: vega.api.v1.SubmitRawTransactionRequest.Type type = 2;
+   */
+  type: SubmitRawTransactionRequest_Type;
+};
+
+/**
+ * Describes the message vega.api.v1.SubmitRawTransactionRequest.
+ * Use `create(SubmitRawTransactionRequestSchema)` to create a new message.
+ */
+export const SubmitRawTransactionRequestSchema: GenMessage<SubmitRawTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 4);
+
+/**
+ * @generated from enum vega.api.v1.SubmitRawTransactionRequest.Type
+ */
+export enum SubmitRawTransactionRequest_Type {
+  /**
+   * @generated from enum value: TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: TYPE_ASYNC = 1;
+   */
+  ASYNC = 1,
+
+  /**
+   * @generated from enum value: TYPE_SYNC = 2;
+   */
+  SYNC = 2,
+
+  /**
+   * @generated from enum value: TYPE_COMMIT = 3;
+   */
+  COMMIT = 3,
+}
+
+/**
+ * Describes the enum vega.api.v1.SubmitRawTransactionRequest.Type.
+ */
+export const SubmitRawTransactionRequest_TypeSchema: GenEnum<SubmitRawTransactionRequest_Type> = /*@__PURE__*/
+  enumDesc(file_vega_api_v1_core, 4, 0);
+
+/**
+ * @generated from message vega.api.v1.SubmitRawTransactionResponse
+ */
+export type SubmitRawTransactionResponse = Message<"vega.api.v1.SubmitRawTransactionResponse"> & {
+  /**
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * @generated from field: string tx_hash = 2;
+   */
+  txHash: string;
+
+  /**
+   * @generated from field: uint32 code = 3;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string data = 4;
+   */
+  data: string;
+
+  /**
+   * @generated from field: string log = 5;
+   */
+  log: string;
+
+  /**
+   * @generated from field: int64 height = 6;
+   */
+  height: bigint;
+};
+
+/**
+ * Describes the message vega.api.v1.SubmitRawTransactionResponse.
+ * Use `create(SubmitRawTransactionResponseSchema)` to create a new message.
+ */
+export const SubmitRawTransactionResponseSchema: GenMessage<SubmitRawTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 5);
+
+/**
  * What to check.
  *
  * @generated from message vega.api.v1.CheckTransactionRequest
@@ -244,7 +339,7 @@ export type CheckTransactionRequest = Message<"vega.api.v1.CheckTransactionReque
  * Use `create(CheckTransactionRequestSchema)` to create a new message.
  */
 export const CheckTransactionRequestSchema: GenMessage<CheckTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 4);
+  messageDesc(file_vega_api_v1_core, 6);
 
 /**
  * What would become of a transaction if it were submitted.
@@ -307,7 +402,7 @@ export type CheckTransactionResponse = Message<"vega.api.v1.CheckTransactionResp
  * Use `create(CheckTransactionResponseSchema)` to create a new message.
  */
 export const CheckTransactionResponseSchema: GenMessage<CheckTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 5);
+  messageDesc(file_vega_api_v1_core, 7);
 
 /**
  * Whose statistics to get.
@@ -328,7 +423,7 @@ export type GetSpamStatisticsRequest = Message<"vega.api.v1.GetSpamStatisticsReq
  * Use `create(GetSpamStatisticsRequestSchema)` to create a new message.
  */
 export const GetSpamStatisticsRequestSchema: GenMessage<GetSpamStatisticsRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 6);
+  messageDesc(file_vega_api_v1_core, 8);
 
 /**
  * A party's statistics.
@@ -356,7 +451,7 @@ export type GetSpamStatisticsResponse = Message<"vega.api.v1.GetSpamStatisticsRe
  * Use `create(GetSpamStatisticsResponseSchema)` to create a new message.
  */
 export const GetSpamStatisticsResponseSchema: GenMessage<GetSpamStatisticsResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 7);
+  messageDesc(file_vega_api_v1_core, 9);
 
 /**
  * How much of its allowances against spam a party has used up in the current epoch.
@@ -447,7 +542,7 @@ export type SpamStatistics = Message<"vega.api.v1.SpamStatistics"> & {
  * Use `create(SpamStatisticsSchema)` to create a new message.
  */
 export const SpamStatisticsSchema: GenMessage<SpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 8);
+  messageDesc(file_vega_api_v1_core, 10);
 
 /**
  * How much of one allowance is used up.
@@ -490,7 +585,7 @@ export type SpamStatistic = Message<"vega.api.v1.SpamStatistic"> & {
  * Use `create(SpamStatisticSchema)` to create a new message.
  */
 export const SpamStatisticSchema: GenMessage<SpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 9);
+  messageDesc(file_vega_api_v1_core, 11);
 
 /**
  * How much of the allowance for votes is used up.
@@ -525,7 +620,7 @@ export type VoteSpamStatistics = Message<"vega.api.v1.VoteSpamStatistics"> & {
  * Use `create(VoteSpamStatisticsSchema)` to create a new message.
  */
 export const VoteSpamStatisticsSchema: GenMessage<VoteSpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 10);
+  messageDesc(file_vega_api_v1_core, 12);
 
 /**
  * How much of the allowance for votes on one proposal is used up.
@@ -561,7 +656,7 @@ export type VoteSpamStatistic = Message<"vega.api.v1.VoteSpamStatistic"> & {
  * Use `create(VoteSpamStatisticSchema)` to create a new message.
  */
 export const VoteSpamStatisticSchema: GenMessage<VoteSpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 11);
+  messageDesc(file_vega_api_v1_core, 13);
 
 /**
  * What proofs of work the party has shown, and what its next ones need.
@@ -596,7 +691,7 @@ export type PoWStatistic = Message<"vega.api.v1.PoWStatistic"> & {
  * Use `create(PoWStatisticSchema)` to create a new message.
  */
 export const PoWStatisticSchema: GenMessage<PoWStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 12);
+  messageDesc(file_vega_api_v1_core, 14);
 
 /**
  * What proofs of work the party has shown that are tied to one block, and what the next one needs.
@@ -666,7 +761,7 @@ export type PoWBlockState = Message<"vega.api.v1.PoWBlockState"> & {
  * Use `create(PoWBlockStateSchema)` to create a new message.
  */
 export const PoWBlockStateSchema: GenMessage<PoWBlockState> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 13);
+  messageDesc(file_vega_api_v1_core, 15);
 
 /**
  * The node's way into the network: transactions, and what is needed to make them.
@@ -696,6 +791,16 @@ export const CoreService: GenService<{
     methodKind: "unary";
     input: typeof LastBlockHeightRequestSchema;
     output: typeof LastBlockHeightResponseSchema;
+  },
+  /**
+   * Submit a signed transaction, given as its serialized bytes.
+   *
+   * @generated from rpc vega.api.v1.CoreService.SubmitRawTransaction
+   */
+  submitRawTransaction: {
+    methodKind: "unary";
+    input: typeof SubmitRawTransactionRequestSchema;
+    output: typeof SubmitRawTransactionResponseSchema;
   },
   /**
    * Check a signed transaction as if it were submitted, without submitting it.

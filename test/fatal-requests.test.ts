@@ -1,0 +1,232 @@
+import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient as createConnectClient } from "@connectrpc/connect";
+import { describe, expect, test } from "@jest/globals";
+import {
+  ExportNetworkHistoryRequestSchema,
+  GetERC20ListAssetBundleResponseSchema,
+  TradingDataService,
+} from "../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../gen/vega/api/v1/core_pb.js";
+import { InputDataSchema, TransactionSchema } from "../gen/vega/commands/v1/transaction_pb.js";
+import { type Client, createClient } from "../src/client.js";
+import { CommandError, NodeError, RequestError } from "../src/errors/index.js";
+import { serveNode } from "./support/node.js";
+import { craft, sender } from "./support/transactions.js";
+
+const builtin = "ab".repeat(32);
+const erc20 = "cd".repeat(32);
+const unknown = "ee".repeat(32);
+const id = "12".repeat(32);
+const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
+const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
+
+/** Call a node over each transport. It keeps the names of the methods that were called. */
+async function eachTransport(act: (client: Client, called: string[]) => Promise<void>): Promise<void> {
+  const called: string[] = [];
+  await using node = await serveNode(
+    {
+      async getAsset({ assetId }) {
+        called.push("getAsset");
+        if (assetId === unknown) {
+          throw new ConnectError("no asset", Code.NotFound);
+        }
+        if (assetId !== builtin && assetId !== erc20) {
+          throw new ConnectError("busy", Code.Internal);
+        }
+        return {
+          asset: {
+            id: assetId,
+            details: { source: { case: assetId === builtin ? "builtinAsset" : "erc20", value: {} } },
+          },
+        };
+      },
+      async getERC20ListAssetBundle({ assetId }) {
+        called.push("getERC20ListAssetBundle");
+        if (assetId === unknown) {
+          throw new ConnectError("no asset", Code.NotFound);
+        }
+        return create(GetERC20ListAssetBundleResponseSchema, { nonce: "7" });
+      },
+      async *exportNetworkHistory() {
+        called.push("exportNetworkHistory");
+        yield { contentType: "application/zip", data: new Uint8Array(3) };
+      },
+    },
+    {
+      async submitTransaction() {
+        called.push("submitTransaction");
+        return { success: true };
+      },
+      async submitRawTransaction() {
+        called.push("submitRawTransaction");
+        return { success: true };
+      },
+      async checkTransaction() {
+        called.push("checkTransaction");
+        return { success: true };
+      },
+    },
+  );
+  const grpc = { url: node.grpcUrl };
+  const rest = { url: node.restUrl };
+  for (const config of [
+    { transport: "grpc", grpc },
+    { transport: "grpc-js", grpc },
+    { transport: "rest", rest },
+  ] as const) {
+    called.length = 0;
+    await using client = createClient({ ...config, timeouts: { callMs: 5000 } });
+    await act(client, called);
+  }
+}
+
+const table = 1;
+const exported = async (client: Client, fromBlock: bigint, toBlock: bigint) => {
+  const chunks: number[] = [];
+  const request = create(ExportNetworkHistoryRequestSchema, { fromBlock, toBlock, table });
+  for await (const { data } of client.service(TradingDataService).exportNetworkHistory(request)) {
+    chunks.push(data.length);
+  }
+  return chunks;
+};
+
+// By datanode/networkhistory/store, a range from its end to its start makes v0.78.0 fail.
+describe("an export from its end to its start", () => {
+  test("is not sent", async () => {
+    await eachTransport(async (client, called) => {
+      const error = await failure(exported(client, 2n, 1n));
+      expect(error).toBeInstanceOf(RequestError);
+      expect(error).toMatchObject({ summary: "fromBlock is 2, above toBlock, 1, which stops a data node" });
+      expect(called).toEqual([]);
+    });
+  });
+
+  test("is not sent over the bare transport", async () => {
+    await eachTransport(async (client, called) => {
+      const { exportNetworkHistory } = createConnectClient(TradingDataService, client.transport);
+      const error = await failure(
+        (async () => {
+          for await (const _ of exportNetworkHistory({ fromBlock: 2n, toBlock: 1n, table })) {
+            throw new Error("an answer");
+          }
+        })(),
+      );
+      expect(error).toBeInstanceOf(ConnectError);
+      expect(error).toMatchObject({ code: Code.InvalidArgument, cause: expect.any(RequestError) });
+      expect(called).toEqual([]);
+    });
+  });
+
+  test("of one block is sent", async () => {
+    await eachTransport(async (client, called) => {
+      expect(await exported(client, 2n, 2n)).toEqual([3]);
+      expect(called).toEqual(["exportNetworkHistory"]);
+    });
+  });
+});
+
+// By datanode/api/trading_data_v2.go, the bundle is made of the asset's ERC-20 details, whether it has any or not.
+describe("the bundle of an asset", () => {
+  const bundle = (client: Client, assetId: string) =>
+    client.service(TradingDataService).getERC20ListAssetBundle({ assetId });
+
+  test("that is built in is not asked for", async () => {
+    await eachTransport(async (client, called) => {
+      const error = await failure(bundle(client, builtin));
+      expect(error).toBeInstanceOf(RequestError);
+      expect(error).toMatchObject({ summary: `the asset ${builtin} is built in, and its bundle stops a data node` });
+      const bare = createConnectClient(TradingDataService, client.transport);
+      expect(await failure(bare.getERC20ListAssetBundle({ assetId: builtin }))).toMatchObject({
+        cause: expect.any(RequestError),
+      });
+      expect(called).toEqual(["getAsset", "getAsset"]);
+    });
+  });
+
+  test("of Ethereum is", async () => {
+    await eachTransport(async (client, called) => {
+      expect(await bundle(client, erc20)).toMatchObject({ nonce: "7" });
+      expect(called).toEqual(["getAsset", "getERC20ListAssetBundle"]);
+    });
+  });
+
+  test("that the node does not know is, and the node answers that", async () => {
+    await eachTransport(async (client, called) => {
+      const error = await failure(bundle(client, unknown));
+      expect(error).toBeInstanceOf(NodeError);
+      expect(error).toMatchObject({ code: Code.NotFound });
+      expect(called).toEqual(["getAsset", "getERC20ListAssetBundle"]);
+    });
+  });
+
+  test("that cannot be looked up is not", async () => {
+    await eachTransport(async (client, called) => {
+      expect(await failure(bundle(client, id))).toMatchObject({ code: Code.Internal });
+      expect(new Set(called)).toEqual(new Set(["getAsset"]));
+    });
+  });
+});
+
+// By core/execution/future/market.go, VerifyAMMBounds reads the curve of each amendment.
+describe("an amendment of an automated market maker without a curve", () => {
+  const amendAmm: JsonObject = { marketId: id, slippageTolerance: "0.1", proposedFee: "0.1" };
+  const halts =
+    /amendAmm.concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good/;
+  const inputData = toBinary(InputDataSchema, fromJson(InputDataSchema, { nonce: "1", blockHeight: "1", amendAmm }));
+
+  test("is neither signed nor sent", async () => {
+    await eachTransport(async (client, called) => {
+      const { command } = fromJson(InputDataSchema, { amendAmm });
+      const signer = await sender;
+      if (command.case === undefined) {
+        throw new Error("no command");
+      }
+      for (const act of [client.signCommand, client.sendCommand] as const) {
+        const error = await failure(act(command, { signer, chainId: "test-1" }));
+        expect(error).toBeInstanceOf(CommandError);
+        expect(String(error)).toMatch(halts);
+      }
+      expect(called).toEqual([]);
+    });
+  });
+
+  test.each([
+    ["bare", inputData],
+    ["with the chain's identifier", Uint8Array.from([...new TextEncoder().encode("test-1\0"), ...inputData])],
+  ])("is not submitted where it was signed elsewhere, input data %s", async (_, bytes) => {
+    const tx = create(TransactionSchema, { ...(await craft({ block })), inputData: bytes });
+    await eachTransport(async (client, called) => {
+      const core = client.service(CoreService);
+      const raw = toBinary(TransactionSchema, tx);
+      for (const submitted of [
+        client.submitTransaction({ tx }),
+        core.submitTransaction({ tx }),
+        core.submitRawTransaction({ tx: raw }),
+      ]) {
+        const error = await failure(submitted);
+        expect(error).toBeInstanceOf(CommandError);
+        expect(String(error)).toMatch(halts);
+      }
+      expect(called).toEqual([]);
+      expect(await client.checkTransaction(tx)).toMatchObject({ success: true });
+      expect(called).toEqual(["checkTransaction"]);
+    });
+  });
+
+  test("others are submitted, also those that cannot be read", async () => {
+    const tx = create(TransactionSchema, await craft({ block }));
+    await eachTransport(async (client, called) => {
+      const core = client.service(CoreService);
+      await client.submitTransaction({ tx });
+      await client.submitTransaction({ tx: create(TransactionSchema, { ...tx, inputData: new Uint8Array([255]) }) });
+      await core.submitRawTransaction({ tx: toBinary(TransactionSchema, tx) });
+      await core.submitRawTransaction({ tx: new Uint8Array([255]) });
+      expect(called).toEqual([
+        "submitTransaction",
+        "submitTransaction",
+        "submitRawTransaction",
+        "submitRawTransaction",
+      ]);
+    });
+  });
+});
