@@ -20,7 +20,7 @@ const rooms = {
   // A follow hands out the rows of history, and then those of new segments.
   live: ["errors", "given", "json", "signal", "schema", "csv", "archive", "history", "transaction"],
   ledger: ["errors", "given", "json", "signal", "csv", "file", "listing"],
-  transaction: ["errors", "given", "signal"],
+  transaction: ["errors", "given", "json", "signal"],
   sync: ["errors", "schema", "signal", "zip", "csv", "file", "archive", "history"],
   devnode: [
     "errors",

@@ -4,7 +4,7 @@ import { type InputData, InputDataSchema, type Transaction } from "../../gen/veg
 import { requireChainId } from "../errors/chain-id.js";
 import { requireObject } from "../errors/check-values.js";
 import { misfit } from "../given/misfit.js";
-import { commandProblems, isSpecified, type Problem } from "./check/index.js";
+import { commandProblems, type Problem } from "./check/index.js";
 import { hasUnknownCommand } from "./input-data.js";
 import { verify } from "./proof-of-work.js";
 import { chainIdPrefixOf, SIGNATURE_ALGORITHM, SIGNATURE_VERSION, verifySignature } from "./signature.js";
@@ -63,11 +63,10 @@ export function openTransactionSync(tx: Transaction, chain: Chain): OpenedTransa
  */
 export function inputDataProblems(inputData: InputData): readonly Problem[] {
   const { command } = inputData;
-  if (command.case !== undefined && isSpecified(command.case)) {
+  if (command.case !== undefined) {
     return commandProblems(command);
   }
-  const message =
-    command.case !== undefined || hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
+  const message = hasUnknownCommand(inputData) ? "is of a kind that is not known" : "is required";
   return [{ path: "tx.inputData.command", message }];
 }
 

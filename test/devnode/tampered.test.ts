@@ -171,8 +171,8 @@ const tamperings: readonly Tampering[] = [
     },
   ],
   [
-    "a command beside those of the specification",
-    "tx.inputData.command",
+    "a validator's command without what it needs",
+    "nodeVote.reference",
     () => craft({ block, inputData: { command: { case: "nodeVote", value: {} } } }),
   ],
   [

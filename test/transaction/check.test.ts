@@ -1,7 +1,7 @@
-import { create, type DescField, fromJson, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { commandProblems, isSpecified } from "../../src/transaction/check/index.js";
+import { commandProblems } from "../../src/transaction/check/index.js";
 import { problemsOf } from "../support/command-problems.js";
 
 const market = "ab".repeat(32);
@@ -53,10 +53,7 @@ describe("other commands", () => {
       },
       ["batchMarketInstructions.amendments[1].orderId is amended already in this batch"],
     ],
-    [
-      { withdrawSubmission: { asset: id } },
-      ["withdrawSubmission.amount is required", "withdrawSubmission.ext.erc20 is required"],
-    ],
+    [{ withdrawSubmission: { asset: id } }, ["withdrawSubmission.amount is required"]],
     [{ voteSubmission: { proposalId: id } }, ["voteSubmission.value is required"]],
     [{ liquidityProvisionSubmission: { marketId: id, commitmentAmount: "1", fee: "0.001" } }, []],
     [
@@ -122,35 +119,16 @@ describe("other commands", () => {
     expect(problemsOf(command)).toEqual(problems);
   });
 
-  test("every command of the specification is checked: an empty one is wrong, but for those that mean all", () => {
+  test("every command is checked: an empty one is wrong, except those that mean all or have no rules", () => {
     const unproblematic = InputDataSchema.oneofs[0]?.fields.filter((field) => {
       const message = create(InputDataSchema, emptyCommand(field.localName));
       return message.command.case !== undefined && commandProblems(message.command).length === 0;
     });
-    const isOfSpecification = ({ localName }: DescField) =>
-      isSpecified(fromJson(InputDataSchema, { [localName]: {} }).command.case);
-    const without = unproblematic?.filter(isOfSpecification);
-    const beside = unproblematic?.filter((field) => !isOfSpecification(field)) ?? [];
-    expect(without?.map(({ localName }) => localName)).toEqual([
+    expect(unproblematic?.map(({ localName }) => localName)).toEqual([
       "orderCancellation",
       "stopOrdersCancellation",
       "createReferralSet",
       "updatePartyProfile",
-    ]);
-    expect(beside.map(({ localName }) => localName)).toEqual([
-      "proposalSubmission",
-      "announceNode",
-      "batchProposalSubmission",
-      "nodeVote",
-      "nodeSignature",
-      "chainEvent",
-      "keyRotateSubmission",
-      "stateVariableProposal",
-      "validatorHeartbeat",
-      "ethereumKeyRotateSubmission",
-      "protocolUpgradeProposal",
-      "issueSignatures",
-      "oracleDataSubmission",
       "delayedTransactionsWrapper",
     ]);
   });

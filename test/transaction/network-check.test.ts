@@ -182,6 +182,16 @@ describe("what the network's check refuses too", () => {
       newTeam({ closed: false, allowList: [id] }),
       "updateReferralSet.team.allowList may be set only for a team that is closed",
     ],
+    [
+      "a list of those who may join a team that may be open",
+      newTeam({ allowList: [id] }),
+      "updateReferralSet.team.allowList setting an allow list requires setting the closed state",
+    ],
+    [
+      "a recurring transfer to rewards by a metric without a strategy",
+      { transfer: { ...transfer, toAccountType: "ACCOUNT_TYPE_REWARD_RELATIVE_RETURN", recurring } },
+      "transfer.recurring.dispatchStrategy is required",
+    ],
     ["an empty name of a team", newTeam({ name: "" }), "updateReferralSet.team.name is empty; leave it out"],
     ["a blank metadata key", metadata(""), "updatePartyProfile.metadata[0].key is required"],
     [
@@ -204,7 +214,11 @@ describe("what the network's check refuses too", () => {
       { submitAmm: { ...amm, concentratedLiquidityParameters: { ...curve, leverageAtUpperBound: "" } } },
       "submitAmm.concentratedLiquidityParameters.leverageAtUpperBound is empty; leave it out",
     ],
-    ["an amendment of it without a change", { amendAmm: ammAmendment }, "amendAmm changes nothing"],
+    [
+      "an amendment of it without a curve",
+      { amendAmm: { ...ammAmendment, proposedFee: "0.1" } },
+      "amendAmm.concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good",
+    ],
     ["one of a fee of 0", { amendAmm: { ...ammAmendment, proposedFee: "0" } }, "amendAmm.proposedFee is 0"],
     [
       "one of an empty commitment",
@@ -223,16 +237,18 @@ describe("what the network's check refuses too", () => {
     { orderAmendment: { ...amendment, peggedReference: "PEGGED_REFERENCE_MID" } },
     { stopOrdersSubmission: { risesAbove: { ...stop, ...submits } } },
     { withdrawSubmission: withdrawal },
+    { withdrawSubmission: { amount: "1", asset: id } },
+    { orderSubmission: { ...order, price: "", peggedOrder: { reference: "PEGGED_REFERENCE_BEST_BID", offset: "0" } } },
     { transfer: once },
     { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_GLOBAL_REWARD", to: zeros } },
     { transfer: { ...once, toAccountType: "ACCOUNT_TYPE_NETWORK_TREASURY", to: zeros } },
     { transfer: { ...once, ...vested, from: id } },
-    { transfer: { ...transfer, toAccountType: "ACCOUNT_TYPE_REWARD_RELATIVE_RETURN", recurring } },
+    { transfer: { ...transfer, recurring } },
     team({ closed: true, allowList: [id] }),
-    newTeam({ allowList: [id] }),
+    newTeam({ closed: true, allowList: [id] }),
     metadata("x".repeat(32)),
     { submitAmm: amm },
-    { amendAmm: { ...ammAmendment, proposedFee: "0.1" } },
+    { amendAmm: { ...ammAmendment, proposedFee: "0.1", concentratedLiquidityParameters: curve } },
     { amendAmm: { ...ammAmendment, concentratedLiquidityParameters: curve } },
   ])("but not %j", (command) => {
     expect(problemsOf(command)).toEqual([]);

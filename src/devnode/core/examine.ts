@@ -1,6 +1,6 @@
 import type { InputData, Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { Profile } from "../../schema/profile.js";
-import { isSpecified, type Problem } from "../../transaction/check/index.js";
+import { type NetworkProblem, networkProblems, type Problem } from "../../transaction/check/index.js";
 import { verify } from "../../transaction/proof-of-work.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
@@ -12,7 +12,7 @@ export const FAILURE = { validation: 51, decoding: 60, unknownCommand: 80, spam:
 /** The reason why a transaction is refused. */
 export interface Refusal {
   readonly code: number;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly (Problem | NetworkProblem)[];
 }
 
 /** A transaction that passed all checks. */
@@ -50,12 +50,21 @@ export function examine(tx: Transaction, options: ExamineOptions): Accepted | Re
     const isUnread = problems.every(({ path }) => path === "tx.inputData");
     return { code: isUnread ? FAILURE.decoding : FAILURE.validation, problems };
   }
-  const wrong = inputDataProblems(inputData);
+  const wrong = options.profile === "deployed" ? deployedProblems(inputData) : inputDataProblems(inputData);
   if (wrong.length > 0) {
-    const isUnknown = !isSpecified(inputData.command.case);
+    const isUnknown = inputData.command.case === undefined;
     return { code: isUnknown ? FAILURE.unknownCommand : FAILURE.validation, problems: wrong };
   }
   return examineWork(tx, inputData, publicKey, options);
+}
+
+/** What a deployed node finds. What it finds only when it executes a command is refused at once. */
+function deployedProblems({ command, ...inputData }: InputData): readonly (Problem | NetworkProblem)[] {
+  if (command.case === undefined) {
+    return [{ path: "tx.inputData.command", message: "is required" }];
+  }
+  const problems = networkProblems(command);
+  return problems.length > 0 ? problems : inputDataProblems({ ...inputData, command });
 }
 
 function examineWork(

@@ -1,5 +1,5 @@
 import type { Profile } from "../../schema/profile.js";
-import type { Problem } from "../../transaction/check/index.js";
+import type { NetworkProblem, Problem } from "../../transaction/check/index.js";
 
 /** The code of refusals for spam, and the one that deployed nodes have for all others. */
 const SPAM = 89;
@@ -24,7 +24,7 @@ export interface SubmissionResult {
  * @returns the result
  */
 export function outcome(
-  refusal: { readonly code: number; readonly problems: readonly Problem[] } | undefined,
+  refusal: { readonly code: number; readonly problems: readonly (Problem | NetworkProblem)[] } | undefined,
   profile: Profile,
 ): SubmissionResult {
   if (refusal === undefined) {
@@ -49,8 +49,12 @@ function byPath(problems: readonly Problem[]): Map<string, readonly string[]> {
   return reasons;
 }
 
-function plainText(problems: readonly Problem[]): string {
-  const reasons = [...byPath(problems)].map(([path, messages]) => `${fieldName(path)} (${messages.join(", ")})`);
+function plainText(problems: readonly (Problem | NetworkProblem)[]): string {
+  const named = problems.map((problem) => ({
+    path: "property" in problem ? problem.property : fieldName(problem.path),
+    message: problem.message,
+  }));
+  const reasons = [...byPath(named)].map(([name, messages]) => `${name} (${messages.join(", ")})`);
   return reasons.toSorted().join(", ");
 }
 

@@ -1,22 +1,25 @@
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { requireObject } from "../../errors/check-values.js";
-import type { Command } from "./command.js";
+import { type Command, isSpecified } from "./command.js";
+import { batchEntryProblems, networkProblems } from "./network/index.js";
 import { orderAmendmentProblems, orderCancellationProblems, orderProblems } from "./order.js";
 import { marginModeProblems, otherProblems } from "./other.js";
 import { listProblems, type Problem } from "./problem.js";
 import { stopOrdersCancellationProblems, stopOrdersProblems } from "./stop-orders.js";
 
 export { type Command, isSpecified } from "./command.js";
+export { type NetworkProblem, networkProblems } from "./network/index.js";
 export type { Problem } from "./problem.js";
 
 /**
- * Check a command, as far as that can be done without the network's state (specification, 2.4).
+ * Checks a command, as far as that is possible without the network's state: by the rules of the specification (2.4), and
+ * by those of the network's own check (`commands/` of v0.78.0).
  *
  * The network may still refuse a command without a problem here, or fail to execute it.
  *
  * @param command the command by its name, and its complete message
- * @returns the problems by the path of the field; empty where there are none
- * @throws {@link RequestError} where there is no command of this name, or its message is missing
+ * @returns the problems by the path of the field; empty if there are none
+ * @throws {@link RequestError} if there is no command of this name, or its message is missing
  *
  * @example
  * import { create } from "@bufbuild/protobuf";
@@ -28,7 +31,13 @@ export type { Problem } from "./problem.js";
 export function commandProblems(command: Command): readonly Problem[] {
   requireObject("command", command);
   requireObject("command.value", command.value);
-  return [...problems(command)];
+  const specified = isSpecified(command.case) ? [...problems(command)] : [];
+  if (specified.length > 0) {
+    return specified;
+  }
+  const found = networkProblems(command);
+  const entries = command.case === "batchMarketInstructions" ? [...batchEntryProblems(command.value)] : [];
+  return [...found, ...entries].map(({ path, message }) => ({ path, message }));
 }
 
 function problems(command: Command): Iterable<Problem> {

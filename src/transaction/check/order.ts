@@ -5,6 +5,7 @@ import {
   fieldProblems,
   identifier,
   known,
+  nonEmpty,
   optional,
   type Problem,
   positive,
@@ -12,6 +13,7 @@ import {
   reference,
   specified,
   whereSet,
+  whole,
 } from "./problem.js";
 
 /** The largest size of an order. */
@@ -92,7 +94,11 @@ export function* orderProblemsButSize(order: OrderSubmission, at: string): Gener
     const pegged = `${at}.peggedOrder`;
     yield* fieldProblems(
       peggedOrder,
-      { reference: both(specified, known(PeggedReference)), offset: positiveWhole },
+      {
+        reference: both(specified, known(PeggedReference)),
+        // An order may be pegged to the best price of its own side without an offset.
+        offset: peggedOrder.reference === PeggedReference.MID ? positiveWhole : both(nonEmpty, whole),
+      },
       pegged,
     );
     if (type !== Order_Type.LIMIT || !isPersistent) {

@@ -8,7 +8,7 @@ import type { UpdateMarginMode, WithdrawSubmission } from "../../../gen/vega/com
 import { wrong } from "../../errors/check-values.js";
 import { quoted } from "../../errors/quoted.js";
 import { ammAmendmentProblems, ammProblems } from "./amm.js";
-import { type Command, isSpecified } from "./command.js";
+import type { Command } from "./command.js";
 import {
   atMost,
   both,
@@ -35,7 +35,7 @@ const URL = atMost(200);
 /**
  * Check a command that is not about orders. Mostly, each field is checked by itself.
  *
- * @param command the command by its name and its message; one without rules here has no problems
+ * @param command the command by its name and its message
  * @returns the problems
  * @throws {@link RequestError} where there is no command of this name
  */
@@ -135,9 +135,7 @@ export function* otherProblems(command: Command): Generator<Problem> {
       break;
     }
     default:
-      if (typeof at !== "string" || isSpecified(at)) {
-        throw wrong("command.case", at, "Give the name of a command, such as orderSubmission.");
-      }
+      throw wrong("command.case", at, "Give the name of a command, such as orderSubmission.");
   }
 }
 
@@ -159,8 +157,11 @@ export function* marginModeProblems(command: UpdateMarginMode, at: string): Gene
 
 function* withdrawalProblems(withdrawal: WithdrawSubmission, at: string): Generator<Problem> {
   yield* fieldProblems(withdrawal, { amount: positiveWhole, asset: identifier }, at);
-  const ext = withdrawal.ext?.ext;
-  if (ext?.case !== "erc20") {
+  if (withdrawal.ext === undefined) {
+    return; // The assets that the network itself issues are withdrawn without details.
+  }
+  const { ext } = withdrawal.ext;
+  if (ext.case !== "erc20") {
     yield { path: `${at}.ext.erc20`, message: "is required" };
     return;
   }

@@ -1,0 +1,141 @@
+import type { BatchMarketInstructions } from "../../../../gen/vega/commands/v1/commands_pb.js";
+import { wrong } from "../../../errors/check-values.js";
+import type { Command } from "../command.js";
+import { ammAmendmentProblems, ammProblems } from "./amm.js";
+import { Field, type NetworkProblem } from "./field.js";
+import {
+  batchProblems,
+  orderAmendmentProblems,
+  orderProblems,
+  stopOrdersCancellationProblems,
+  stopOrdersProblems,
+} from "./orders.js";
+import {
+  ammCancellationProblems,
+  delegationProblems,
+  idProblems,
+  liquidityAmendmentProblems,
+  liquidityProblems,
+  marginModeProblems,
+  profileProblems,
+  referralSetProblems,
+  referralSetUpdateProblems,
+  undelegationProblems,
+  voteProblems,
+  withdrawalProblems,
+} from "./party.js";
+import { batchProposalProblems, proposalProblems } from "./proposal.js";
+import { requiredId } from "./rules.js";
+import { transferProblems } from "./transfer.js";
+import {
+  announceNodeProblems,
+  chainEventProblems,
+  ethereumKeyRotationProblems,
+  heartbeatProblems,
+  issueSignaturesProblems,
+  keyRotationProblems,
+  nodeSignatureProblems,
+  nodeVoteProblems,
+  oracleDataProblems,
+  stateVariableProblems,
+  upgradeProblems,
+} from "./validators.js";
+
+export type { NetworkProblem } from "./field.js";
+
+/** The message of each kind of command. */
+type Messages = { readonly [Kind in Command["case"]]: Extract<Command, { readonly case: Kind }>["value"] };
+
+/** The check of each kind of command. */
+type Checks = { readonly [Kind in keyof Messages]: (message: Messages[Kind], at: Field) => Iterable<NetworkProblem> };
+
+const nothing = () => [];
+
+const CHECKS: Checks = {
+  orderSubmission: orderProblems,
+  orderCancellation: nothing,
+  orderAmendment: orderAmendmentProblems,
+  stopOrdersSubmission: stopOrdersProblems,
+  stopOrdersCancellation: stopOrdersCancellationProblems,
+  batchMarketInstructions: batchProblems,
+  withdrawSubmission: withdrawalProblems,
+  voteSubmission: voteProblems,
+  liquidityProvisionSubmission: liquidityProblems,
+  liquidityProvisionAmendment: liquidityAmendmentProblems,
+  liquidityProvisionCancellation: ({ marketId }, at) => requiredId(at.field("marketId"), marketId),
+  delegateSubmission: delegationProblems,
+  undelegateSubmission: undelegationProblems,
+  transfer: transferProblems,
+  cancelTransfer: ({ transferId }, at) => requiredId(at.field("transferId"), transferId),
+  createReferralSet: referralSetProblems,
+  updateReferralSet: referralSetUpdateProblems,
+  applyReferralCode: ({ id }, at) => idProblems(at.field("id"), id),
+  joinTeam: ({ id }, at) => idProblems(at.field("id"), id),
+  updateMarginMode: marginModeProblems,
+  updatePartyProfile: profileProblems,
+  submitAmm: ammProblems,
+  amendAmm: ammAmendmentProblems,
+  cancelAmm: ammCancellationProblems,
+  proposalSubmission: proposalProblems,
+  batchProposalSubmission: batchProposalProblems,
+  announceNode: announceNodeProblems,
+  nodeVote: nodeVoteProblems,
+  nodeSignature: nodeSignatureProblems,
+  chainEvent: chainEventProblems,
+  keyRotateSubmission: keyRotationProblems,
+  ethereumKeyRotateSubmission: ethereumKeyRotationProblems,
+  stateVariableProposal: stateVariableProblems,
+  validatorHeartbeat: heartbeatProblems,
+  protocolUpgradeProposal: upgradeProblems,
+  issueSignatures: issueSignaturesProblems,
+  oracleDataSubmission: oracleDataProblems,
+  delayedTransactionsWrapper: nothing,
+};
+
+function problemsOf<Kind extends keyof Messages>(kind: Kind, message: Messages[Kind]): Iterable<NetworkProblem> {
+  return CHECKS[kind](message, new Field(kind));
+}
+
+/**
+ * Checks a command by the rules of the network's own check (`commands/transaction.go`, v0.78.0).
+ *
+ * @param command the command by its name and its message
+ * @returns the problems, with the network's names of the fields and its texts; empty if the network takes the command
+ * @throws {@link RequestError} if there is no command of this name
+ */
+export function networkProblems(command: Command): readonly NetworkProblem[] {
+  if (!Object.hasOwn(CHECKS, command.case)) {
+    throw wrong("command.case", command.case, "Give the name of a command, such as orderSubmission.");
+  }
+  return [...problemsOf(command.case, command.value)];
+}
+
+/**
+ * Checks what a batch of instructions holds, which the network does when it executes the batch.
+ *
+ * @param batch the batch
+ * @returns the problems of its entries, by their paths in the batch
+ */
+export function* batchEntryProblems(batch: BatchMarketInstructions): Generator<NetworkProblem> {
+  const at = new Field("batchMarketInstructions");
+  const lists = [
+    listProblems(batch.amendments, at.field("amendments"), "orderAmendment"),
+    listProblems(batch.submissions, at.field("submissions"), "orderSubmission"),
+    listProblems(batch.stopOrdersSubmission, at.field("stopOrdersSubmission"), "stopOrdersSubmission"),
+    listProblems(batch.stopOrdersCancellation, at.field("stopOrdersCancellation"), "stopOrdersCancellation"),
+    listProblems(batch.updateMarginMode, at.field("updateMarginMode"), "updateMarginMode"),
+  ];
+  for (const problems of lists) {
+    yield* problems;
+  }
+}
+
+function* listProblems<Kind extends keyof Messages>(
+  messages: readonly Messages[Kind][],
+  at: Field,
+  kind: Kind,
+): Generator<NetworkProblem> {
+  for (const [index, message] of messages.entries()) {
+    yield* CHECKS[kind](message, new Field(at.item(index).path, new Field(kind).property));
+  }
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { fromBinary } from "@bufbuild/protobuf";
+import { describe, expect, it } from "@jest/globals";
+import { InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { haltingProblem } from "../../../src/transaction/check/amm.js";
+import { commandProblems, networkProblems } from "../../../src/transaction/check/index.js";
+
+/** What v0.78.0's own check of a command says, for each of its rules and for commands that keep them all. */
+const { cases }: { cases: { kind: string; inputData: string; error: string }[] } = JSON.parse(
+  readFileSync("test/network/recorded/command-checks.json", "utf8"),
+);
+const kinds = [...new Set(cases.map(({ kind }) => kind))];
+
+function commandOf(inputData: string) {
+  const { command } = fromBinary(InputDataSchema, Buffer.from(inputData, "base64"));
+  if (command.case === undefined) {
+    throw new Error("no command");
+  }
+  return command;
+}
+
+/** Writes problems as the network does: by field, the fields in the order of their texts. */
+function textOf(problems: ReturnType<typeof networkProblems>): string {
+  const properties = [...new Set(problems.map(({ property }) => property))];
+  const messages = (name: string) => problems.filter(({ property }) => property === name).map(({ message }) => message);
+  const texts = properties.map((name) => `${name} (${messages(name).join(", ")})`);
+  return texts.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join(", ");
+}
+
+it("every kind of command is recorded", () => {
+  const all = InputDataSchema.oneofs.flatMap(({ fields }) => fields.map(({ localName }) => localName));
+  expect(kinds.toSorted()).toEqual(all.toSorted());
+});
+
+describe.each(kinds)("%s", (kind) => {
+  const recorded = cases.filter((one) => one.kind === kind);
+
+  it("is refused in the network's words", () => {
+    for (const { inputData, error } of recorded) {
+      expect(textOf(networkProblems(commandOf(inputData)))).toBe(error);
+    }
+  });
+
+  it("has problems where the network refuses it", () => {
+    const taken = recorded.filter(({ inputData, error }) => {
+      return error !== "" && commandProblems(commandOf(inputData)).length === 0;
+    });
+    expect(taken).toEqual([]);
+  });
+
+  it("has no problem where it is right, unless it stops the network", () => {
+    const refused = recorded.filter(({ inputData, error }) => {
+      const command = commandOf(inputData);
+      return error === "" && haltingProblem(command) === undefined && commandProblems(command).length > 0;
+    });
+    expect(refused).toEqual([]);
+  });
+});
