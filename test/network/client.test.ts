@@ -43,7 +43,9 @@ describe.each(FILES)("recorded %s", (file) => {
     const { cases } = await readRecorded(file);
     const { found, asked } = await replay(transport, cases);
     const played = cases.filter(({ name }) => found.has(name));
-    expect(asked).toHaveLength(played.length);
+    // Before it asks for the bundle of an asset, the client asks for the asset.
+    const lookUps = played.filter(({ method }) => method.endsWith("/GetERC20ListAssetBundle"));
+    expect(asked).toHaveLength(played.length + lookUps.length);
     expect(played.length).toBeGreaterThan(cases.length / 2);
     for (const { name, answer, error } of played) {
       expect([name, found.get(name)]).toEqual([name, error === undefined ? { answer } : { error }]);
