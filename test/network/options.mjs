@@ -31,7 +31,7 @@ ${Object.entries(DEFAULT_PORTS)
 
 TRADEWIRE_NETWORK=HOST[,NAME=PORT…] sets host and ports, for example 127.0.0.1,core-grpc=3002,comet=none. Flags override it.
 faucet, comet and postgres accept "none": the cases that need them are left out.
-Exit status: 0 all cases passed; 1 a case failed; 2 no network, or wrong options.
+Exit status: 0 all cases passed; 1 a case failed; 2 no network, or wrong options; 130 interrupted.
 `;
 
 /** Wrong options, or a request for help. */

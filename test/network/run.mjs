@@ -34,6 +34,9 @@ const GROUPS = [
   killedDataNodeCases,
 ];
 
+/** The exit code after Ctrl-C, by the shells' convention. */
+const INTERRUPTED = 130;
+
 async function main() {
   const options = readOptions(process.argv.slice(2), process.env);
   const network = await openNetwork(options);
@@ -64,7 +67,8 @@ async function main() {
     await network.close();
     await rm(folder, { recursive: true, force: true });
   }
-  process.exitCode = report.finish(network) ? 0 : 1;
+  const passed = report.finish(network);
+  process.exitCode = interrupted.signal.aborted ? INTERRUPTED : Number(!passed);
 }
 
 try {
