@@ -640,7 +640,10 @@ const referrals = {
 const accounts = {
   profile: {
     by: "grace",
-    command: () => ({ case: "updatePartyProfile", value: { alias: "grace", metadata: [{ key: "k", value: "v" }] } }),
+    command: () => ({
+      case: "updatePartyProfile",
+      value: { alias: `grace ${Date.now()}`, metadata: [{ key: "k", value: "v" }] },
+    }),
     expected: EXECUTED,
   },
   withdrawal: {
