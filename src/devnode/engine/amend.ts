@@ -3,8 +3,9 @@ import { type Order, Order_Status, Order_TimeInForce, OrderError } from "../../.
 import { keepOrder, openSize, removeOrder } from "./book.js";
 import { endOrders } from "./cancel.js";
 import { larger, smaller, wholeMicroseconds } from "./decimal.js";
+import { coverOrder } from "./margins.js";
 import { overflowReason, peggedReason, sizeReason, tickReason } from "./order-checks.js";
-import { orderErrorText, TRADING_NOT_ALLOWED } from "./order-errors.js";
+import { MARGIN_CHECK_FAILED, orderErrorText, TRADING_NOT_ALLOWED } from "./order-errors.js";
 import { repricePegged } from "./pegs.js";
 import { isOpen, type MarketState, noteExpiry, type Work } from "./state.js";
 import { enterBook, placePegged, wouldTradeAgainstPostOnly } from "./submit.js";
@@ -65,7 +66,18 @@ function applyAmendment(work: Work, market: MarketState, order: Order, amended: 
     return undefined;
   }
   const tooLarge = sizeReason(size);
-  return tooLarge === undefined ? replaceOrder(work, market, order, amended) : orderErrorText(tooLarge);
+  if (tooLarge !== undefined) {
+    return orderErrorText(tooLarge);
+  }
+  if (isChanged(order, amended) && amended.peggedOrder === undefined && !coverOrder(work, market, amended)) {
+    return MARGIN_CHECK_FAILED;
+  }
+  return replaceOrder(work, market, order, amended);
+}
+
+/** Whether an amendment changes anything that margin depends on, or the time; one that does not only counts a version. */
+function isChanged(order: Order, amended: Order): boolean {
+  return (["price", "size", "expiresAt", "timeInForce"] as const).some((field) => order[field] !== amended[field]);
 }
 
 function amendmentReason(order: Order, amendment: OrderAmendment): OrderError | undefined {

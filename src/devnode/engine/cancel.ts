@@ -3,6 +3,7 @@ import type { OrderCancellation } from "../../../gen/vega/commands/v1/commands_p
 import { CancelledOrdersSchema, ExpiredOrdersSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import { type Order, Order_Status, OrderError } from "../../../gen/vega/vega_pb.js";
 import { removeOrder } from "./book.js";
+import { emitMarginLevels, releaseMargin } from "./margins.js";
 import { ORDER_NOT_FOUND, orderErrorText, TRADING_NOT_ALLOWED } from "./order-errors.js";
 import { repricePegged } from "./pegs.js";
 import { isOpen, type MarketState, type Work } from "./state.js";
@@ -84,6 +85,10 @@ export function endOrders(
   for (const order of orders) {
     removeOrder(market, order);
     work.emit({ case: "endedOrder", value: { ...order, status, updatedAt: work.block.time } });
+  }
+  if (status === Order_Status.CANCELLED) {
+    releaseMargin(work, market, first.partyId);
+    emitMarginLevels(work);
   }
   repricePegged(work, market);
 }

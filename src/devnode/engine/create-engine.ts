@@ -10,6 +10,7 @@ import { decideProposals } from "./enactment.js";
 import type { Engine, EngineStart } from "./engine.js";
 import { endOpeningAuctions } from "./governed-market.js";
 import { noteParty } from "./ledger.js";
+import { emitMarginLevels, recheckMargins, releaseMargin } from "./margins.js";
 import { marketDataOf } from "./market-data.js";
 import { switchTeams } from "./referrals.js";
 import { markToMarket } from "./settle.js";
@@ -42,6 +43,7 @@ export function createEngine(start: EngineStart, emit: Emit): Engine {
     const ids = identifiers(Buffer.from(`${state.block.hash} ${part}`));
     return {
       ...{ state, block: state.block, emit, startingBalance, maxStopOrders, keepsStopOrderIds },
+      marginLevels: new Map(),
       nextId: () => ids.next().value,
     };
   };
@@ -113,12 +115,19 @@ function expire(work: Work, market: MarketState): void {
 function endBlockOf(work: Work, market: MarketState): void {
   if (market.isTraded) {
     markToMarket(work, market);
+    market.isTraded = false;
+    recheckMargins(work, market);
   }
+  if (market.isChanged) {
+    for (const partyId of [...market.parties]) {
+      releaseMargin(work, market, partyId);
+    }
+  }
+  emitMarginLevels(work);
   if (market.isChanged) {
     market.changedAt = work.block.height;
     market.data = marketDataOf(market, work.block.time);
     work.emit({ case: "marketData", value: market.data });
   }
-  market.isTraded = false;
   market.isChanged = false;
 }

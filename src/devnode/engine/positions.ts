@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Position, PositionSchema } from "../../../gen/vega/vega_pb.js";
-import { divideRounded, magnitude, parseDecimal, smaller, timesPowerOfTen } from "./decimal.js";
+import { divideRounded, divideUp, magnitude, parseDecimal, smaller, timesPowerOfTen } from "./decimal.js";
+import { FACTOR_DECIMALS } from "./risk-factors.js";
 import { type Holding, type MarketState, PRECISION, type Work } from "./state.js";
 
 const PRECISION_DECIMALS = String(PRECISION).length - 1;
@@ -25,6 +26,18 @@ export function volumeOf(market: MarketState, partyId: string): bigint {
 /** An amount of a price times a volume on a market, in units of the asset's last decimal, rounded down. */
 export function amountOf(market: MarketState, value: bigint): bigint {
   return timesPowerOfTen(value, market.amountExponent);
+}
+
+/**
+ * Computes a share of a price times a volume on a market.
+ *
+ * @param market the market
+ * @param value the price times the volume, times a factor as a whole number of {@link FACTOR_DECIMALS} decimals; 0 or above
+ * @returns the amount in units of the asset's last decimal, rounded up
+ */
+export function factoredAmount(market: MarketState, value: bigint): bigint {
+  const exponent = market.amountExponent - FACTOR_DECIMALS;
+  return exponent < 0 ? divideUp(value, 10n ** BigInt(-exponent)) : value * 10n ** BigInt(exponent);
 }
 
 /**

@@ -82,6 +82,7 @@ export function marketState(
     orders: new Map(),
     pegged: new Set(),
     holdings: new Map(),
+    parties: new Set(),
     stops: new Map(),
     lastPrice,
     nextExpiry: undefined,

@@ -1,7 +1,7 @@
 import type { Asset } from "../../../gen/vega/assets_pb.js";
 import type { OrderSubmission } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { type Market, Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
-import type { Account, MarketData, Order, Position, StopOrder } from "../../../gen/vega/vega_pb.js";
+import type { Account, MarginLevels, MarketData, Order, Position, StopOrder } from "../../../gen/vega/vega_pb.js";
 import type { Block, Event } from "../world/event.js";
 import { copyRegisters, type Registers } from "./registers.js";
 
@@ -66,6 +66,8 @@ export interface MarketState {
   readonly pegged: Set<string>;
   /** By party. */
   readonly holdings: Map<string, Holding>;
+  /** Those whose margin is held in accounts of their own, as long as they have orders or a position. */
+  readonly parties: Set<string>;
   /** In the order in which they came. */
   readonly stops: Map<string, PendingStop>;
   /** The price of the last trade; 0 before the first one. */
@@ -106,6 +108,8 @@ export interface Work {
   readonly maxStopOrders: number;
   /** Whether the order of a stop order has the stop order's identifier. */
   readonly keepsStopOrderIds: boolean;
+  /** The margin levels that have changed and were not emitted yet, by `PARTY MARKET`. */
+  readonly marginLevels: Map<string, MarginLevels>;
   /** Gives the next identifier of what the transaction, or the block, brings: 64 hex digits in lower case. */
   readonly nextId: () => string;
 }
@@ -137,6 +141,7 @@ function copyMarket(market: MarketState): MarketState {
     orders: new Map(market.orders),
     pegged: new Set(market.pegged),
     holdings: new Map(market.holdings),
+    parties: new Set(market.parties),
     stops: new Map(market.stops),
   };
 }

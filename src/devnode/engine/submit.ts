@@ -12,8 +12,10 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { filledSize, keepOrder, openSize, restOrder, withPeak } from "./book.js";
 import { wholeMicroseconds } from "./decimal.js";
-import { balanceOf, generalAccount, openGeneralAccount } from "./ledger.js";
-import { findFills } from "./match.js";
+import { canPayFees, feesOf } from "./fees.js";
+import { openGeneralAccount } from "./ledger.js";
+import { coverOrder, enterMarket, reducesExposure, releaseMargin } from "./margins.js";
+import { type Fills, findFills } from "./match.js";
 import { isPersistent, overflowReason, rejectionOf, tradableSize } from "./order-checks.js";
 import { MARGIN_CHECK_FAILED, orderErrorText } from "./order-errors.js";
 import { parked, peggedPrice, referencesOf, repricePegged } from "./pegs.js";
@@ -45,24 +47,50 @@ export function submitOrder(work: Work, partyId: string, submission: OrderSubmis
     work.emit({ case: "order", value: { ...order, status: Order_Status.REJECTED, ...(reason && { reason }) } });
     return text;
   }
+  enterMarket(work, market, partyId);
   const overflow = overflowReason(market, order);
   if (overflow !== undefined) {
     return overflow; // As on the network, no order comes of it.
   }
+  if (order.peggedOrder !== undefined && peggedPrice(market, order, referencesOf(market)) === undefined) {
+    placePegged(work, market, order);
+    return undefined;
+  }
+  return admitOrder(work, market, order);
+}
+
+/** Let an order trade or rest that is valid, if it may and its party can pay (submitValidatedOrder). */
+function admitOrder(work: Work, market: MarketState, order: Order): string | undefined {
+  if (tradableSize(market, order) === 0n) {
+    return refused(work, order, OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION);
+  }
+  if (!order.reduceOnly && !reducesExposure(market, order) && !coverOrder(work, market, order)) {
+    refused(work, order, OrderError.MARGIN_CHECK_FAILED);
+    return MARGIN_CHECK_FAILED;
+  }
+  const error = enterIfPossible(work, market, order);
+  releaseMargin(work, market, order.partyId);
+  return error;
+}
+
+function enterIfPossible(work: Work, market: MarketState, order: Order): string | undefined {
   if (order.peggedOrder !== undefined) {
     placePegged(work, market, order);
     return undefined;
   }
-  if (balanceOf(work.state, generalAccount(partyId, market.asset)) === 0n) {
-    const rejected = { status: Order_Status.REJECTED, reason: OrderError.MARGIN_CHECK_FAILED };
-    work.emit({ case: "order", value: { ...order, ...rejected, updatedAt: work.block.time } });
-    return MARGIN_CHECK_FAILED;
-  }
-  if (tradableSize(market, order) === 0n) {
-    return stopped(work, order, OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION);
-  }
   if (wouldTradeAgainstPostOnly(market, order)) {
-    return stopped(work, order, OrderError.POST_ONLY_ORDER_WOULD_TRADE);
+    return refused(work, order, OrderError.POST_ONLY_ORDER_WOULD_TRADE);
+  }
+  if (
+    !canPayFees(
+      work,
+      market,
+      order.partyId,
+      fillsOf(market, order).fills.map((fill) => feesOf(market, fill)),
+    )
+  ) {
+    refused(work, order, OrderError.INSUFFICIENT_FUNDS_TO_PAY_FEES);
+    return "insufficient funds to pay fees";
   }
   enterBook(work, market, order);
   return undefined;
@@ -103,10 +131,18 @@ function orderOf({ block }: Work, partyId: string, submission: OrderSubmission, 
   });
 }
 
-function stopped({ block, emit }: Work, order: Order, reason: OrderError): string {
-  emit({ case: "order", value: { ...order, status: Order_Status.STOPPED, reason, updatedAt: block.time } });
+/** Refuse an order that is valid (unregisterAndReject). */
+function refused({ block, emit }: Work, order: Order, reason: OrderError): string {
+  const status = STOPPING.includes(reason) ? Order_Status.STOPPED : Order_Status.REJECTED;
+  emit({ case: "order", value: { ...order, status, reason, updatedAt: block.time } });
   return orderErrorText(reason);
 }
+
+/** The reasons for which an order is stopped, and not rejected (v0.78.0, `core/types/matching.go`, IsStoppingOrder). */
+const STOPPING: readonly OrderError[] = [
+  OrderError.POST_ONLY_ORDER_WOULD_TRADE,
+  OrderError.REDUCE_ONLY_ORDER_WOULD_NOT_REDUCE_POSITION,
+];
 
 /**
  * Place a pegged order at the price that its reference gives, or park it. It trades with nothing: its price is on its own
@@ -147,20 +183,25 @@ function takerOf({ partyId, side, type, price }: Order, size: bigint) {
  * @param order the order, which is not on the book
  */
 export function enterBook(work: Work, market: MarketState, order: Order): void {
-  const wanted = order.reduceOnly ? tradableSize(market, order) : openSize(order);
-  const found = isContinuous(market)
-    ? findFills(market, takerOf(order, wanted))
-    : { fills: [], left: wanted, metItself: false };
-  const isKilled = order.timeInForce === Order_TimeInForce.FOK && found.left > 0n;
-  const fills = isKilled ? [] : found.fills;
+  const { fills, metItself } = fillsOf(market, order);
   const traded = fills.reduce((sum, { size }) => sum + size, 0n);
-  const after = afterTrading({ ...order, ...shown(order, openSize(order) - traded) }, found.metItself);
+  const after = afterTrading({ ...order, ...shown(order, openSize(order) - traded) }, metItself);
   carryOut(work, market, order, fills, after);
   if (after.status === Order_Status.ACTIVE) {
     restOrder(market, after);
     noteExpiry(market, after.expiresAt);
   }
   repricePegged(work, market);
+}
+
+/** What an order would trade with; nothing in an auction, and nothing where all or nothing is wanted and there is not all. */
+function fillsOf(market: MarketState, order: Order): Fills {
+  const wanted = order.reduceOnly ? tradableSize(market, order) : openSize(order);
+  const found = isContinuous(market)
+    ? findFills(market, takerOf(order, wanted))
+    : { fills: [], left: wanted, metItself: false };
+  const isKilled = order.timeInForce === Order_TimeInForce.FOK && found.left > 0n;
+  return isKilled ? { ...found, fills: [] } : found;
 }
 
 /** What an order has left, all of it shown. */

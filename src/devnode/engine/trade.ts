@@ -2,15 +2,14 @@ import { create } from "@bufbuild/protobuf";
 import { type Order, Order_Status, Side, type Trade, Trade_Type, TradeSchema } from "../../../gen/vega/vega_pb.js";
 import { keepOrder, liftOrder, openSize, removeOrder, restOrder, withPeak } from "./book.js";
 import { smaller, timesPowerOfTen } from "./decimal.js";
-import { noFees, payFees } from "./fees.js";
-import { beginTransfers } from "./ledger.js";
+import { feesOf, noFees, payFees } from "./fees.js";
 import type { Fill } from "./match.js";
 import { tellPosition, tradePosition } from "./positions.js";
 import type { MarketState, Work } from "./state.js";
 
 /**
- * Trade an order that came in: the orders on the book are filled, positions change, and fees are paid. All of it is told,
- * the order that came in first.
+ * Trades an order that came in: fees are paid, the orders on the book are filled, and positions change, in this order, as
+ * recorded of the network.
  *
  * @param work the block
  * @param market the market, whose book changes
@@ -19,6 +18,10 @@ import type { MarketState, Work } from "./state.js";
  * @param after the order as it is afterwards
  */
 export function carryOut(work: Work, market: MarketState, taker: Order, fills: readonly Fill[], after: Order): void {
+  const trades = fills.map((fill) => ({ fill, fee: feesOf(market, fill) }));
+  if (fills.length > 0) {
+    payFees(work, market, taker.partyId, trades);
+  }
   work.emit({ case: "order", value: after });
   if (fills.length === 0) {
     return;
@@ -26,9 +29,7 @@ export function carryOut(work: Work, market: MarketState, taker: Order, fills: r
   for (const fill of fills) {
     fillMaker(work, market, fill);
   }
-  const transfers = beginTransfers(work);
-  for (const fill of fills) {
-    const fee = payFees(transfers, market, taker.partyId, fill);
+  for (const { fill, fee } of trades) {
     const trade = { ...tradeOf(work, market, taker, fill), id: work.nextId() };
     work.emit({
       case: "trade",
@@ -44,7 +45,6 @@ export function carryOut(work: Work, market: MarketState, taker: Order, fills: r
   for (const partyId of new Set([taker.partyId, ...fills.map(({ maker }) => maker.partyId)])) {
     tellPosition(work, market, partyId);
   }
-  transfers.finish();
 }
 
 function fillMaker({ block, emit }: Work, market: MarketState, { maker, size }: Fill): void {

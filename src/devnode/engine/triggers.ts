@@ -8,6 +8,7 @@ import {
 } from "../../../gen/vega/vega_pb.js";
 import { amendOrder } from "./amend.js";
 import { divideRounded, magnitude, parseDecimal } from "./decimal.js";
+import { emitMarginLevels } from "./margins.js";
 import { volumeOf } from "./positions.js";
 import { isContinuous, type MarketState, type PendingStop, type Work } from "./state.js";
 import { byId, emitStops, ended, otherHalf } from "./stop-orders.js";
@@ -41,6 +42,7 @@ export function submitAndTrigger(
 ): string | undefined {
   const error = submitOrder(work, partyId, submission, id);
   triggerStops(work, submission.marketId);
+  emitMarginLevels(work);
   return error;
 }
 
@@ -48,6 +50,7 @@ export function submitAndTrigger(
 export function amendAndTrigger(work: Work, partyId: string, amendment: OrderAmendment): string | undefined {
   const error = amendOrder(work, partyId, amendment);
   triggerStops(work, amendment.marketId);
+  emitMarginLevels(work);
   return error;
 }
 

@@ -32,7 +32,14 @@ test("an order rests, and is told with all its fields", () => {
   const exchange = openExchange();
   const { outcome, events, ids } = exchange.order(ann, limit(BUY, 7, 100, { reference: "mine\0" }));
   expect(outcome).toEqual({ status: "success" });
-  expect(events.map((event) => event.case)).toEqual(["party", "account", "order"]);
+  expect(events.map((event) => event.case)).toEqual([
+    "party",
+    "account",
+    "account",
+    "partyMarginModeUpdated",
+    "order",
+    "marginLevels",
+  ]);
   expect(valuesOf(events, "party")).toMatchObject([{ id: ann }]);
   expect(valuesOf(events, "order")).toMatchObject([
     {
@@ -52,7 +59,7 @@ test("an order rests, and is told with all its fields", () => {
     },
   ]);
   expect(bookOf(exchange)).toEqual({ buy: ["100: 7 (1)"], sell: [] });
-  expect(exchange.order(ann, limit(BUY, 1, 101)).events.map((event) => event.case)).toEqual(["order"]);
+  expect(exchange.order(ann, limit(BUY, 1, 101)).events.map((event) => event.case)).toEqual(["order", "marginLevels"]);
 });
 
 test("a price is told without the zeros that it began with, at submission and in an amendment", () => {
@@ -73,7 +80,8 @@ test("the best price trades first, then what came first, at the price on the boo
   ];
   const { events, ids } = exchange.order(dan, limit(BUY, 12, 103));
   expect(tradesOf(events)).toEqual(["5@100 d<c", "5@101 d<a", "2@101 d<b"]);
-  expect(events.map((event) => event.case).slice(2, 6)).toEqual(["order", "order", "order", "order"]);
+  const kinds = events.map((event) => event.case).filter((kind) => kind === "order" || kind === "trade");
+  expect(kinds).toEqual(["order", "order", "order", "order", "trade", "trade", "trade"]);
   expect(orderOf(exchange, ids[0])).toMatchObject({ status: Order_Status.FILLED, remaining: 0n });
   expect(orderOf(exchange, first.ids[0])).toMatchObject({
     status: Order_Status.FILLED,

@@ -1,7 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { AssetSchema } from "../../../gen/vega/assets_pb.js";
-import { AccountSchema, AccountType, PositionSchema, TransferType } from "../../../gen/vega/vega_pb.js";
+import {
+  AccountSchema,
+  AccountType,
+  Order_Status,
+  OrderError,
+  PositionSchema,
+  TransferType,
+} from "../../../gen/vega/vega_pb.js";
 import { accountId } from "../../../src/devnode/engine/identifiers.js";
 import {
   ann,
@@ -130,16 +137,12 @@ test("gains and losses are settled at the end of a block, through the market's s
   exchange.order(bob, limit(SELL, 1, 107));
   exchange.order(cat, limit(BUY, 1, 107));
   const end = exchange.endBlock();
-  expect(end.map((event) => event.case)).toEqual([
-    "ledgerMovements",
-    "account",
-    "account",
-    "account",
-    "position",
-    "marketData",
-  ]);
-  const [entries] = valuesOf(end, "ledgerMovements").map(({ ledgerMovements }) => ledgerMovements[0]?.entries);
+  const kinds = end.map((event) => event.case).filter((kind) => kind !== "account" && kind !== "marginLevels");
+  expect(kinds).toEqual(["ledgerMovements", "position", "ledgerMovements", "marketData"]);
+  const movements = valuesOf(end, "ledgerMovements").flatMap(({ ledgerMovements }) => ledgerMovements);
+  const entries = movements.flatMap((movement) => movement.entries);
   const general = { assetId: asset, type: AccountType.GENERAL };
+  const margin = { assetId: asset, type: AccountType.MARGIN, marketId };
   const settlement = { assetId: asset, type: AccountType.SETTLEMENT, marketId };
   expect(entries).toMatchObject([
     {
@@ -153,14 +156,16 @@ test("gains and losses are settled at the end of a block, through the market's s
     },
     {
       fromAccount: settlement,
-      toAccount: { ...general, owner: ann },
+      toAccount: { ...margin, owner: ann },
       amount: "70",
       type: TransferType.MTM_WIN,
       fromAccountBalance: "0",
-      toAccountBalance: "1000070",
+      toAccountBalance: "70",
     },
+    // The market has no risk: no margin is needed.
+    { fromAccount: { ...margin, owner: ann }, toAccount: general, amount: "70", type: TransferType.MARGIN_HIGH },
   ]);
-  expect(entries?.[0]?.toAccount?.owner).toBeUndefined();
+  expect(entries[0]?.toAccount?.owner).toBeUndefined();
   expect(position(exchange, ann)).toMatchObject({ unrealisedPnl: "70", realisedPnl: "0" });
   expect(account(exchange, ann)?.balance).toBe("1000070");
   expect(account(exchange, "network", AccountType.SETTLEMENT)).toMatchObject({ marketId, asset, balance: "0" });
@@ -179,16 +184,14 @@ test("who loses more than it has pays what it has, and winners share it", () => 
   expect(account(exchange, ann)?.balance).toBe("0");
   expect(account(exchange, bob)?.balance).toBe("130");
   expect(account(exchange, cat)?.balance).toBe("170");
-  expect(valuesOf(end, "ledgerMovements")[0]?.ledgerMovements[0]?.balances).toMatchObject([
-    { account: { owner: ann }, balance: "0" },
-    { account: { type: AccountType.SETTLEMENT }, balance: "0" },
-    { account: { owner: bob }, balance: "130" },
-    { account: { owner: cat }, balance: "170" },
+  expect(account(exchange, "network", AccountType.SETTLEMENT)?.balance).toBe("0");
+  // Each movement names the account that was paid, and the amount as its balance, as the network's do.
+  const [settled] = valuesOf(end, "ledgerMovements");
+  expect(settled?.ledgerMovements.map(({ balances }) => balances)).toMatchObject([
+    [{ account: { type: AccountType.SETTLEMENT }, balance: "100" }],
+    [{ account: { owner: bob, type: AccountType.MARGIN }, balance: "30" }],
+    [{ account: { owner: cat, type: AccountType.MARGIN }, balance: "70" }],
   ]);
-  exchange.nextBlock();
-  expect(exchange.order(ann, limit(BUY, 1, 100)).outcome).toMatchObject({
-    errors: [{ error: "margin check failed" }],
-  });
 });
 
 describe("fees", () => {
@@ -202,12 +205,16 @@ describe("fees", () => {
     const fees = { makerFee: "7", infrastructureFee: "16", liquidityFee: "31", treasuryFee: "0", buyBackFee: "0" };
     const none = { makerFee: "0", infrastructureFee: "0", liquidityFee: "0", highVolumeMakerFee: "0" };
     expect(valuesOf(events, "trade")).toMatchObject([{ aggressor: BUY, buyerFee: fees, sellerFee: none }]);
-    const [movements] = valuesOf(events, "ledgerMovements");
-    expect(movements?.ledgerMovements[0]?.entries).toMatchObject([
+    // One movement for each, in the recorded order.
+    const movements = valuesOf(events, "ledgerMovements").flatMap(({ ledgerMovements }) => ledgerMovements);
+    expect(movements.map(({ entries }) => entries.length)).toEqual([1, 1, 1, 1, 1, 1]);
+    expect(movements.flatMap(({ entries }) => entries)).toMatchObject([
       { type: TransferType.MAKER_FEE_PAY, amount: "7", fromAccount: { owner: bob }, toAccount: { marketId } },
-      { type: TransferType.MAKER_FEE_RECEIVE, amount: "7", toAccount: { owner: ann }, toAccountBalance: "1000007" },
+      { type: TransferType.BUY_BACK_FEE_PAY, amount: "0", toAccount: { type: AccountType.BUY_BACK_FEES } },
+      { type: TransferType.TREASURY_FEE_PAY, amount: "0", toAccount: { type: AccountType.NETWORK_TREASURY } },
       { type: TransferType.INFRASTRUCTURE_FEE_PAY, amount: "16", toAccount: { type: AccountType.FEES_INFRASTRUCTURE } },
       { type: TransferType.LIQUIDITY_FEE_PAY, amount: "31", toAccount: { type: AccountType.FEES_LIQUIDITY, marketId } },
+      { type: TransferType.MAKER_FEE_RECEIVE, amount: "7", toAccount: { owner: ann }, toAccountBalance: "1000007" },
     ]);
     expect(account(exchange, bob)?.balance).toBe("999946");
     expect(account(exchange, "network", AccountType.FEES_INFRASTRUCTURE)).toMatchObject({
@@ -224,14 +231,16 @@ describe("fees", () => {
     expect(valuesOf(events, "trade")).toMatchObject([{ sellerFee: { makerFee: "2" }, buyerFee: { makerFee: "0" } }]);
   });
 
-  test("are no more than the balance", () => {
-    const exchange = withFees({ startingBalance: "10" });
+  // core/execution/future/market.go, submitValidatedOrder: PartyCanCoverFees
+  test("that the party has not are not paid: the order is rejected", () => {
+    const exchange = withFees({ startingBalance: "53" });
     exchange.order(ann, limit(SELL, 3, 10_001));
     const { events } = exchange.order(bob, limit(BUY, 3, 10_001));
-    expect(valuesOf(events, "trade")).toMatchObject([
-      { buyerFee: { makerFee: "7", infrastructureFee: "3", liquidityFee: "0" } },
+    expect(valuesOf(events, "trade")).toEqual([]);
+    expect(valuesOf(events, "order")).toMatchObject([
+      { status: Order_Status.REJECTED, reason: OrderError.INSUFFICIENT_FUNDS_TO_PAY_FEES },
     ]);
-    expect(account(exchange, bob)?.balance).toBe("0");
+    expect(account(exchange, bob)?.balance).toBe("53");
   });
 
   test("count the decimals of market, position and asset", () => {
@@ -279,7 +288,7 @@ test("the engine goes on from accounts and positions that are there", () => {
     lastPrices: new Map([[marketId, "100"]]),
   });
   const first = exchange.order(ann, limit(SELL, 4, 110));
-  expect(first.events.map((event) => event.case)).toEqual(["order"]);
+  expect(first.events.map((event) => event.case)).toEqual(["account", "partyMarginModeUpdated", "order"]);
   exchange.order(bob, limit(BUY, 4, 110));
   expect(position(exchange, ann)).toMatchObject({
     openVolume: 0n,
@@ -288,7 +297,7 @@ test("the engine goes on from accounts and positions that are there", () => {
     lossSocialisationAmount: "3",
   });
   exchange.endBlock();
-  expect(account(exchange, ann)).toBeUndefined(); // What it won, 40, no one lost: the other side was not there.
+  expect(account(exchange, ann)?.balance).toBe("500"); // It won 40, and no one lost: the other side was not there.
 });
 
 test("the identifier of an account is the hash of what tells it from others", () => {

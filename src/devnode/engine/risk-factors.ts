@@ -1,0 +1,78 @@
+import type { Market } from "../../../gen/vega/markets_pb.js";
+import { parseDecimal } from "./decimal.js";
+
+/** How many decimals factors have as whole numbers. */
+export const FACTOR_DECIMALS = 18;
+
+/** What a market holds of a position's value as margin, as whole numbers of {@link FACTOR_DECIMALS} decimals. */
+export interface RiskFactors {
+  readonly long: bigint;
+  readonly short: bigint;
+}
+
+/**
+ * Computes the risk factors of a market: those of a simple model as they are, those of a log-normal one as the expected
+ * shortfall of its returns. Recorded of v0.78.0 for a volatility of 3, a risk aversion of 0.01 and a horizon of
+ * 1.90128526884173e-6: 0.010972050726665739 and 0.011078146496002805.
+ *
+ * @param market the market
+ * @returns its risk factors; 0 where it has no model
+ */
+export function riskFactorsOf({ tradableInstrument }: Market): RiskFactors {
+  const model = tradableInstrument?.riskModel;
+  switch (model?.case) {
+    case "simpleRiskModel": {
+      const { factorLong = 0, factorShort = 0 } = model.value.params ?? {};
+      return { long: factor(factorLong), short: factor(factorShort) };
+    }
+    case "logNormalRiskModel": {
+      const { riskAversionParameter: aversion, tau, params } = model.value;
+      const deviation = (params?.sigma ?? 0) * Math.sqrt(tau);
+      const drift = Math.exp((params?.mu ?? 0) * tau);
+      const quantile = normalQuantile(aversion);
+      return {
+        long: factor(1 - (drift * normalBelow(quantile - deviation)) / aversion),
+        short: factor((drift * normalBelow(quantile + deviation)) / aversion - 1),
+      };
+    }
+    default:
+      return { long: 0n, short: 0n };
+  }
+}
+
+/**
+ * Reads a factor that messages hold as a double, such as 1.1.
+ *
+ * @param value the factor
+ * @returns a whole number of {@link FACTOR_DECIMALS} decimals
+ */
+export function factor(value: number): bigint {
+  const text = String(value);
+  return parseDecimal(text.includes("e") ? value.toFixed(FACTOR_DECIMALS) : text, FACTOR_DECIMALS);
+}
+
+/** The probability that a normal variable is below a value, by the series of its distribution. */
+function normalBelow(value: number): number {
+  let term = value;
+  let sum = value;
+  for (let odd = 3; Math.abs(term) > Number.EPSILON * Math.abs(sum); odd += 2) {
+    term *= (value * value) / odd;
+    sum += term;
+  }
+  return 0.5 + sum * density(value);
+}
+
+const density = (value: number) => Math.exp((-value * value) / 2) / Math.sqrt(2 * Math.PI);
+
+/** The value that a normal variable is below of with a probability of at most a half, by Newton's method. */
+function normalQuantile(probability: number): number {
+  let value = 0;
+  for (let step = 0; step < 100; step += 1) {
+    const next = value - (normalBelow(value) - probability) / density(value);
+    if (next === value) {
+      break;
+    }
+    value = Math.max(next, value - 1); // Far from the middle, the density is small and a step could go too far.
+  }
+  return value;
+}
