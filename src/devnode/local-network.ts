@@ -1,6 +1,13 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { BeginBlockSchema, EndBlockSchema } from "../../gen/vega/events/v1/events_pb.js";
+import {
+  BeginBlockSchema,
+  CoreSnapshotDataSchema,
+  EndBlockSchema,
+  MarketTickSchema,
+  TimeUpdateSchema,
+} from "../../gen/vega/events/v1/events_pb.js";
+import { Market_State } from "../../gen/vega/markets_pb.js";
 import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
 import { RequestError } from "../errors/index.js";
 import type { Profile } from "../schema/profile.js";
@@ -26,6 +33,18 @@ import type { Block, Event, Happening } from "./world/event.js";
 import type { World } from "./world/world.js";
 
 const MICROSECOND = 1000n;
+const SECOND = 1_000_000_000n;
+
+/** The version of the network's software that core snapshots name. */
+const CORE_VERSION = "v0.78.0";
+
+/** The states of markets that are told of each block (v0.78.0, `core/execution/future/market.go`, OnTick). */
+const TICKING: readonly Market_State[] = [
+  Market_State.ACTIVE,
+  Market_State.PENDING,
+  Market_State.SUSPENDED,
+  Market_State.SUSPENDED_VIA_GOVERNANCE,
+];
 
 /** What a local network is made of. */
 export interface LocalNetworkOptions {
@@ -144,7 +163,13 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       case: "beginBlock",
       value: create(BeginBlockSchema, { height: block.height, timestamp: block.time, hash: block.hash }),
     });
+    emit({ case: "timeUpdate", value: create(TimeUpdateSchema, { timestamp: block.time }) });
     engine.beginBlock(block);
+    for (const { id, state: marketState } of state.world.markets.values()) {
+      if (TICKING.includes(marketState)) {
+        emit({ case: "marketTick", value: create(MarketTickSchema, { id, time: block.time / SECOND }) });
+      }
+    }
     for (const transaction of transactions) {
       current = { block, txHash: transaction.txHash.toLowerCase() };
       const outcome = engine.execute(transaction);
@@ -160,6 +185,14 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       engine.execute(command);
     }
     engine.endBlock();
+    if (block.height % BigInt(blocksPerSegment) === 0n) {
+      const value = create(CoreSnapshotDataSchema, {
+        blockHeight: block.height,
+        blockHash: block.hash,
+        coreVersion: CORE_VERSION,
+      });
+      emit({ case: "coreSnapshotEvent", value });
+    }
     emit({ case: "endBlock", value: create(EndBlockSchema, { height: block.height }) });
     current = undefined;
     lastRowTime = block.time + BigInt(happenings.length) * MICROSECOND;
