@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { fromBinary } from "@bufbuild/protobuf";
+import { fromBinary, fromJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { haltingProblem } from "../../../src/transaction/check/amm.js";
@@ -54,5 +54,28 @@ describe.each(kinds)("%s", (kind) => {
       return error === "" && haltingProblem(command) === undefined && commandProblems(command).length > 0;
     });
     expect(refused).toEqual([]);
+  });
+});
+
+describe("an exponent", () => {
+  const problems = (quantum: string) => {
+    const updateAsset = {
+      assetId: "ab".repeat(32),
+      changes: { quantum, erc20: { lifetimeLimit: "1", withdrawThreshold: "1" } },
+    };
+    const terms = { closingTimestamp: "1", enactmentTimestamp: "1", updateAsset };
+    const proposalSubmission = { rationale: { title: "a title", description: "a description" }, terms };
+    const { command } = fromJson(InputDataSchema, { proposalSubmission });
+    return command.case === undefined ? [] : commandProblems(command);
+  };
+
+  it.each(["1e3", "1E-3", "1e100000", "1e-100000"])("of %s is taken", (quantum) => {
+    expect(problems(quantum)).toEqual([]);
+  });
+
+  // By libs/num/decimal.go, numbers are compared with all of their digits.
+  it.each(["1e100001", "1e-100001", "1e2147483647"])("of %s would keep a node busy", (quantum) => {
+    const path = "proposalSubmission.terms.updateAsset.changes.quantum";
+    expect(problems(quantum)).toEqual([{ path, message: "is not a valid number" }]);
   });
 });

@@ -36,20 +36,25 @@ export function isNegative(value: bigint): boolean {
 }
 
 /**
+ * The largest exponent of a decimal number. The network takes larger ones, and then works out all of the digits: with
+ * `1e10000000` its check takes seconds, with `1e50000000` minutes.
+ */
+const MAX_EXPONENT = 100_000n;
+
+/**
  * Reads a decimal number as the network does: digits with an optional sign, point and exponent.
  *
- * @returns the number; `undefined` if the text is none
+ * @returns the number; `undefined` if the text is none, or its exponent is larger than a node can work with
  */
 export function decimal(text: string): Decimal | undefined {
   const [, digits = "", exponent = "0"] = /^([^eE]*)(?:[eE](.*))?$/s.exec(text) ?? [];
   const point = digits.indexOf(".");
   const value = integer(digits.replace(".", ""));
   const shift = integer(exponent);
-  if (value === undefined || shift === undefined || shift < -(2n ** 31n) || shift >= 2n ** 31n) {
+  if (value === undefined || shift === undefined || shift < -MAX_EXPONENT || shift > MAX_EXPONENT) {
     return undefined;
   }
-  const total = Number(shift) - (point < 0 ? 0 : digits.length - point - 1);
-  return total < -(2 ** 31) ? undefined : { value, exponent: total };
+  return { value, exponent: Number(shift) - (point < 0 ? 0 : digits.length - point - 1) };
 }
 
 /**
