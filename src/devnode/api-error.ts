@@ -9,6 +9,7 @@ const NOT_MAPPED = 10_000;
 const NUMBERS: Readonly<Record<string, number>> = {
   "channel closed": 10_002,
   "empty or missing market ID": 10_003,
+  "empty or missing party ID": 10_006,
   "stream closed": 10_008,
   "server shutdown": 10_009,
   "internal stream failure": 10_010,

@@ -211,6 +211,7 @@ function goOn(network: LocalNetwork, { journal, checkpoints }: Storage): void {
     network.remake(block);
     isRemade = true;
   }
+  network.chain.restart();
   if (isRemade) {
     checkpoints.made(performance.now() - began, network.save);
   }

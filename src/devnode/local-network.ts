@@ -1,5 +1,4 @@
-import { create, fromBinary } from "@bufbuild/protobuf";
-import { type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { create } from "@bufbuild/protobuf";
 import {
   BeginBlockSchema,
   CoreSnapshotDataSchema,
@@ -20,11 +19,13 @@ import {
   createLocalChain,
   type LocalChain,
   type MadeBlock,
+  receivedBytes,
 } from "./core/chain.js";
+import { createSpamPolicies, type SpamPolicies } from "./core/spam-policies.js";
 import { transactionError, transactionResult } from "./core/transaction-result.js";
 import { createStreams, type Streams } from "./data/observe.js";
 import { createEngine } from "./engine/create-engine.js";
-import type { Engine, EngineState } from "./engine/engine.js";
+import type { Engine, EngineState, Outcome } from "./engine/engine.js";
 import { createHistory, type Genesis, type History, type HistoryState } from "./history/history.js";
 import { createMadeUp } from "./made-up/index.js";
 import { validatorIds } from "./made-up/network.js";
@@ -61,6 +62,8 @@ export interface LocalNetworkOptions {
   readonly activity: number;
   /** Public keys that are parties from the start, with balances. */
   readonly keys: readonly string[];
+  /** Whether these keys alone have balances and governance tokens; by default every party has both when it is first seen. */
+  readonly fundedKeys?: readonly string[] | undefined;
   /** What a party begins with, of each asset that it trades for, in units of the asset's last decimal. */
   readonly startingBalance: string;
   /** Told of each transaction that was taken and not carried out, or in part only. */
@@ -89,6 +92,7 @@ export interface LocalNetwork {
   readonly chain: LocalChain;
   readonly blocks: ReturnType<typeof createBlocks>;
   readonly rules: SpamRules;
+  readonly policies: SpamPolicies;
   readonly engine: Engine;
   readonly world: World;
   readonly history: History;
@@ -155,7 +159,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     }
   };
 
-  function execute(block: Block, transactions: readonly BlockTransaction[]): void {
+  function execute(block: Block, transactions: readonly BlockTransaction[]): readonly Outcome[] {
     happenings = [];
     current = { block, txHash: block.hash };
     state.begin(block);
@@ -170,7 +174,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
         emit({ case: "marketTick", value: create(MarketTickSchema, { id, time: block.time / SECOND }) });
       }
     }
-    for (const transaction of transactions) {
+    const outcomes = transactions.map((transaction) => {
       current = { block, txHash: transaction.txHash.toLowerCase() };
       const outcome = engine.execute(transaction);
       emit({ case: "transactionResult", value: transactionResult(transaction, outcome) });
@@ -179,7 +183,8 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
         const errors = outcome.errors.map(({ key, error }) => (key === "" ? error : `${key}: ${error}`));
         failed({ height: block.height, txHash: transaction.txHash, errors });
       }
-    }
+      return outcome;
+    });
     current = { block, txHash: block.hash };
     for (const command of activityCommands(state.world, activity)) {
       engine.execute(command);
@@ -198,17 +203,23 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     lastRowTime = block.time + BigInt(happenings.length) * MICROSECOND;
     history.record(block, happenings);
     streams.publish(block, happenings);
+    return outcomes;
   }
 
+  const isFunded = (party: string) => options.fundedKeys === undefined || keys.includes(party);
+  const stakeOf = (party: string) => (keys.includes(party) ? BigInt(startingBalance) : 0n);
+  const policies = createSpamPolicies(blocks.last().height, { world: state.world, stakeOf });
   const chain = createLocalChain({
     chainId,
     chainIdPrefix: options.chainIdPrefix,
-    profile,
     rules,
     blocks,
+    policies,
+    world: state.world,
+    isFunded,
     execute,
-    dropped(txHash, reason) {
-      failed({ height: blocks.last().height, txHash, errors: [reason] });
+    dropped(txHash, height, reason) {
+      failed({ height, txHash, errors: [reason] });
     },
   });
 
@@ -216,6 +227,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     chain,
     blocks,
     rules,
+    policies,
     engine,
     world: state.world,
     history,
@@ -230,7 +242,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       isRemaking = true;
       try {
         for (const bytes of transactions) {
-          if (chain.submit(readTransaction(bytes), bytes) !== undefined) {
+          if (chain.submit(receivedBytes(bytes)) !== undefined) {
             throw new RequestError(`the node refuses a transaction of the kept block ${height}`, {
               advice: "The blocks were changed, or kept by another version of the node; give another folder.",
             });
@@ -260,21 +272,12 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   };
 }
 
-/** Read a serialized transaction. What is none becomes an empty one, which is refused. */
-function readTransaction(bytes: Uint8Array): Transaction {
-  try {
-    return fromBinary(TransactionSchema, bytes);
-  } catch {
-    return create(TransactionSchema);
-  }
-}
-
 /** The last blocks of the history, oldest first, as many as transactions may be tied to. */
 function lastBlocks(
   { lastHeight, blockAt }: { readonly lastHeight: bigint; readonly blockAt: (height: bigint) => Block },
   pastBlocks: number,
 ): [Block, ...Block[]] {
-  const count = Math.min(Number(lastHeight), pastBlocks + 1);
+  const count = Math.min(Number(lastHeight), pastBlocks);
   const [first, ...others] = Array.from({ length: count }, (_, index) =>
     blockAt(lastHeight - BigInt(count - 1 - index)),
   );

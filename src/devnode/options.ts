@@ -37,6 +37,12 @@ export interface DevnodeOptions {
   readonly schemaVersions?: readonly number[] | undefined;
   /** Rows of one's own, by table. They stand in the place of the table's made-up rows. */
   readonly genesis?: Genesis | undefined;
+  /**
+   * The public keys that have balances and governance tokens, beside the ten that the node prints: 64 hex digits each. The
+   * commands of all other keys are then refused for want of an account, of funds or of tokens, as on a real network. By
+   * default every key has both.
+   */
+  readonly fundedKeys?: readonly string[] | undefined;
   /** How often made-up parties trade in each block; 0 by default. What they do is the same on every start. */
   readonly activity?: number | undefined;
   /**
@@ -81,6 +87,7 @@ const oneOf = <const Choice extends string>(choices: readonly Choice[]) =>
   z.enum(choices, `Give ${choices.join(" or ")}.`);
 const port = wholeNumber(0, 65_535, "Give a TCP port from 1 to 65535, or 0 for a free one.").default(0);
 const VERSIONS = `Give versions from 1 to ${NEWEST_SCHEMA_VERSION}, such as 115 and 116.`;
+const KEYS = "Give public keys of 64 hex digits in lower case, or an empty list for the node's own alone.";
 const LIMIT = "Give true, false, or an object such as { burst: 100, perSecond: 20 }.";
 const least = (low: number, advice: string) => z.number(advice).min(low, advice).optional();
 
@@ -127,6 +134,7 @@ const schema = optionsOf(
       .min(1, VERSIONS)
       .default([115, 115, 115, 116]),
     genesis: genesis.default({}),
+    fundedKeys: z.array(z.string(KEYS).regex(/^[0-9a-f]{64}$/, KEYS), KEYS).optional(),
     activity: wholeNumber(0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`).default(0),
     blockMs: wholeNumber(0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.").default(1000),
     dataDir: z
@@ -156,7 +164,7 @@ const schema = optionsOf(
  */
 export function checkOptions(given: DevnodeOptions) {
   const options = checkGiven(schema, given, "startDevnode");
-  const { chainId, profile, segments, schemaVersions, activity, onFailure } = options;
+  const { chainId, profile, segments, schemaVersions, activity, fundedKeys, onFailure } = options;
   const { blocksPerSegment = profile === "deployed" ? 300 : 1000 } = options;
   if (segments * blocksPerSegment > MAX_BLOCKS) {
     throw new RequestError(`segments and blocksPerSegment make ${segments * blocksPerSegment} blocks`, {
@@ -167,7 +175,7 @@ export function checkOptions(given: DevnodeOptions) {
   return {
     ...options,
     ...shared,
-    settings: { ...shared, genesis: Object.keys(given.genesis ?? {}) },
+    settings: { ...shared, ...(fundedKeys && { fundedKeys }), genesis: Object.keys(given.genesis ?? {}) },
     chainIdPrefix: options.chainIdPrefix ?? profileRules[profile].chainIdPrefix,
     onFailure(failure: TransactionFailure) {
       try {
@@ -176,7 +184,7 @@ export function checkOptions(given: DevnodeOptions) {
         process.emitWarning(`onFailure of the local node failed: ${String(reason)}`);
       }
     },
-    keys: devKeys,
+    keys: [...new Set([...devKeys, ...(fundedKeys ?? [])])],
     startingBalance: STARTING_BALANCE,
   };
 }

@@ -33,6 +33,9 @@ const order = (marketId: string) => ({
   price: "1",
 });
 
+/** An order that the node takes, and rejects when it executes it. */
+const expired = { ...order(market), timeInForce: "TIME_IN_FORCE_GTT", expiresAt: "1" };
+
 describe("submit --wait", () => {
   test("prints what became of a command, and exits with 0 only where all of it was carried out", async () => {
     const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
@@ -40,12 +43,12 @@ describe("submit --wait", () => {
     expect(executed).toMatchObject({ code: 0, err: "" });
     expect(executed.out).toMatch(/^[0-9A-F]{64}\nexecuted in block \d+\n {2}order [0-9a-f]{64}: executed\n$/);
 
-    const bad = await write("bad.json", JSON.stringify({ orderSubmission: order("ab".repeat(32)) }));
+    const bad = await write("bad.json", JSON.stringify({ orderSubmission: expired }));
     const failed = await run(["submit", bad, "--wait=30s", ...signing]);
     expect(failed).toMatchObject({ code: 1, err: "" });
-    expect(failed.out).toMatch(/\nfailed in block \d+: OrderError: Invalid Market ID\n/);
+    expect(failed.out).toMatch(/\nfailed in block \d+: invalid expiresAt time\n/);
 
-    const submissions = [order(market), order("ab".repeat(32))];
+    const submissions = [order(market), expired];
     const mixed = await write("mixed.json", JSON.stringify({ batchMarketInstructions: { submissions } }));
     const partial = await run(["submit", mixed, "--wait", "--json", ...signing]);
     expect(partial).toMatchObject({ code: 1, err: "" });
@@ -55,7 +58,7 @@ describe("submit --wait", () => {
       block: expect.stringMatching(/^\d+$/),
       parts: [
         { path: "submissions[0]", status: "executed" },
-        { path: "submissions[1]", status: "failed", reason: "OrderError: Invalid Market ID" },
+        { path: "submissions[1]", status: "failed", reason: "invalid expiresAt time" },
       ],
     });
   });
@@ -73,7 +76,7 @@ describe("submit --wait", () => {
   });
 
   test("exits with 1 for one that failed, also where nobody reads that", async () => {
-    const bad = await write("bad.json", JSON.stringify({ orderSubmission: order("ab".repeat(32)) }));
+    const bad = await write("bad.json", JSON.stringify({ orderSubmission: expired }));
     const script = '(tradewire "$@"; echo "code $?" >&2) | true';
     const { err } = await shell(script, ["submit", bad, "--wait=30s", ...signing], folder);
     expect(err).toBe("code 1\n");

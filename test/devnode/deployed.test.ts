@@ -8,10 +8,11 @@ import type { Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode, type TransactionFailure } from "../../src/devnode/index.js";
-import { ProtocolError, TransactionError } from "../../src/errors/index.js";
+import { ProtocolError } from "../../src/errors/index.js";
 import type { CommandInit } from "../../src/transaction/input-data.js";
 import { signerFromSeed } from "../../src/transaction/signer.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
+import { transactionHash } from "../../src/transaction/transaction-hash.js";
 import { openMarket } from "../support/devnode.js";
 import { lastBlock } from "../support/transactions.js";
 
@@ -77,11 +78,10 @@ describe("a node as deployed", () => {
     const wrong = { ...tx, version: 0 };
     expect(await submit(wrong)).toMatchObject({ success: false, code: 60 });
     await submit(tx);
-    const again = await client.submitTransaction({ tx, type: SYNC }).catch((reason: unknown) => reason);
-    expect(again).toBeInstanceOf(TransactionError);
-    expect(again).toMatchObject({
-      result: { code: 89, data: "proof of work tid already seen by the node" },
-      mayHaveBeenTaken: true,
+    expect(await client.checkTransaction(tx)).toMatchObject({
+      success: false,
+      code: 89,
+      data: "proof of work tid already seen by the node",
     });
     const { pow } = tx;
     const unworked = {
@@ -116,7 +116,8 @@ describe("a node as deployed", () => {
     expect(failures).toEqual(Array.from({ length: sent - served }, () => failure));
   });
 
-  it("knows what it dropped after a restart: its proofs of work stay used", async () => {
+  // Observed on a real node: what is in a block is refused by its hash after a restart, as the cache is empty then.
+  it("knows what is in its blocks after a restart, and takes what it dropped", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "tradewire-deployed-"));
     const options = { segments: 2, blocksPerSegment: 300, blockMs: 0, profile: "deployed", dataDir } as const;
     const sent: Transaction[] = [];
@@ -130,22 +131,22 @@ describe("a node as deployed", () => {
       const results = sent.map((tx) => other.submitTransaction({ tx, type: SYNC }, { throwOnRejection: false }));
       return (await Promise.all(results)).map(({ success, data }) => (success ? "taken" : data));
     };
-    const seenBefore = Array.from({ length: 14 }, () => "proof of work tid already seen by the node");
     const dropped: TransactionFailure[] = [];
     {
       await using first = await startDevnode({ ...options, onFailure: (failure) => dropped.push(failure) });
       expect(await submitAll(first)).toEqual(sent.map(() => "taken"));
       await first.makeBlock();
       expect(dropped.length).toBeGreaterThan(0);
-      expect(await submitAll(first)).toEqual(seenBefore);
     }
+    const hashes = dropped.map(({ txHash }) => txHash);
+    const known = sent.map((tx) => (hashes.includes(transactionHash(tx)) ? "taken" : "transaction hash already used"));
     {
       await using again = await startDevnode(options);
-      expect(await submitAll(again)).toEqual(seenBefore);
+      expect(await submitAll(again)).toEqual(known);
     }
     await rm(join(dataDir, "checkpoint"), { recursive: true });
     await using again = await startDevnode(options);
-    expect(await submitAll(again)).toEqual(seenBefore);
+    expect(await submitAll(again)).toEqual(known);
     await rm(dataDir, { recursive: true });
   });
 

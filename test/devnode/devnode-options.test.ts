@@ -86,6 +86,7 @@ const fits: { readonly [option in keyof Required<DevnodeOptions>]: (value: unkno
   blocksPerSegment: isWhole,
   schemaVersions: Array.isArray,
   genesis: isObject,
+  fundedKeys: Array.isArray,
   activity: isWhole,
   blockMs: isWhole,
   dataDir: isText,

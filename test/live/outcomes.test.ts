@@ -20,12 +20,13 @@ import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { serveNode } from "../support/node.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";
 
-const noMarket = "ab".repeat(32);
-
 function order(marketId = market, size = 1n) {
   const { GTC } = Order_TimeInForce;
   return { marketId, size, side: Side.BUY, timeInForce: GTC, type: Order_Type.LIMIT, price: "1" };
 }
+
+/** An order that is taken, and rejected when it is executed. */
+const expired = () => ({ ...order(), timeInForce: Order_TimeInForce.GTT, expiresAt: 1n });
 
 const submission = (marketId = market): CommandInit => ({ case: "orderSubmission", value: order(marketId) });
 
@@ -69,14 +70,14 @@ describe.each(ways)("what becomes of a transaction, over $name", ({ config }) =>
     expect(single.txHash).toMatch(/^[0-9A-F]{64}$/);
     expect(single.outcome.status === "executed" && (single.outcome.block ?? 0n) > before).toBe(true);
 
-    const refused = await client.sendCommand(submission(noMarket), { signer, until });
-    expect(refused.outcome).toMatchObject({ status: "failed", reason: "OrderError: Invalid Market ID" });
+    const refused = await client.sendCommand({ case: "orderSubmission", value: expired() }, { signer, until });
+    expect(refused.outcome).toMatchObject({ status: "failed", reason: "invalid expiresAt time" });
 
     const batch: CommandInit = {
       case: "batchMarketInstructions",
       value: {
         cancellations: [{ marketId: market, orderId: "cd".repeat(32) }],
-        submissions: [order(), order(noMarket), order()],
+        submissions: [order(), expired(), order()],
         stopOrdersSubmission: [{ risesAbove: half("9000001") }],
       },
     };
@@ -86,7 +87,7 @@ describe.each(ways)("what becomes of a transaction, over $name", ({ config }) =>
       parts: [
         { path: "cancellations[0]", status: "failed", reason: "unable to find the order in the market", id: undefined },
         { path: "submissions[0]", status: "executed", reason: undefined },
-        { path: "submissions[1]", status: "failed", reason: "OrderError: Invalid Market ID" },
+        { path: "submissions[1]", status: "failed", reason: "invalid expiresAt time" },
         { path: "submissions[2]", status: "executed" },
         { path: "stopOrdersSubmission[0]", status: "executed" },
       ],
@@ -121,9 +122,8 @@ test("a refusal is thrown, and so is what is no way to wait", async () => {
   await using client = clientOf(node);
   using signer = await signerFromMnemonic(node.mnemonic);
   const tx = await client.signCommand(submission(), { signer });
-  await client.submitTransaction({ tx, type: 2 });
-  const again = client.submitTransaction({ tx, type: 2 }, { until: "executed" });
-  await expect(again).rejects.toThrow(TransactionError);
+  const refused = client.submitTransaction({ tx: { ...tx, version: 0 }, type: 2 }, { until: "executed" });
+  await expect(refused).rejects.toThrow(TransactionError);
   const wrong = JSON.parse('{"until":"mined"}');
   await expect(client.sendCommand(submission(), { signer, ...wrong })).rejects.toThrow(RequestError);
 });
@@ -157,7 +157,7 @@ test("a batch that was carried out while the events were lost is unknown, and wh
   using signer = await signerFromMnemonic(node.mnemonic);
   const batch: CommandInit = {
     case: "batchMarketInstructions",
-    value: { submissions: [order(), order(noMarket)] },
+    value: { submissions: [order(), expired()] },
   };
   const outcome = await lostMeanwhile(node, proxy, client, batch, signer);
   expect(outcome).toMatchObject({
@@ -241,7 +241,7 @@ test("a transaction that was carried out before it is sent again has not failed 
   await using node = await startDevnode({ blockMs: 0 });
   await using client = clientOf(node);
   using signer = await signerFromMnemonic(node.mnemonic);
-  const tx = await client.signCommand({ case: "cancelTransfer", value: { transferId: noMarket } }, { signer });
+  const tx = await client.signCommand({ case: "cancelTransfer", value: { transferId: "ab".repeat(32) } }, { signer });
   await client.submitTransaction({ tx, type: 2 });
   await node.makeBlock();
   const again = client.submitTransaction({ tx, type: 1 }, { until: "executed" }); // The node answers before it checks.

@@ -3,6 +3,7 @@ import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js"
 import { createClient } from "../../src/client.js";
 import { startDevnode } from "../../src/devnode/index.js";
 import { ConnectionError, OutcomeUnknownError, TransactionError } from "../../src/errors/index.js";
+import { transactionHash } from "../../src/transaction/transaction-hash.js";
 import { sender, stopOrder } from "../support/transactions.js";
 
 const txHash = "AB".repeat(32);
@@ -82,10 +83,12 @@ describe("the problems of a refusal", () => {
   });
 });
 
-test("at the local node: a transaction that is sent again, and one that has become too old", async () => {
+test("at the local node: a transaction whose tid it has seen, and one that has become too old", async () => {
   await using node = await startDevnode({ segments: 1, blocksPerSegment: 1, blockMs: 0 });
   await using client = createClient({ transport: "rest", rest: { url: node.restUrl } });
-  const { transaction: tx, txHash: hash } = await client.sendCommand(stopOrder(), { signer: sender });
+  const tx = await client.signCommand(stopOrder(), { signer: sender });
+  const hash = transactionHash(tx);
+  expect(await client.checkTransaction(tx)).toMatchObject({ success: true });
   const again = () => client.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
   const says = { mayHaveBeenTaken: true, advice: expect.stringContaining(`hash ${hash}, may have been taken`) };
   await expect(again()).rejects.toMatchObject(says);

@@ -51,6 +51,11 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
     )
     .option("--block-ms <milliseconds>", "time from one block to the next; 0 for none (default: 1000)", wholeNumber)
     .option("--activity <trades>", "trades of made-up parties in each block (default: 0)", wholeNumber)
+    .option(
+      "--funded-keys <keys>",
+      "only these public keys, and those that the node prints, have balances and governance tokens; none for the latter alone (default: every key)",
+      (text: string) => (text === "none" ? [] : text.split(",")),
+    )
     .option("--data-dir <folder>", "folder that keeps the blocks across restarts (default: none, they are in memory)")
     .addOption(
       new Option(

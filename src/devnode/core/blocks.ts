@@ -10,11 +10,11 @@ export interface SpamRules {
   readonly transactionsPerBlock: number;
   /** Whether a block serves further batches of transactions, each batch for one more zero bit. */
   readonly increasing: boolean;
-  /** The number of blocks before the last one that transactions may be tied to. */
+  /** The number of blocks, the last one included, that transactions may be tied to. */
   readonly pastBlocks: number;
 }
 
-/** The transactions of one key that are tied to a block. */
+/** The transactions of one key that blocks hold, of those that are tied to a block. */
 export interface Usage {
   /** The number of transactions. */
   seen: number;
@@ -26,7 +26,7 @@ export interface Usage {
 export interface SpamBlock extends Block {
   /** The usage of each key, by public key in hex. */
   readonly usage: Map<string, Usage>;
-  /** The names of the transaction identifiers and nonces that transactions tied to this block have used. */
+  /** The names of the hashes, `tid`s and nonces of the transactions that blocks hold and that are tied to this block. */
   readonly used: Set<string>;
 }
 
@@ -37,7 +37,7 @@ export interface Blocks {
   at(height: bigint): SpamBlock | undefined;
   /** All blocks that transactions may be tied to, oldest first. */
   recent(): readonly SpamBlock[];
-  /** Whether a transaction identifier or a nonce was used. */
+  /** Whether a hash, a `tid` or a nonce of that name is in a block. */
   isUsed(name: string): boolean;
   /** Make the next block, of a time in Unix nanoseconds; at least a millisecond after the last one. */
   add(time: bigint): SpamBlock;
@@ -50,12 +50,13 @@ export interface Blocks {
  * Create the last blocks of a chain.
  *
  * @param history the last blocks that were made, oldest first; at least one
- * @param pastBlocks the number of earlier blocks to keep
+ * @param pastBlocks the number of blocks to keep: a transaction is too old when its height and this number are not above
+ *   the last block's height (`core/pow/engine.go`)
  * @returns the blocks, to which more can be added
  */
 export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: number): Blocks {
   const begin = (block: Block): SpamBlock => ({ ...block, usage: new Map(), used: new Set() });
-  let recent = history.slice(-1 - pastBlocks).map(begin);
+  let recent = history.slice(-pastBlocks).map(begin);
   let last = recent.at(-1) ?? begin(history[0]);
   return {
     last: () => last,
@@ -68,7 +69,7 @@ export function createBlocks(history: readonly [Block, ...Block[]], pastBlocks: 
       const time = wanted < earliest ? earliest : wanted;
       last = begin({ height, hash: blockHash(`${last.hash}:${height}:${time}`), time });
       recent.push(last);
-      if (recent.length > pastBlocks + 1) {
+      if (recent.length > pastBlocks) {
         recent.shift();
       }
       return last;

@@ -1,18 +1,19 @@
-import type { Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { fromBinary } from "@bufbuild/protobuf";
+import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
-import { hashOfBytes } from "../../transaction/transaction-hash.js";
-import type { ExecutedCommand } from "../engine/engine.js";
+import { hashOfBytes, networkBytes } from "../../transaction/transaction-hash.js";
+import type { ExecutedCommand, Outcome } from "../engine/engine.js";
 import type { Block } from "../world/event.js";
 import type { SpamBlock } from "./blocks.js";
-import { type Accepted, countServed, type ExamineOptions, examine, type Refusal } from "./examine.js";
+import { type Accepted, countServed, type ExamineOptions, examine, type Received, type Refusal } from "./examine.js";
+import type { SpamCounts, SpamPolicies } from "./spam-policies.js";
+import { createTxCache } from "./tx-cache.js";
 
 /** A transaction that waits for a block. */
 interface Waiting {
   readonly tx: Transaction;
-  /** Its bytes as they came: those that its hash is of. */
   readonly bytes: Uint8Array;
-  /** Its hash, 64 hex digits in upper case. */
   readonly txHash: string;
   readonly accepted: Accepted;
 }
@@ -26,11 +27,20 @@ export interface MadeBlock {
   readonly transactions: readonly Uint8Array[];
 }
 
+/** A block and the outcomes of its transactions, by hash. */
+export interface ExecutedBlock {
+  readonly block: Block;
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+}
+
 /** What a chain knows of its last blocks and of what waits. It is plain data. */
 export interface ChainState {
   readonly blocks: readonly SpamBlock[];
   readonly mempool: readonly Waiting[];
   readonly inLastBlock: number;
+  readonly seenTids: readonly string[];
+  readonly cache: readonly string[];
+  readonly spam: SpamCounts;
 }
 
 /** A transaction in a block. */
@@ -41,27 +51,59 @@ export interface BlockTransaction extends ExecutedCommand {
 
 /** Options of {@link createLocalChain}. */
 export interface LocalChainOptions extends ExamineOptions {
-  /** Carries out the transactions of a block. */
-  readonly execute: (block: Block, transactions: readonly BlockTransaction[]) => void;
-  /** Told of a transaction that was taken, and is dropped when its block is made. */
-  readonly dropped: (txHash: string, reason: string) => void;
+  readonly policies: SpamPolicies;
+  /** Executes the transactions of a block, and returns the outcome of each one. */
+  readonly execute: (block: Block, transactions: readonly BlockTransaction[]) => readonly Outcome[];
+  /** Called for each transaction that was taken, and is dropped when its block is made. */
+  readonly dropped: (txHash: string, height: bigint, reason: string) => void;
 }
+
+/** What a submission comes to: `undefined` where the transaction waits for a block. */
+export type Submitted = Refusal | "in cache" | undefined;
 
 /** A chain of one node. It checks transactions, keeps them in its mempool, and puts them into blocks. */
 export interface LocalChain {
   /** The number of transactions that wait for a block, and of those in the last one. */
   counts(): { readonly waiting: number; readonly inLastBlock: number };
-  /** Check a transaction. The result is `undefined` if it would be accepted. */
-  check(tx: Transaction): Refusal | undefined;
-  /** Check a transaction, and put it into the mempool unless it is refused. */
-  submit(tx: Transaction, bytes: Uint8Array): Refusal | undefined;
+  /** Check a transaction. The result is `undefined` if it would be accepted. Its `tid` counts as seen until the next block. */
+  check(received: Received): Refusal | undefined;
+  /** Check a transaction, and put it into the mempool unless it is refused, or in the cache already. */
+  submit(received: Received): Submitted;
   /** Make a block of a time, in Unix nanoseconds, from the mempool, and carry out its commands. */
   makeBlock(time: bigint): MadeBlock;
   /** Wait for the next block. */
-  nextBlock(): Promise<Block>;
+  nextBlock(): Promise<ExecutedBlock>;
+  /** Forget what a node does not know after a restart: what it has seen outside of blocks. */
+  restart(): void;
   /** Keep the chain as it is. */
   save(): ChainState;
   restore(state: ChainState): void;
+}
+
+/**
+ * Takes a transaction as the network does: it serializes the message again.
+ *
+ * @param tx the transaction
+ * @returns the transaction, with its bytes in the network's order and their hash
+ */
+export function receivedTransaction(tx: Transaction): Received {
+  const bytes = networkBytes(tx);
+  return { tx, bytes, txHash: hashOfBytes(bytes) };
+}
+
+/**
+ * Takes a transaction that is submitted as bytes: these are hashed as they are.
+ *
+ * @param bytes what may be a serialized transaction
+ * @returns the transaction, where the bytes are one, and their hash
+ */
+export function receivedBytes(bytes: Uint8Array): Received {
+  const txHash = hashOfBytes(bytes);
+  try {
+    return { tx: fromBinary(TransactionSchema, bytes), bytes, txHash };
+  } catch {
+    return { tx: undefined, bytes, txHash };
+  }
 }
 
 /**
@@ -71,76 +113,112 @@ export interface LocalChain {
  * @returns the chain; it makes blocks only when `makeBlock()` is called
  */
 export function createLocalChain(options: LocalChainOptions): LocalChain {
-  const { blocks, rules, profile } = options;
+  const { blocks, policies } = options;
+  const cache = createTxCache();
+  let seenTids = new Set<string>();
   let mempool: Waiting[] = [];
-  let waiting: ((block: Block) => void)[] = [];
+  let waiting: ((executed: ExecutedBlock) => void)[] = [];
   let inLastBlock = 0;
 
-  /** What a block serves of the mempool. Deployed nodes count it only now, and drop the rest without a word. */
-  function served(): readonly Waiting[] {
-    return profile === "specification"
-      ? mempool
-      : mempool.filter(({ accepted, txHash }) => {
-          const current = blocks.at(accepted.block.height);
-          const isServed = current !== undefined && countServed({ ...accepted, block: current }, rules);
-          if (!isServed) {
-            options.dropped(txHash, "its block has served the transactions of its key");
-          }
-          return isServed;
-        });
+  /** What a block takes of the mempool. The network counts it only now, and drops the rest without a word. */
+  function taken(height: bigint): readonly Waiting[] {
+    const drop = ({ txHash }: Waiting, reason: string) => options.dropped(txHash, height, reason);
+    const served = mempool.filter((each) => {
+      // Nobody may submit what only the maker of a block puts into it.
+      const isServed =
+        each.accepted.inputData.command.case !== "delayedTransactionsWrapper" && countServed(each.accepted, options);
+      if (!isServed) {
+        drop(each, "its block has served the transactions of its key");
+      }
+      return isServed;
+    });
+    const allowed = policies.beginBlock(
+      height,
+      served.map(({ accepted: { inputData, publicKey } }) => ({ command: inputData.command, partyId: publicKey })),
+    );
+    return served.filter((each, index) => {
+      if (allowed[index] === false) {
+        drop(each, "its party has sent the maximum number of such commands in this epoch");
+      }
+      return allowed[index] !== false;
+    });
   }
 
   return {
     counts: () => ({ waiting: mempool.length, inLastBlock }),
 
-    check(tx) {
-      const examined = examine(tx, options);
+    check(received) {
+      const examined = examine(received, options, seenTids);
       return "code" in examined ? examined : undefined;
     },
 
-    submit(tx, bytes) {
-      const accepted = examine(tx, options);
-      if ("code" in accepted) {
-        return accepted;
+    submit(received) {
+      const { tx, bytes, txHash } = received;
+      if (!cache.push(txHash)) {
+        return "in cache";
       }
-      if (profile === "specification") {
-        countServed(accepted, rules);
+      const accepted = examine(received, options, seenTids);
+      if ("code" in accepted || tx === undefined) {
+        cache.remove(txHash);
+        return "code" in accepted ? accepted : undefined;
       }
-      for (const name of accepted.uses) {
-        accepted.block.used.add(name);
-      }
-      mempool.push({ tx, bytes, txHash: hashOfBytes(bytes), accepted });
+      mempool.push({ tx, bytes, txHash, accepted });
       return undefined;
     },
 
     makeBlock(time) {
-      const block = blocks.add(time);
-      const transactions = served().map(({ tx, txHash, accepted: { inputData, publicKey } }) => ({
+      const included = taken(blocks.last().height + 1n);
+      const { height, hash, time: blockTime } = blocks.add(time);
+      const block = { height, hash, time: blockTime };
+      const transactions = included.map(({ tx, txHash, accepted: { inputData, publicKey } }) => ({
         txHash,
         command: inputData.command,
         partyId: publicKey,
         signature: decodeHex(tx.signature?.value ?? "", SIGNATURE_BYTES) ?? new Uint8Array(),
       }));
-      const made = { height: block.height, time: block.time, transactions: mempool.map(({ bytes }) => bytes) };
+      const made = { height, time: blockTime, transactions: mempool.map(({ bytes }) => bytes) };
       const waiters = waiting;
       mempool = [];
       waiting = [];
+      seenTids = new Set();
       inLastBlock = transactions.length;
-      options.execute({ height: block.height, hash: block.hash, time: block.time }, transactions);
+      const outcomes = new Map<string, Outcome>();
+      for (const [index, outcome] of options.execute(block, transactions).entries()) {
+        const { txHash = "" } = transactions[index] ?? {};
+        outcomes.set(txHash, outcome);
+        if (outcome.status !== "success") {
+          cache.remove(txHash); // CometBFT forgets what failed; only what succeeded stays in its cache.
+        }
+      }
       for (const resolve of waiters) {
-        resolve(block);
+        resolve({ block, outcomes });
       }
       return made;
     },
 
     nextBlock: () => new Promise((resolve) => waiting.push(resolve)),
 
-    save: () => ({ blocks: blocks.save(), mempool: [...mempool], inLastBlock }),
+    restart() {
+      seenTids.clear();
+      cache.restore([]);
+    },
+
+    save: () => ({
+      blocks: blocks.save(),
+      mempool: [...mempool],
+      inLastBlock,
+      seenTids: [...seenTids],
+      cache: cache.save(),
+      spam: policies.save(),
+    }),
 
     restore(state) {
       blocks.restore(state.blocks);
       mempool = [...state.mempool];
       ({ inLastBlock } = state);
+      seenTids = new Set(state.seenTids);
+      cache.restore(state.cache);
+      policies.restore(state.spam);
     },
   };
 }

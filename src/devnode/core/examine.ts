@@ -1,133 +1,163 @@
 import type { InputData, Transaction } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import type { Profile } from "../../schema/profile.js";
-import { type NetworkProblem, networkProblems, type Problem } from "../../transaction/check/index.js";
 import { verify } from "../../transaction/proof-of-work.js";
-import type { ChainIdPrefix } from "../../transaction/transaction.js";
-import { inputDataProblems, openTransactionSync, proofProblem } from "../../transaction/verify.js";
-import { type Blocks, expectedDifficulty, type SpamBlock, type SpamRules } from "./blocks.js";
+import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
+import { commandName, isOfValidators } from "./command-names.js";
+import { type DecodeOptions, decodeTransaction } from "./decode.js";
+import { type EligibilityOptions, ineligibility } from "./eligibility.js";
+import type { SpamPolicies } from "./spam-policies.js";
 
-/** Codes of failed submissions (specification, 2.6), as deployed nodes number them. */
-export const FAILURE = { validation: 51, decoding: 60, unknownCommand: 80, spam: 89 } as const;
+/** Codes of refused transactions (`core/blockchain/response.go`). */
+export const CODE = { decoding: 60, failed: 70, partlyFailed: 71, spam: 89 } as const;
 
 /** The reason why a transaction is refused. */
 export interface Refusal {
   readonly code: number;
-  readonly problems: readonly (Problem | NetworkProblem)[];
+  /** The network's text. */
+  readonly data: string;
 }
 
-/** A transaction that passed all checks. */
+/** A transaction as it reached the node. */
+export interface Received {
+  /** Its bytes as the node keeps them: those that its hash is of. */
+  readonly bytes: Uint8Array;
+  /** Its hash, 64 hex digits in upper case. */
+  readonly txHash: string;
+  /** `undefined` where the bytes are no transaction. */
+  readonly tx: Transaction | undefined;
+}
+
+/** A transaction that passed all checks. It is plain data. */
 export interface Accepted {
   readonly inputData: InputData;
   readonly publicKey: string;
-  readonly block: SpamBlock;
+  /** The zero bits of its proof of work. */
   readonly zeroBits: number;
-  /** The names of the transaction identifier and the nonce that it uses. */
+  /** The names of its hash, `tid` and nonce, each of which the network takes once. */
   readonly uses: readonly string[];
 }
 
 /** What transactions are checked by. */
-export interface ExamineOptions {
-  readonly chainId: string;
-  readonly chainIdPrefix: ChainIdPrefix;
-  readonly profile: Profile;
+export interface ExamineOptions extends DecodeOptions, EligibilityOptions {
   readonly rules: SpamRules;
   readonly blocks: Blocks;
+  readonly policies: Pick<SpamPolicies, "refusal">;
 }
 
 /**
- * Check a transaction (specification, 4.2).
+ * Checks a transaction as the network does when it is submitted (`CheckTx` in `core/blockchain/abci/abci.go`): its form and
+ * its command, the proof of work and replays, the limits of its sender, and whether it can be executed.
  *
- * A deployed node looks at the base difficulty alone when a transaction is submitted. How many transactions of a key a
- * block has served is counted when the block is made.
- *
- * @param tx the transaction
- * @param options the chain, its rules and its last blocks
+ * @param received the transaction
+ * @param options the chain, its rules, its last blocks and what is in its state
+ * @param seenTids the `tid`s that the node has seen since the last block; that of the transaction is added
  * @returns what it holds, or why it is refused
  */
-export function examine(tx: Transaction, options: ExamineOptions): Accepted | Refusal {
-  const { inputData, publicKey, problems } = openTransactionSync(tx, options);
-  if (inputData === undefined) {
-    const isUnread = problems.every(({ path }) => path === "tx.inputData");
-    return { code: isUnread ? FAILURE.decoding : FAILURE.validation, problems };
+export function examine(received: Received, options: ExamineOptions, seenTids: Set<string>): Accepted | Refusal {
+  const decoded = decodeTransaction(received.tx, options);
+  if (decoded.inputData === undefined) {
+    return { code: CODE.decoding, data: decoded.problem };
   }
-  const wrong = options.profile === "deployed" ? deployedProblems(inputData) : inputDataProblems(inputData);
-  if (wrong.length > 0) {
-    const isUnknown = inputData.command.case === undefined;
-    return { code: isUnknown ? FAILURE.unknownCommand : FAILURE.validation, problems: wrong };
-  }
-  return examineWork(tx, inputData, publicKey, options);
-}
-
-/** What a deployed node finds. What it finds only when it executes a command is refused at once. */
-function deployedProblems({ command, ...inputData }: InputData): readonly (Problem | NetworkProblem)[] {
-  if (command.case === undefined) {
-    return [{ path: "tx.inputData.command", message: "is required" }];
-  }
-  const problems = networkProblems(command);
-  return problems.length > 0 ? problems : inputDataProblems({ ...inputData, command });
-}
-
-function examineWork(
-  tx: Transaction,
-  inputData: InputData,
-  publicKey: string,
-  { blocks, rules, profile }: ExamineOptions,
-): Accepted | Refusal {
-  const spam = (path: string, message: string) => ({ code: FAILURE.spam, problems: [{ path, message }] });
-  const last = blocks.last().height;
-  const past = BigInt(rules.pastBlocks);
-  const block = blocks.at(inputData.blockHeight);
-  if (block === undefined || (profile === "deployed" && block.height + past <= last)) {
-    const first = profile === "deployed" ? last - past + 1n : (blocks.recent()[0]?.height ?? last);
-    return spam("tx.inputData.blockHeight", `is ${inputData.blockHeight}, not one of the blocks ${first} to ${last}`);
-  }
-  const { tid = "" } = tx.pow ?? {};
-  const uses = [`tid ${tid}`, `nonce ${publicKey} ${inputData.nonce}`] as const;
-  if (blocks.isUsed(uses[0])) {
-    return spam("tx.pow.tid", "was used by another transaction");
-  }
-  if (blocks.isUsed(uses[1])) {
-    return spam("tx.inputData.nonce", "was used by another transaction of tx.pubKey");
-  }
-  const difficulty = profile === "deployed" ? rules.difficulty : neededBits(publicKey, block, rules);
-  if (difficulty === undefined) {
-    return spam("tx.inputData.blockHeight", "is that of a block that has served its transactions of tx.pubKey");
-  }
-  const { height, hash } = block;
-  const problem = proofProblem(tx, { height, hash, difficulty, hashFunction: rules.hashFunction });
+  const { inputData, publicKey } = decoded;
+  const pow = received.tx?.pow ?? { tid: "", nonce: 0n };
+  const uses = [
+    `hash ${received.txHash}`,
+    ...(isOfValidators(inputData.command.case) ? [] : [`tid ${pow.tid}`, `nonce ${publicKey} ${inputData.nonce}`]),
+  ];
+  const proven = { ...received, inputData, publicKey, pow, uses };
+  const problem =
+    replayProblem(proven, options, seenTids) ??
+    options.policies.refusal({ command: inputData.command, partyId: publicKey });
   if (problem !== undefined) {
-    return { code: FAILURE.spam, problems: [problem] };
+    return { code: CODE.spam, data: problem };
   }
-  return { inputData, publicKey, block, zeroBits: zeroBits(tx, hash, difficulty, rules), uses };
+  const ineligible = ineligibility(inputData.command, publicKey, options);
+  return ineligible === undefined
+    ? { inputData, publicKey, zeroBits: zeroBits(proven, options), uses }
+    : { code: CODE.failed, data: ineligible };
 }
 
-/** The zero bits that a key's next proof of work on a block needs; `undefined` if the block serves no more of them. */
-const neededBits = (publicKey: string, block: SpamBlock, rules: SpamRules) =>
-  expectedDifficulty(rules, block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 });
+/** A transaction whose form is right. */
+interface Proven extends Pick<Accepted, "inputData" | "publicKey" | "uses">, Received {
+  readonly pow: { readonly tid: string; readonly nonce: bigint };
+}
 
-/** The zero bits of a proof of work that has at least `difficulty` of them. */
-function zeroBits({ pow }: Transaction, blockHash: string, difficulty: number, { hashFunction }: SpamRules): number {
-  const { tid = "", nonce = 0n } = pow ?? {};
-  let bits = difficulty;
-  while (bits < 256 && verify({ blockHash, tid, nonce, difficulty: bits + 1, hashFunction })) {
+/**
+ * The height from which transactions may be tied to blocks: the network's parameters are in force from the second block
+ * on, and for blocks without parameters a transaction is "too old".
+ */
+const FIRST_HEIGHT = 2n;
+
+/** `CheckTx` in `core/pow/engine.go`. */
+function replayProblem(proven: Proven, { blocks, rules }: ExamineOptions, seenTids: Set<string>): string | undefined {
+  const { inputData, publicKey, pow, txHash, uses } = proven;
+  const [hash = "", tid, nonce] = uses;
+  if (tid !== undefined) {
+    if (seenTids.has(pow.tid)) {
+      return "proof of work tid already seen by the node";
+    }
+    seenTids.add(pow.tid);
+  }
+  if (blocks.isUsed(hash)) {
+    return "transaction hash already used";
+  }
+  if (blocks.at(inputData.blockHeight) === undefined) {
+    if (inputData.blockHeight < FIRST_HEIGHT) {
+      return "transaction too old";
+    }
+    const name = commandName(inputData.command.case);
+    return `unknown block height for tx:${txHash.toLowerCase()}, command:${name}, party:${publicKey}`;
+  }
+  if (tid === undefined || nonce === undefined) {
+    return undefined;
+  }
+  if (blocks.isUsed(tid)) {
+    return "proof of work tid already used";
+  }
+  if (blocks.isUsed(nonce)) {
+    return "nonce already used by party";
+  }
+  return isProof(proven, { blocks, rules }, rules.difficulty) ? undefined : "failed to verify proof of work";
+}
+
+type ProofOptions = Pick<ExamineOptions, "blocks" | "rules">;
+
+function isProof({ inputData, pow }: Proven, { blocks, rules }: ProofOptions, difficulty: number): boolean {
+  const { hash = "" } = blocks.at(inputData.blockHeight) ?? {};
+  return pow.tid !== "" && verify({ blockHash: hash, ...pow, difficulty, hashFunction: rules.hashFunction });
+}
+
+/** The zero bits of a proof of work that has as many as the rules ask for, or more. */
+function zeroBits(proven: Proven, options: ProofOptions): number {
+  let bits = options.rules.difficulty;
+  while (bits < 256 && isProof(proven, options, bits + 1)) {
     bits += 1;
   }
   return bits;
 }
 
 /**
- * Count a transaction among those that its block has served.
+ * Counts a transaction among those that its block has served (`CheckBlockTx` in `core/pow/engine.go`). The network counts
+ * when a block is made, and not when a transaction is submitted.
  *
  * @param accepted the transaction
- * @param rules the rules for proofs of work
+ * @param options the rules for proofs of work, and the last blocks
  * @returns whether its block serves it: the proof has the zero bits that are needed after those counted before
  */
-export function countServed({ publicKey, block, zeroBits: bits }: Accepted, rules: SpamRules): boolean {
-  const needed = neededBits(publicKey, block, rules);
-  if (needed === undefined || bits < needed) {
+export function countServed({ inputData, publicKey, zeroBits: bits, uses }: Accepted, options: ProofOptions): boolean {
+  const block = options.blocks.at(inputData.blockHeight);
+  if (block === undefined || uses.some((name) => options.blocks.isUsed(name))) {
     return false;
   }
-  const usage = block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 };
-  block.usage.set(publicKey, { seen: usage.seen + 1, zeroBits: usage.zeroBits + bits });
+  if (!isOfValidators(inputData.command.case)) {
+    const usage = block.usage.get(publicKey) ?? { seen: 0, zeroBits: 0 };
+    const needed = expectedDifficulty(options.rules, usage);
+    if (needed === undefined || bits < needed) {
+      return false;
+    }
+    block.usage.set(publicKey, { seen: usage.seen + 1, zeroBits: usage.zeroBits + bits });
+  }
+  for (const name of uses) {
+    block.used.add(name);
+  }
   return true;
 }

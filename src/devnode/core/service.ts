@@ -1,15 +1,20 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import { type CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
-import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import {
+  type CoreService,
+  SubmitRawTransactionRequest_Type,
+  SubmitTransactionRequest_Type,
+} from "../../../gen/vega/api/v1/core_pb.js";
 import type { Profile } from "../../schema/profile.js";
-import { hashOfBytes, networkBytes } from "../../transaction/transaction-hash.js";
+import { apiError } from "../api-error.js";
 import { eventBus } from "../data/event-bus.js";
 import type { Streams } from "../data/observe.js";
-import { type Blocks, expectedDifficulty, type SpamRules } from "./blocks.js";
-import type { LocalChain } from "./chain.js";
-import { outcome } from "./outcome.js";
+import type { Outcome } from "../engine/engine.js";
+import { type Blocks, expectedDifficulty, type SpamBlock, type SpamRules } from "./blocks.js";
+import { type LocalChain, receivedBytes, receivedTransaction } from "./chain.js";
+import { CODE, type Received, type Refusal } from "./examine.js";
+import type { SpamPolicies } from "./spam-policies.js";
 import { createStatistics, type StatisticsOptions } from "./statistics.js";
+import { errorText } from "./transaction-result.js";
 
 type CoreMethods = Omit<ServiceImpl<typeof CoreService>, "propagateChainEvent">;
 
@@ -19,8 +24,9 @@ export interface CoreOptions extends StatisticsOptions {
   readonly chain: Pick<LocalChain, "counts" | "check" | "submit" | "nextBlock">;
   readonly blocks: Blocks;
   readonly rules: SpamRules;
+  readonly policies: Pick<SpamPolicies, "statistics">;
   readonly streams: Streams;
-  /** Whether refusals have the form of the specification, the default, or that of deployed nodes. */
+  /** Whether `type` is honored, as the specification has it (the default), or ignored, as deployed nodes do. */
   readonly profile?: Profile | undefined;
 }
 
@@ -32,48 +38,65 @@ export interface CoreOptions extends StatisticsOptions {
  * @returns the methods of the core service
  */
 export function coreMethods(options: CoreOptions): CoreMethods {
-  const { chain, chainId, rules, blocks, profile = "specification" } = options;
+  const { chain, chainId, rules, blocks, policies } = options;
   const statistics = createStatistics(options);
-
-  async function submit(transaction: Transaction, bytes: Uint8Array, type: SubmitTransactionRequest_Type) {
-    const txHash = hashOfBytes(bytes);
-    // Deployed nodes do not look at the type.
-    switch (profile === "deployed" ? SubmitTransactionRequest_Type.SYNC : type) {
-      case SubmitTransactionRequest_Type.UNSPECIFIED:
-      case SubmitTransactionRequest_Type.ASYNC:
-        chain.submit(transaction, bytes); // An asynchronous submission does not report a refusal.
-        return { success: true, txHash };
-      case SubmitTransactionRequest_Type.SYNC:
-        return { txHash, ...outcome(chain.submit(transaction, bytes), profile) };
-      case SubmitTransactionRequest_Type.COMMIT: {
-        const refusal = chain.submit(transaction, bytes);
-        if (refusal === undefined) {
-          await chain.nextBlock();
-        }
-        return { txHash, ...outcome(refusal, profile) };
-      }
-      default:
-        throw new ConnectError(`type is ${String(type)}, which is no type of submission`, Code.InvalidArgument);
+  const taken = (received: Received): Refusal | undefined => {
+    const submitted = chain.submit(received);
+    if (submitted === "in cache") {
+      throw apiError(Code.Internal, "tx already exists in cache");
     }
-  }
+    return submitted;
+  };
 
   return {
     async submitTransaction({ tx, type }) {
-      const transaction = required(tx);
-      return submit(transaction, networkBytes(transaction), type);
+      if (tx === undefined) {
+        throw apiError(Code.Internal, "proto: Marshal called with nil");
+      }
+      const received = receivedTransaction(tx);
+      const { txHash } = received;
+      const refusal = taken(received);
+      switch (options.profile === "deployed" ? SubmitTransactionRequest_Type.SYNC : type) {
+        case SubmitTransactionRequest_Type.UNSPECIFIED:
+        case SubmitTransactionRequest_Type.ASYNC:
+          return { success: true, txHash }; // An asynchronous submission does not report a refusal.
+        case SubmitTransactionRequest_Type.COMMIT:
+          if (refusal === undefined) {
+            await chain.nextBlock();
+          }
+      }
+      return { txHash, success: refusal === undefined, ...refusal };
     },
 
     async submitRawTransaction({ tx, type }) {
-      // Both methods number the types alike.
-      return submit(fromBytes(tx), tx, Number(type));
+      if (!RAW_TYPES.includes(type)) {
+        throw apiError(Code.InvalidArgument, "Invalid TX Type");
+      }
+      const received = receivedBytes(tx);
+      const { txHash } = received;
+      const refusal = taken(received);
+      if (type === SubmitRawTransactionRequest_Type.SYNC) {
+        return { success: true, txHash, code: refusal?.code ?? 0, data: hex(refusal?.data ?? "") };
+      }
+      if (type === SubmitRawTransactionRequest_Type.ASYNC || refusal !== undefined) {
+        return { success: true, txHash };
+      }
+      const { block, outcomes } = await chain.nextBlock();
+      const outcome = outcomes.get(txHash);
+      if (outcome === undefined) {
+        throw apiError(Code.Internal, "error on broadcastTxCommit: timed out waiting for tx to be included in a block");
+      }
+      return { success: true, txHash, height: block.height, ...committed(outcome) };
     },
 
     async checkTransaction({ tx }) {
-      return outcome(chain.check(required(tx)), profile);
+      return tx === undefined
+        ? checked({ code: CODE.decoding, data: "tx (is required)" })
+        : checked(chain.check(receivedTransaction(tx)));
     },
 
     async checkRawTransaction({ tx }) {
-      return outcome(chain.check(fromBytes(tx)), profile);
+      return checked(chain.check(receivedBytes(tx)));
     },
 
     observeEventBus: eventBus(options),
@@ -96,39 +119,56 @@ export function coreMethods(options: CoreOptions): CoreMethods {
     },
 
     async getSpamStatistics({ partyId }) {
-      if (!/^[0-9a-f]{64}$/.test(partyId)) {
-        throw new ConnectError("partyId is not a public key of 64 hex digits", Code.InvalidArgument);
+      if (partyId === "") {
+        throw apiError(Code.InvalidArgument, "empty or missing party ID");
       }
-      const blockStates = blocks.recent().map(({ height, hash, usage }) => {
-        const used = usage.get(partyId) ?? { seen: 0, zeroBits: 0 };
-        const difficulty = expectedDifficulty(rules, used);
-        return {
-          blockHeight: height,
-          blockHash: hash,
-          transactionsSeen: BigInt(used.seen),
-          ...(difficulty === undefined ? {} : { expectedDifficulty: BigInt(difficulty) }),
-          hashFunction: rules.hashFunction,
-          difficulty: BigInt(rules.difficulty),
-          txPerBlock: BigInt(rules.transactionsPerBlock),
-          increasingDifficulty: rules.increasing,
-        };
-      });
-      return { chainId, statistics: { pow: { blockStates, numberOfPastBlocks: BigInt(rules.pastBlocks) } } };
+      const used = blocks.recent().filter((block) => block === blocks.last() || block.usage.has(partyId));
+      const blockStates = used.map((block) => blockState(block, partyId, rules));
+      const pow = { blockStates, numberOfPastBlocks: BigInt(rules.pastBlocks) };
+      return { chainId, statistics: { ...policies.statistics(partyId), pow } };
     },
   };
 }
 
-function required(tx: Transaction | undefined): Transaction {
-  if (tx === undefined) {
-    throw new ConnectError("tx is required", Code.InvalidArgument);
+const RAW_TYPES = [
+  SubmitRawTransactionRequest_Type.ASYNC,
+  SubmitRawTransactionRequest_Type.SYNC,
+  SubmitRawTransactionRequest_Type.COMMIT,
+];
+
+/** The answer to a check. A reason of code 89 is in `data` alone (`core/processor/abci.go`). */
+function checked(refusal: Refusal | undefined) {
+  if (refusal === undefined) {
+    return { success: true, gasWanted: 1n };
   }
-  return tx;
+  return { success: false, ...refusal, info: refusal.code === CODE.spam ? "" : refusal.data };
 }
 
-function fromBytes(bytes: Uint8Array): Transaction {
-  try {
-    return fromBinary(TransactionSchema, bytes);
-  } catch (cause) {
-    throw new ConnectError("tx is not a serialized transaction", Code.InvalidArgument, undefined, undefined, cause);
+/** The part of the answer to a raw submission of type COMMIT that says how the transaction was executed. */
+function committed(outcome: Outcome): Refusal {
+  if (outcome.status === "success") {
+    return { code: 0, data: "" };
   }
+  const code = outcome.status === "partial" ? CODE.partlyFailed : CODE.failed;
+  return { code, data: hex(errorText(outcome)) };
+}
+
+/** Raw submissions have their reasons in upper-case hex (`setResponseBasisContent` in `core/api/core.go`). */
+function hex(text: string): string {
+  return Buffer.from(text).toString("hex").toUpperCase();
+}
+
+function blockState({ height, hash, usage }: SpamBlock, partyId: string, rules: SpamRules) {
+  const used = usage.get(partyId) ?? { seen: 0, zeroBits: 0 };
+  const difficulty = expectedDifficulty(rules, used);
+  return {
+    blockHeight: height,
+    blockHash: hash,
+    transactionsSeen: BigInt(used.seen),
+    ...(difficulty !== undefined && { expectedDifficulty: BigInt(difficulty) }),
+    hashFunction: rules.hashFunction,
+    difficulty: BigInt(rules.difficulty),
+    txPerBlock: BigInt(rules.transactionsPerBlock),
+    increasingDifficulty: rules.increasing,
+  };
 }

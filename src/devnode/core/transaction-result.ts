@@ -10,7 +10,8 @@ import type { Outcome } from "../engine/engine.js";
 import type { BlockTransaction } from "./chain.js";
 import { commandName } from "./command-names.js";
 
-type Failed = Exclude<Outcome, { readonly status: "success" }>;
+/** The outcome of a command that was not executed, or only in part. */
+export type Failed = Exclude<Outcome, { readonly status: "success" }>;
 
 const STATUS = {
   success: TransactionResult_Status.SUCCESS,
@@ -66,7 +67,13 @@ function failureOf(outcome: Failed) {
     : { error: errorText(outcome) };
 }
 
-function errorText(outcome: Failed): string {
+/**
+ * Writes the errors of a command as one text, as the network does.
+ *
+ * @param outcome the outcome of the command
+ * @returns the error; of a batch, the errors by part, such as `0 (unable to find the order in the market)`
+ */
+export function errorText(outcome: Failed): string {
   return isOfParts(outcome)
     ? [...byKey(outcome)]
         .map(([key, errors]) => `${key} (${errors.join(", ")})`)

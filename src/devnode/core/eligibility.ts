@@ -1,0 +1,219 @@
+import type { BatchMarketInstructions, Transfer } from "../../../gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
+import { type Account, AccountType } from "../../../gen/vega/vega_pb.js";
+import { parseDecimal } from "../engine/decimal.js";
+import { accountId } from "../engine/identifiers.js";
+import { generalAccount } from "../engine/ledger.js";
+import { transferFee } from "../engine/transfer-fees.js";
+import type { World } from "../world/world.js";
+
+/** How many decimals of a network parameter count. */
+const DECIMALS = 18;
+
+/** What commands are checked against when they are submitted. */
+export interface EligibilityOptions {
+  readonly world: Pick<World, "accounts" | "assets" | "markets" | "parameters">;
+  /** Whether a party has the account that it needs before the engine opens it, with what parties begin with. */
+  readonly isFunded: (party: string) => boolean;
+}
+
+const NOT_OF_VALIDATOR = "node signature not sent by validator";
+const NOT_OF_MASTER_KEY = "node signature not signed with validator master key";
+
+/**
+ * Tells why a command cannot be executed as things are (the handlers of `HandleCheckTx` in `core/processor/abci.go`). The
+ * network checks this when a command is submitted; what it leaves to the execution is not looked at.
+ *
+ * @param command the command
+ * @param party the sender's public key
+ * @param options the markets, accounts, assets and parameters as they are after the last block
+ * @returns the network's text; `undefined` where the command is let through
+ */
+export function ineligibility(
+  command: InputData["command"],
+  party: string,
+  options: EligibilityOptions,
+): string | undefined {
+  switch (command.case) {
+    case "orderSubmission":
+    case "orderAmendment":
+    case "orderCancellation":
+    case "liquidityProvisionSubmission":
+    case "liquidityProvisionAmendment":
+    case "liquidityProvisionCancellation":
+    case "submitAmm":
+    case "amendAmm":
+    case "cancelAmm":
+      return unableToTrade(party, command.value.marketId, options);
+    case "batchMarketInstructions":
+      return batchProblem(command.value, party, options);
+    case "transfer":
+      return transferProblem(command.value, party, options);
+    case "createReferralSet":
+    case "updateReferralSet":
+      return lackOfFunds(party, "create or update a referral set", "spam.protection.referralSet.min.funds", options);
+    case "applyReferralCode":
+      return lackOfFunds(party, "apply referral code", "spam.protection.applyReferral.min.funds", options);
+    case "proposalSubmission": {
+      const change = command.value.terms?.change;
+      const key = change?.case === "updateNetworkParameter" ? change.value.changes?.key : undefined;
+      return key === undefined || options.world.parameters.has(key) ? undefined : "unknown key";
+    }
+    case "oracleDataSubmission":
+      return oracleDataProblem(command.value.payload);
+    case "keyRotateSubmission":
+      return NOT_OF_MASTER_KEY;
+    case "nodeVote":
+    case "nodeSignature":
+    case "chainEvent":
+    case "validatorHeartbeat":
+    case "stateVariableProposal":
+    case "ethereumKeyRotateSubmission":
+    case "protocolUpgradeProposal":
+      return NOT_OF_VALIDATOR;
+    default:
+      return undefined;
+  }
+}
+
+/** Markets that have ended are no longer in the network's state. */
+const ENDED: readonly Market_State[] = [
+  Market_State.SETTLED,
+  Market_State.CLOSED,
+  Market_State.CANCELLED,
+  Market_State.REJECTED,
+];
+
+/** `CheckCanSubmitOrderOrLiquidityCommitment` in `core/execution/engine.go`; an empty market stands for all. */
+function unableToTrade(party: string, marketId: string, options: EligibilityOptions): string | undefined {
+  const { world, isFunded } = options;
+  if (marketId === "") {
+    return isFunded(party) || accountsOf(party, options).length > 0
+      ? undefined
+      : `party ${party} is not eligible to submit order transaction with no market in scope`;
+  }
+  const market = world.markets.get(marketId);
+  if (market === undefined || ENDED.includes(market.state)) {
+    return "market does not exist";
+  }
+  const why = wantOfBalance(party, market, options);
+  return why && `party ${party} is not eligible to submit order transactions in market ${marketId} (${why})`;
+}
+
+/** `CheckOrderSpam` in `core/collateral/engine.go`. */
+function wantOfBalance(party: string, market: Market, options: EligibilityOptions): string | undefined {
+  const general = assetsOf(market).map((asset) => options.world.accounts.get(accountId(generalAccount(party, asset))));
+  if (general.some((account) => (account === undefined ? options.isFunded(party) : account.balance !== "0"))) {
+    return undefined;
+  }
+  const accounts = accountsOf(party, options);
+  if (accounts.length === 0) {
+    return "no general account in no asset";
+  }
+  if (general.every((account) => account === undefined)) {
+    return "no general account found";
+  }
+  return accounts.some(({ marketId, balance }) => marketId === market.id && balance !== "0")
+    ? undefined
+    : "no general account balance in asset and no market accounts found";
+}
+
+function accountsOf(party: string, { world }: EligibilityOptions): readonly Account[] {
+  return [...world.accounts.values()].filter(({ owner }) => owner === party);
+}
+
+function assetsOf({ tradableInstrument }: Market): readonly string[] {
+  const product = tradableInstrument?.instrument?.product;
+  switch (product?.case) {
+    case "future":
+    case "perpetual":
+      return [product.value.settlementAsset];
+    case "spot":
+      return [product.value.baseAsset, product.value.quoteAsset];
+    default:
+      return [];
+  }
+}
+
+/** `CheckBatchMarketInstructions` in `core/processor/abci.go`: cancellations and stop orders are not looked at. */
+function batchProblem(batch: BatchMarketInstructions, party: string, options: EligibilityOptions): string | undefined {
+  const { updateMarginMode, cancellations, amendments, submissions, stopOrdersSubmission, stopOrdersCancellation } =
+    batch;
+  const parts = [
+    updateMarginMode,
+    cancellations,
+    amendments,
+    submissions,
+    stopOrdersSubmission,
+    stopOrdersCancellation,
+  ];
+  const size = parts.reduce((sum, { length }) => sum + length, 0);
+  const most = Number(options.world.parameters.get("spam.protection.max.batchSize"));
+  if (size > most) {
+    return `market batch instructions too big, got(${size}), expected(${most})`;
+  }
+  for (const { marketId } of [...submissions, ...amendments]) {
+    const problem = unableToTrade(party, marketId, options);
+    if (problem !== undefined) {
+      return problem;
+    }
+  }
+  return undefined;
+}
+
+/** `CheckTransfer` in `core/banking/transfers_common.go`. */
+function transferProblem(transfer: Transfer, party: string, options: EligibilityOptions): string | undefined {
+  const { world, isFunded } = options;
+  const id = transfer.asset.toLowerCase();
+  const asset = world.assets.get(id);
+  if (asset === undefined) {
+    return "could not transfer funds, asset does not exist";
+  }
+  const { fromAccountType, amount: text } = transfer;
+  const amount = BigInt(text);
+  const quantum = asset.details?.quantum ?? "1";
+  const multiple = parseDecimal(world.parameters.get("transfer.minTransferQuantumMultiple") ?? "0", DECIMALS);
+  const isFromVested = fromAccountType === AccountType.VESTED_REWARDS;
+  if (amount * 10n ** BigInt(DECIMALS) < BigInt(quantum) * multiple && !isFromVested) {
+    return "could not transfer funds, less than minimal amount requested to transfer";
+  }
+  const owner = transfer.from ?? party;
+  const account = world.accounts.get(accountId({ owner, asset: id, marketId: "", type: fromAccountType }));
+  if (account === undefined) {
+    // The network writes an account as its market, which is ! for none, its owner, its asset and the number of its type.
+    return fromAccountType === AccountType.GENERAL && isFunded(party)
+      ? undefined
+      : `could not transfer funds, account does not exist: !${owner}${id}${fromAccountType}`;
+  }
+  const { parameters } = world;
+  const isFromDerivedKey = transfer.from !== undefined;
+  const facts = { parameters, quantum, amount, from: party, fromAccountType, to: transfer.to, isFromDerivedKey };
+  const { fee } = transferFee(facts, 0n);
+  return BigInt(account.balance) < amount + fee ? "could not transfer funds, not enough funds to transfer" : undefined;
+}
+
+/** `CheckSufficientBalanceFor…` in `core/referral/engine.go`: the balances of a party in quantums of their assets. */
+function lackOfFunds(party: string, what: string, parameter: string, options: EligibilityOptions): string | undefined {
+  const required = BigInt(options.world.parameters.get(parameter) ?? "0");
+  if (options.isFunded(party)) {
+    return undefined;
+  }
+  const available = accountsOf(party, options).reduce((sum, { asset, balance }) => {
+    const quantum = BigInt(options.world.assets.get(asset)?.details?.quantum ?? "1");
+    return sum + BigInt(balance) / (quantum === 0n ? 1n : quantum);
+  }, 0n);
+  return available < required
+    ? `party "${party}" does not have sufficient balance to ${what}, required balance ${required} available balance ${available}`
+    : undefined;
+}
+
+/** `CheckSubmitOracleData` in `core/processor/abci.go`. No market of the local node listens to anybody's data. */
+function oracleDataProblem(payload: Uint8Array): string {
+  try {
+    JSON.parse(new TextDecoder().decode(payload));
+    return "no one listens to the public keys that signed this oracle data";
+  } catch {
+    return "error normalizing incoming oracle data: couldn't unmarshal JSON data";
+  }
+}
