@@ -1,4 +1,4 @@
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
 import { AccountTypeSchema } from "../../../gen/vega/vega_pb.js";
 import { NETWORK_PARTY, oneOf } from "../data/conditions.js";
@@ -16,6 +16,9 @@ type StateMethods = Pick<
   | "listNetworkLimits"
   | "listNetworkParameters"
   | "listParties"
+  | "listProposals"
+  | "listVotes"
+  | "listDelegations"
 >;
 
 /**
@@ -75,6 +78,33 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
     async listParties() {
       // The engine of v0.78 tells of no other party.
       return { parties: [{ id: NETWORK_PARTY }] };
+    },
+
+    async listProposals({ proposal, proposer }) {
+      const isChosen = oneOf(chosen(proposal));
+      const isOfParty = oneOf(chosen(proposer));
+      const all = [...world.records.proposal.latest.values()].map(({ value }) => value);
+      return { proposals: all.filter(({ id, partyId }) => isChosen(id) && isOfParty(partyId)) };
+    },
+
+    async listVotes({ proposal, party }) {
+      if (proposal === "" && party === "") {
+        throw new ConnectError("missing proposal or party filter", Code.Unknown);
+      }
+      const isChosen = oneOf(chosen(proposal));
+      const isOfParty = oneOf(chosen(party));
+      const all = [...world.records.vote.latest.values()].map(({ value }) => value);
+      return { votes: all.filter(({ proposalId, partyId }) => isChosen(proposalId) && isOfParty(partyId)) };
+    },
+
+    async listDelegations({ party, node, epochSeq }) {
+      const [isOfParty, isOfNode, isOfEpoch] = [party, node, epochSeq].map((text) => oneOf(chosen(text)));
+      const all = [...world.records.delegationBalance.latest.values()].map(({ value }) => value);
+      return {
+        delegations: all
+          .filter((each) => isOfParty?.(each.party) && isOfNode?.(each.nodeId) && isOfEpoch?.(each.epochSeq))
+          .map(({ $typeName: _, ...delegation }) => delegation),
+      };
     },
   };
 }

@@ -5,16 +5,23 @@ import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
 import { type Books, depthMethods } from "./depth.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
+import { governanceMethods } from "./governance.js";
+import { liquidityMethods } from "./liquidity.js";
 import { marketDataMethods } from "./market-data.js";
 import { marketMethods } from "./markets.js";
 import { networkMethods } from "./network.js";
+import { oracleMethods } from "./oracles.js";
 import { orderMethods } from "./orders.js";
 import { parameterMethods } from "./parameters.js";
 import { partyMethods } from "./parties.js";
+import { partyChoiceMethods } from "./party-choices.js";
 import { positionMethods } from "./positions.js";
+import { referralMethods } from "./referrals.js";
 import { stopOrderMethods } from "./stop-orders.js";
 import { tradeMethods } from "./trades.js";
 import { transactionResultMethods } from "./transaction-results.js";
+import { transferMethods } from "./transfers.js";
+import { withdrawalMethods } from "./withdrawals.js";
 
 /** What {@link dataMethods} answers from. */
 export interface DataOptions extends EventBusOptions {
@@ -46,6 +53,13 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...stopOrderMethods(world),
     ...tradeMethods(world, streams),
     ...transactionResultMethods(streams),
+    ...transferMethods(world),
+    ...governanceMethods(world, streams),
+    ...withdrawalMethods(world),
+    ...partyChoiceMethods(world),
+    ...referralMethods(world),
+    ...liquidityMethods(world),
+    ...oracleMethods(world),
     observeEventBus: eventBus(options),
   };
 }

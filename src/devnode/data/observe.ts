@@ -7,6 +7,8 @@ export type Subject =
   | "order"
   | "position"
   | "trade"
+  | "governance"
+  | "vote"
   | "marketData"
   | "marketDepth"
   | "marketDepthUpdates"

@@ -30,6 +30,32 @@ export interface Records {
   readonly vote: RecordsOf<"vote">;
   /** By identifier. */
   readonly oracleSpec: RecordsOf<"oracleSpec">;
+  /** By identifier. */
+  readonly withdrawal: RecordsOf<"withdrawal">;
+  /** By party. */
+  readonly partyProfileUpdated: RecordsOf<"partyProfileUpdated">;
+  /** By `PARTY MARKET`. */
+  readonly partyMarginModeUpdated: RecordsOf<"partyMarginModeUpdated">;
+  /** By `PARTY NODE EPOCH`. */
+  readonly delegationBalance: RecordsOf<"delegationBalance">;
+  /** By identifier of the set. */
+  readonly referralSetCreated: RecordsOf<"referralSetCreated">;
+  /** By referee. */
+  readonly refereeJoinedReferralSet: RecordsOf<"refereeJoinedReferralSet">;
+  /** By identifier of the team. */
+  readonly teamCreated: RecordsOf<"teamCreated">;
+  /** By identifier of the team. */
+  readonly teamUpdated: RecordsOf<"teamUpdated">;
+  /** By referee. */
+  readonly refereeJoinedTeam: RecordsOf<"refereeJoinedTeam">;
+  /** By `REFEREE EPOCH`. */
+  readonly refereeSwitchedTeam: RecordsOf<"refereeSwitchedTeam">;
+  /** By `PROVISION VERSION`. */
+  readonly liquidityProvision: RecordsOf<"liquidityProvision">;
+  /** By identifier. */
+  readonly amm: RecordsOf<"amm">;
+  /** By the time of the block, and the sources that match. */
+  readonly oracleData: RecordsOf<"oracleData">;
   /** By `PARTY ASSET`. */
   readonly transferFeesDiscount: RecordsOf<"transferFeesDiscount">;
 }
@@ -76,6 +102,58 @@ export function createRecords(): LivingRecords {
     oracleSpec: recordsOf(
       (event) => (event.case === "oracleSpec" ? event.value : undefined),
       ({ externalDataSourceSpec }) => externalDataSourceSpec?.spec?.id ?? "",
+    ),
+    withdrawal: recordsOf(
+      (event) => (event.case === "withdrawal" ? event.value : undefined),
+      ({ id }) => id,
+    ),
+    partyProfileUpdated: recordsOf(
+      (event) => (event.case === "partyProfileUpdated" ? event.value : undefined),
+      ({ updatedProfile }) => updatedProfile?.partyId ?? "",
+    ),
+    partyMarginModeUpdated: recordsOf(
+      (event) => (event.case === "partyMarginModeUpdated" ? event.value : undefined),
+      ({ partyId, marketId }) => `${partyId} ${marketId}`,
+    ),
+    delegationBalance: recordsOf(
+      (event) => (event.case === "delegationBalance" ? event.value : undefined),
+      ({ party, nodeId, epochSeq }) => `${party} ${nodeId} ${epochSeq}`,
+    ),
+    referralSetCreated: recordsOf(
+      (event) => (event.case === "referralSetCreated" ? event.value : undefined),
+      ({ setId }) => setId,
+    ),
+    refereeJoinedReferralSet: recordsOf(
+      (event) => (event.case === "refereeJoinedReferralSet" ? event.value : undefined),
+      ({ referee }) => referee,
+    ),
+    teamCreated: recordsOf(
+      (event) => (event.case === "teamCreated" ? event.value : undefined),
+      ({ teamId }) => teamId,
+    ),
+    teamUpdated: recordsOf(
+      (event) => (event.case === "teamUpdated" ? event.value : undefined),
+      ({ teamId }) => teamId,
+    ),
+    refereeJoinedTeam: recordsOf(
+      (event) => (event.case === "refereeJoinedTeam" ? event.value : undefined),
+      ({ referee }) => referee,
+    ),
+    refereeSwitchedTeam: recordsOf(
+      (event) => (event.case === "refereeSwitchedTeam" ? event.value : undefined),
+      ({ referee, atEpoch }) => `${referee} ${atEpoch}`,
+    ),
+    liquidityProvision: recordsOf(
+      (event) => (event.case === "liquidityProvision" ? event.value : undefined),
+      ({ id, version }) => `${id} ${version}`,
+    ),
+    amm: recordsOf(
+      (event) => (event.case === "amm" ? event.value : undefined),
+      ({ id }) => id,
+    ),
+    oracleData: recordsOf(
+      (event) => (event.case === "oracleData" ? event.value : undefined),
+      ({ externalData }) => `${externalData?.data?.broadcastAt} ${externalData?.data?.matchedSpecIds.join(" ")}`,
     ),
   } satisfies Records;
   return {

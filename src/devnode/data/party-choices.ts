@@ -1,0 +1,64 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { World } from "../world/world.js";
+import { oneOf, type Query, queryIdentifier } from "./conditions.js";
+import { readPageOf, readPagination } from "./page.js";
+import { isWanted, recordListing } from "./records-listing.js";
+
+const MODES: Query = {
+  message: "failed to list parties margin modes",
+  inner: (cause) => `scany: query multiple result rows: ${cause}`,
+};
+const PROFILES: Query = { message: "failed to list parties profiles" };
+const DELEGATIONS: Query = { message: "failed to get delegation" };
+
+/**
+ * Implements the methods for what parties choose for themselves: profiles, margin modes and delegations that blocks brought.
+ *
+ * @param world how things stand
+ * @returns the methods of the data service that list them
+ */
+export function partyChoiceMethods({
+  records,
+}: World): Pick<
+  ServiceImpl<typeof TradingDataService>,
+  "listPartiesProfiles" | "listPartyMarginModes" | "listDelegations"
+> {
+  return {
+    async listPartiesProfiles({ parties, pagination }) {
+      const page = readPagination(pagination);
+      const isAsked = oneOf(parties.map((party) => party.toLowerCase()));
+      const listing = recordListing(records.partyProfileUpdated.latest, ({ updatedProfile }) =>
+        isAsked(updatedProfile?.partyId ?? ""),
+      );
+      return { profiles: readPageOf(listing, page, ({ value }) => value.updatedProfile ?? {}, PROFILES) };
+    },
+
+    async listPartyMarginModes({ marketId, partyId, pagination }) {
+      const page = readPagination(pagination);
+      const market = marketId && queryIdentifier(marketId, MODES);
+      const party = partyId && queryIdentifier(partyId, MODES);
+      const listing = recordListing(
+        records.partyMarginModeUpdated.latest,
+        (mode) => isWanted(market, mode.marketId) && isWanted(party, mode.partyId),
+      );
+      return {
+        partyMarginModes: readPageOf(listing, page, ({ value: { $typeName: _, ...mode } }) => mode, MODES),
+      };
+    },
+
+    async listDelegations({ partyId, nodeId, epochId, pagination }) {
+      const page = readPagination(pagination);
+      const listing = recordListing(
+        records.delegationBalance.latest,
+        ({ party, nodeId: node, epochSeq }) =>
+          isWanted(partyId?.toLowerCase(), party) &&
+          isWanted(nodeId?.toLowerCase(), node) &&
+          isWanted(epochId, epochSeq),
+      );
+      return {
+        delegations: readPageOf(listing, page, ({ value: { $typeName: _, ...balance } }) => balance, DELEGATIONS),
+      };
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
+import {
+  type ListTransfersRequest,
+  ListTransfersRequest_Scope,
+  type TradingDataService,
+  TransferDirection,
+  type TransferNodeSchema,
+} from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { Transfer } from "../../../gen/vega/events/v1/events_pb.js";
+import { AccountType, EntityScope } from "../../../gen/vega/vega_pb.js";
+import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
+import { feeDiscountKey, transferFee } from "../engine/transfer-fees.js";
+import type { World } from "../world/world.js";
+import { canBeIdentifier, NO_IDENTIFIER, type Query, queryError, queryIdentifier } from "./conditions.js";
+import { readPageOf, readPagination } from "./page.js";
+import { isWanted, recordListing } from "./records-listing.js";
+
+const NO_QUERY: Query = { message: "" };
+const DISCOUNT: Query = { message: "failed to get current transfer fee discount" };
+
+type TransferMethods = Pick<
+  ServiceImpl<typeof TradingDataService>,
+  "listTransfers" | "getTransfer" | "estimateTransferFee" | "getTotalTransferFeeDiscount"
+>;
+
+/**
+ * Implements the methods for transfers that blocks brought.
+ *
+ * @param world how things stand
+ * @returns the methods of the data service that list transfers, get one and tell fees
+ */
+export function transferMethods(world: World): TransferMethods {
+  const { records } = world;
+  const nodeOf = (transfer: Transfer): MessageInitShape<typeof TransferNodeSchema> => ({
+    transfer,
+    fees: [...records.transferFees.latest.values()]
+      .map(({ value }) => value)
+      .filter((fee) => fee.transferId === transfer.id),
+  });
+  return {
+    async listTransfers(request) {
+      const query = listQuery(request.pubkey);
+      const page = readPagination(request.pagination);
+      const listing = recordListing(records.transfer.latest, transferFilter(request, query));
+      // Without a pagination, a page has fewer transfers than one of other records.
+      const size = request.pagination === undefined ? 50 : page.size;
+      return { transfers: readPageOf(listing, { ...page, size }, ({ value }) => nodeOf(value), query) };
+    },
+
+    async getTransfer({ transferId }) {
+      if (transferId === "") {
+        throw apiError(Code.Internal, "missing transfer id");
+      }
+      const id = plainIdentifier(transferId, NO_QUERY);
+      return { transferNode: nodeOf(existing(records.transfer.latest.get(id), NO_RESOURCE, "").value) };
+    },
+
+    async estimateTransferFee({ fromAccount, fromAccountType, toAccount, amount, assetId, fromAmmKey }) {
+      if (!/^\d+$/.test(amount)) {
+        throw invalidArgument("invalid transfer amount");
+      }
+      const query = { message: "failed to get asset for ID" };
+      const asset = existing(world.assets.get(plainIdentifier(assetId, query)), query.message);
+      const key = feeDiscountKey(fromAccount.toLowerCase(), asset.id);
+      const available = records.transferFeesDiscount.latest.get(key)?.value.amount ?? "0";
+      const { fee, discount } = transferFee(
+        {
+          ...{ parameters: world.parameters, quantum: asset.details?.quantum ?? "0", amount: BigInt(amount) },
+          ...{ from: fromAccount, fromAccountType, to: toAccount, isFromDerivedKey: fromAmmKey !== undefined },
+        },
+        BigInt(available),
+      );
+      return { fee: String(fee), discount: String(discount) };
+    },
+
+    async getTotalTransferFeeDiscount({ partyId, assetId }) {
+      const key = feeDiscountKey(plainIdentifier(partyId, DISCOUNT), plainIdentifier(assetId, DISCOUNT));
+      const { value } = existing(records.transferFeesDiscount.latest.get(key), DISCOUNT.message);
+      return { totalDiscount: value.amount };
+    },
+  };
+}
+
+function listQuery(pubkey = ""): Query {
+  const around = (cause: string) =>
+    cause.startsWith("decoding") ? `could not get transfers: scany: query multiple result rows: ${cause}` : cause;
+  return { message: "failed to get transfer", inner: (cause) => `pubkey: ${pubkey}: ${around(cause)}` };
+}
+
+/** Checks an identifier of a query that names no text around the cause. */
+function plainIdentifier(text: string, query: Query): string {
+  if (!canBeIdentifier(text)) {
+    throw queryError(query, NO_IDENTIFIER, Code.InvalidArgument);
+  }
+  return text.toLowerCase();
+}
+
+/** The condition of a request. A reward is what goes to the reward account, or is dispatched. */
+function transferFilter(request: ListTransfersRequest, query: Query): (transfer: Transfer) => boolean {
+  const { direction, isReward = false, status, scope, fromAccountType, toAccountType, fromEpoch, toEpoch } = request;
+  const party = request.pubkey === undefined ? undefined : queryIdentifier(request.pubkey, query);
+  const gameId = request.gameId === undefined ? undefined : queryIdentifier(request.gameId, query);
+  const isFrom = direction === TransferDirection.TRANSFER_FROM;
+  if (party !== undefined && isReward && !isFrom) {
+    throw queryError(query, `invalid transfer direction for reward transfers: ${direction}`);
+  }
+  const isOfParty = ({ from, to }: Transfer) =>
+    party === undefined || (direction !== TransferDirection.TRANSFER_TO && from === party) || (!isFrom && to === party);
+  const strategyOf = ({ kind }: Transfer) => (kind.case === "recurring" ? kind.value.dispatchStrategy : undefined);
+  const epochsOf = ({ kind }: Transfer) =>
+    kind.case === "recurring"
+      ? [kind.value.startEpoch, kind.value.endEpoch].filter((epoch) => epoch !== undefined)
+      : [];
+  const scopes = {
+    [ListTransfersRequest_Scope.INDIVIDUAL]: EntityScope.INDIVIDUALS,
+    [ListTransfersRequest_Scope.TEAM]: EntityScope.TEAMS,
+  };
+  return (transfer) =>
+    isOfParty(transfer) &&
+    isWanted(status, transfer.status) &&
+    isWanted(gameId, transfer.gameId ?? "") &&
+    isWanted(fromAccountType, transfer.fromAccountType) &&
+    isWanted(toAccountType, transfer.toAccountType) &&
+    (fromEpoch === undefined || epochsOf(transfer).some((epoch) => epoch >= fromEpoch)) &&
+    (toEpoch === undefined || epochsOf(transfer).some((epoch) => epoch <= toEpoch)) &&
+    (scope === undefined ||
+      scope === ListTransfersRequest_Scope.UNSPECIFIED ||
+      strategyOf(transfer)?.entityScope === scopes[scope]) &&
+    (!isReward ||
+      (transfer.kind.case === "recurring" &&
+        (transfer.toAccountType === AccountType.GLOBAL_REWARD || strategyOf(transfer) !== undefined)));
+}

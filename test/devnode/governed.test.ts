@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+import { Proposal_State, Vote_Value } from "../../gen/vega/governance_pb.js";
+import { Market_State } from "../../gen/vega/markets_pb.js";
+import { AccountType, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { type Client, createClient } from "../../src/client.js";
+import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import type { Signer } from "../../src/transaction/signer.js";
+
+let node: Devnode;
+let client: Client;
+let ann: Signer;
+let bob: Signer;
+let now = BigInt(Date.parse("2031-01-01T00:00:00Z")) / 1000n;
+
+beforeAll(async () => {
+  node = await startDevnode({
+    chainId: "devnode-1",
+    segments: 2,
+    blocksPerSegment: 10,
+    blockMs: 0,
+    profile: "deployed",
+  });
+  client = createClient({ profile: "deployed", transport: "grpc", grpc: { url: node.grpcUrl } });
+  ann = await signerFromMnemonic(node.mnemonic, { index: 1 });
+  bob = await signerFromMnemonic(node.mnemonic, { index: 2 });
+  await nextBlock();
+});
+afterAll(async () => {
+  await client.close();
+  await node.close();
+});
+
+const data = () => client.service(TradingDataService);
+
+async function nextBlock(seconds = 1n): Promise<void> {
+  now += seconds;
+  node.setTime(new Date(Number(now) * 1000).toISOString());
+  await node.makeBlock();
+}
+
+async function send(signer: Signer, command: Parameters<Client["sendCommand"]>[0]): Promise<void> {
+  expect(await client.sendCommand(command, { signer })).toMatchObject({ success: true });
+  await nextBlock();
+}
+
+const source = (name: string, type: number) => ({
+  sourceType: {
+    case: "external" as const,
+    value: {
+      sourceType: {
+        case: "oracle" as const,
+        value: {
+          signers: [{ signer: { case: "pubKey" as const, value: { key: ann.publicKey } } }],
+          filters: [{ key: { name, type, ...(type === 2 && { numberDecimalPlaces: 5n }) }, conditions: [] }],
+        },
+      },
+    },
+  },
+});
+
+describe("a market", () => {
+  test("is proposed, voted on, enacted and traded in", async () => {
+    const settlementAsset = (await data().listAssets({})).assets?.edges.find(
+      ({ node: asset }) => asset?.details?.symbol === "DAI",
+    )?.node?.id;
+    expect(settlementAsset).toMatch(/^[0-9a-f]{64}$/);
+    const changes = {
+      instrument: {
+        name: "BTC",
+        code: "BTC",
+        product: {
+          case: "future" as const,
+          value: {
+            settlementAsset: settlementAsset ?? "",
+            quoteName: "BTC",
+            dataSourceSpecForSettlementData: source("price.BTC.value", 2),
+            dataSourceSpecForTradingTermination: source("trading.terminated", 4),
+            dataSourceSpecBinding: {
+              settlementDataProperty: "price.BTC.value",
+              tradingTerminationProperty: "trading.terminated",
+            },
+          },
+        },
+      },
+      decimalPlaces: 5n,
+      metadata: ["base:BTC"],
+      liquidityMonitoringParameters: {
+        targetStakeParameters: { timeWindow: 3600n, scalingFactor: 1 },
+        triggeringRatio: "0.7",
+      },
+      priceMonitoringParameters: { triggers: [{ horizon: 86400n, probability: "0.999999", auctionExtension: 5n }] },
+      riskParameters: {
+        case: "logNormal" as const,
+        value: { riskAversionParameter: 0.01, tau: 1.90128526884173e-6, params: { mu: 0, r: 0.016, sigma: 3 } },
+      },
+      linearSlippageFactor: "0.001",
+      quadraticSlippageFactor: "0",
+      liquiditySlaParameters: {
+        priceRange: "1",
+        commitmentMinTimeFraction: "0.95",
+        performanceHysteresisEpochs: 1n,
+        slaCompetitionFactor: "1",
+      },
+      liquidationStrategy: {
+        disposalTimeStep: 1n,
+        disposalFraction: "1",
+        fullDisposalSize: 1000000000n,
+        maxFractionConsumed: "0.5",
+        disposalSlippageRange: "0.5",
+      },
+      markPriceConfiguration: { compositePriceType: 3 },
+      tickSize: "1",
+      enableTransactionReordering: true,
+    };
+    await send(ann, {
+      case: "proposalSubmission",
+      value: {
+        reference: "a market",
+        rationale: { title: "a market", description: "a market" },
+        terms: {
+          closingTimestamp: now + 25n,
+          enactmentTimestamp: now + 28n,
+          change: { case: "newMarket", value: { changes } },
+        },
+      },
+    });
+    const { connection } = await data().listGovernanceData({});
+    const proposal = connection?.edges
+      .map((edge) => edge.node?.proposal)
+      .find((found) => found?.reference === "a market");
+    expect(proposal).toMatchObject({ state: Proposal_State.OPEN, partyId: ann.publicKey });
+    const proposalId = proposal?.id ?? "";
+    for (const signer of [ann, bob]) {
+      await send(signer, { case: "voteSubmission", value: { proposalId, value: Vote_Value.YES } });
+    }
+    const { votes } = await data().listVotes({ proposalId });
+    expect(votes?.edges.map(({ node: vote }) => vote?.partyId)).toEqual([bob.publicKey, ann.publicKey]);
+    await nextBlock(30n);
+    await nextBlock(5n);
+    const marketState = async () => (await data().getMarket({ marketId: proposalId })).market?.state;
+    expect(await marketState()).toBe(Market_State.PENDING);
+    const order = (side: Side, price: string) => ({
+      case: "orderSubmission" as const,
+      value: {
+        marketId: proposalId,
+        side,
+        price,
+        size: 1n,
+        timeInForce: Order_TimeInForce.GTC,
+        type: Order_Type.LIMIT,
+      },
+    });
+    await send(ann, order(Side.BUY, "10000"));
+    await send(bob, order(Side.SELL, "10000"));
+    await nextBlock();
+    expect(await marketState()).toBe(Market_State.ACTIVE);
+    await send(ann, order(Side.BUY, "10100"));
+    await send(bob, order(Side.SELL, "10100"));
+    const { trades } = await data().listTrades({ marketIds: [proposalId] });
+    expect(trades?.edges.map(({ node: trade }) => trade?.price)).toEqual(["10100", "10000"]);
+    const { data: governed } = await data().getGovernanceData({ proposalId });
+    expect(governed).toMatchObject({ proposal: { state: Proposal_State.ENACTED }, yes: [{}, {}], no: [] });
+    expect((await data().listOracleSpecs({})).oracleSpecs?.edges).toHaveLength(2);
+  });
+
+  test("proposals and votes are in the core's state too", async () => {
+    const state = client.service(CoreStateService);
+    const { proposals } = await state.listProposals({});
+    expect(proposals.map(({ reference }) => reference)).toEqual(["a market"]);
+    expect((await state.listVotes({ party: ann.publicKey })).votes).toHaveLength(1);
+    // As recorded of the real network.
+    await expect(state.listVotes({})).rejects.toThrow("missing proposal or party filter");
+  });
+});
+
+describe("transfers", () => {
+  test("are listed with their fees, by direction and kind", async () => {
+    const asset =
+      (await data().listAccounts({ filter: { partyIds: [ann.publicKey] } })).accounts?.edges[0]?.node?.asset ?? "";
+    const base = {
+      fromAccountType: AccountType.GENERAL,
+      toAccountType: AccountType.GENERAL,
+      to: bob.publicKey,
+      asset,
+      amount: "5000000",
+    };
+    await send(ann, { case: "transfer", value: { ...base, kind: { case: "oneOff", value: {} } } });
+    await send(ann, {
+      case: "transfer",
+      value: { ...base, kind: { case: "recurring", value: { startEpoch: 5n, factor: "1" } } },
+    });
+    const list = async (request: Parameters<ReturnType<typeof data>["listTransfers"]>[0]) =>
+      (await data().listTransfers(request)).transfers?.edges.map(({ node: each }) => each?.transfer?.kind.case);
+    expect(await list({})).toEqual(["recurring", "oneOff"]);
+    expect(await list({ pubkey: bob.publicKey, direction: 2 })).toEqual(["recurring", "oneOff"]);
+    expect(await list({ pubkey: bob.publicKey, direction: 1 })).toEqual([]);
+    expect(await list({ fromEpoch: 5n })).toEqual(["recurring"]);
+    const [, oneOff] = (await data().listTransfers({})).transfers?.edges ?? [];
+    const transferId = oneOff?.node?.transfer?.id ?? "";
+    expect((await data().getTransfer({ transferId })).transferNode).toMatchObject({ fees: [{ transferId }] });
+    const estimated = await data().estimateTransferFee({
+      fromAccount: ann.publicKey,
+      amount: "5000000",
+      assetId: asset,
+    });
+    expect(estimated).toMatchObject({ fee: oneOff?.node?.fees[0]?.amount, discount: "0" });
+  });
+});
+
+describe("wrong requests are answered as the real network recorded them", () => {
+  const reason = async (call: Promise<unknown>): Promise<string> =>
+    call.then(
+      () => "OK",
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    ["a transfer without an identifier", () => data().getTransfer({}), "missing transfer id"],
+    [
+      "an unknown transfer",
+      () => data().getTransfer({ transferId: "ee".repeat(32) }),
+      "no resource corresponding to this id",
+    ],
+    [
+      "a transfer with a bad identifier",
+      () => data().getTransfer({ transferId: "zz" }),
+      "not a valid hex id (or well known exception)",
+    ],
+    ["votes of nothing", () => data().listVotes({}), "missing proposal id and party id"],
+    ["no proposal", () => data().getGovernanceData({}), "missing proposal ID or reference"],
+    ["an unknown proposal", () => data().getGovernanceData({ proposalId: "ee".repeat(32) }), "failed to get proposal"],
+    ["an unknown withdrawal", () => data().getWithdrawal({ id: "ee".repeat(32) }), "failed to get withdrawal"],
+    ["a fee of no amount", () => data().estimateTransferFee({}), "invalid transfer amount"],
+    ["commitments of nothing", () => data().listLiquidityProvisions({}), "market or party filters are required"],
+    ["referees of no team", () => data().listTeamReferees({}), "teamID must be provided"],
+    [
+      "a bad set",
+      () => data().listReferralSets({ referralSetId: "zz" }),
+      "decoding 'zz': not a valid hex id (or well known exception)",
+    ],
+    ["a page of none", () => data().listAMMs({ pagination: { first: 0 } }), "pagination limit must be in range 0-5000"],
+  ])("%s", async (_, call, text) => {
+    expect(await reason(call())).toContain(text);
+  });
+});
