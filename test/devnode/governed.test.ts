@@ -6,6 +6,7 @@ import { Market_State } from "../../gen/vega/markets_pb.js";
 import { AccountType, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { NodeError } from "../../src/errors/index.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import type { Signer } from "../../src/transaction/signer.js";
 
@@ -185,7 +186,7 @@ describe("transfers", () => {
       toAccountType: AccountType.GENERAL,
       to: bob.publicKey,
       asset,
-      amount: "5000000",
+      amount: "1000000000000000000",
     };
     await send(ann, { case: "transfer", value: { ...base, kind: { case: "oneOff", value: {} } } });
     await send(ann, {
@@ -203,7 +204,7 @@ describe("transfers", () => {
     expect((await data().getTransfer({ transferId })).transferNode).toMatchObject({ fees: [{ transferId }] });
     const estimated = await data().estimateTransferFee({
       fromAccount: ann.publicKey,
-      amount: "5000000",
+      amount: "1000000000000000000",
       assetId: asset,
     });
     expect(estimated).toMatchObject({ fee: oneOff?.node?.fees[0]?.amount, discount: "0" });
@@ -214,7 +215,7 @@ describe("wrong requests are answered as the real network recorded them", () => 
   const reason = async (call: Promise<unknown>): Promise<string> =>
     call.then(
       () => "OK",
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+      (error: unknown) => JSON.stringify(error instanceof NodeError ? error.details : String(error)),
     );
 
   test.each<[string, () => Promise<unknown>, string]>([
