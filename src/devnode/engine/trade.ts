@@ -9,7 +9,8 @@ import type { MarketState, Work } from "./state.js";
 
 /**
  * Trades an order that came in: fees are paid, the orders on the book are filled, and positions change, in this order, as
- * recorded of the network.
+ * recorded of the network. The order that came in is emitted before those on the book, but after the trades where it was
+ * amended.
  *
  * @param work the block
  * @param market the market, whose book changes
@@ -22,7 +23,10 @@ export function carryOut(work: Work, market: MarketState, taker: Order, fills: r
   if (fills.length > 0) {
     payFees(work, market, taker.partyId, trades);
   }
-  work.emit({ case: "order", value: after });
+  const isAmended = after.version > 1n;
+  if (!isAmended || fills.length === 0) {
+    work.emit({ case: "order", value: after });
+  }
   if (fills.length === 0) {
     return;
   }
@@ -39,6 +43,9 @@ export function carryOut(work: Work, market: MarketState, taker: Order, fills: r
     tradePosition(market, taker.partyId, bought, fill.price);
     tradePosition(market, fill.maker.partyId, -bought, fill.price);
     market.lastPrice = fill.price;
+  }
+  if (isAmended) {
+    work.emit({ case: "order", value: after });
   }
   market.isTraded = true;
   market.isWatched = true;

@@ -132,6 +132,7 @@ function submitOrdersOf(
     const submission = { ...stop.submission, size };
     const orderId = orderIdOf(work, stop);
     const error = submitOrder(work, partyId, submission, orderId);
+    emitMarginLevels(work);
     return [ended(work, { ...stop, submission }, { status, ...(error === undefined && { orderId }) })];
   });
   emitStops(work, submitted);

@@ -11,42 +11,19 @@ import {
   failure,
   limit,
   marketId,
-  marketOf,
   type OrderFields,
   openExchange,
   SELL,
   valuesOf,
 } from "./exchange.js";
-
-/** The market of the recorded orders: 5 decimals, as its asset has, and a log-normal model. */
-const market = marketOf({
-  decimalPlaces: 5n,
-  linearSlippageFactor: "0.001",
-  fees: {
-    factors: {
-      makerFee: "0.0002",
-      infrastructureFee: "0.0005",
-      liquidityFee: "0",
-      treasuryFee: "0.0001",
-      buyBackFee: "0.0001",
-    },
-  },
-  tradableInstrument: {
-    instrument: { product: { case: "future", value: { settlementAsset: asset } } },
-    marginCalculator: { scalingFactors: { searchLevel: 1.1, initialMargin: 1.5, collateralRelease: 1.7 } },
-    riskModel: {
-      case: "logNormalRiskModel",
-      value: { riskAversionParameter: 0.01, tau: 1.90128526884173e-6, params: { mu: 0, r: 0.016, sigma: 3 } },
-    },
-  },
-});
+import { recordedMarket } from "./recorded-market.js";
 
 /** The price of the recorded orders, and the mark price that was recorded. */
 const P = 10_000_000_000;
 const MARK = "10000001000";
 
-function recordedMarket(startingBalance = "100000000000000") {
-  return openExchange(market, {
+function openRecorded(startingBalance = "100000000000000") {
+  return openExchange(recordedMarket, {
     assets: [create(AssetSchema, { id: asset, details: { decimals: 5n } })],
     lastPrices: new Map([[marketId, MARK]]),
     startingBalance,
@@ -85,7 +62,7 @@ const levelsOf = (events: readonly Event[]) =>
 
 // Recorded of v0.78.0: two parties with 100000000000000 each, on a market whose mark price was 10000001000.
 describe("orders take margin as recorded of the network", () => {
-  const exchange = recordedMarket();
+  const exchange = openRecorded();
   const steps: readonly (readonly [string, string, OrderFields, string, string])[] = [
     [
       "the first order of a party",
@@ -126,7 +103,7 @@ describe("orders take margin as recorded of the network", () => {
 
 describe("an order without enough margin", () => {
   test("is rejected, and its party keeps what it has", () => {
-    const exchange = recordedMarket();
+    const exchange = openRecorded();
     const { outcome, events } = exchange.order(ann, limit(BUY, 4_000_000_000n, P));
     expect(outcome).toEqual(failure("margin check failed"));
     expect(valuesOf(events, "order")).toMatchObject([
@@ -137,7 +114,7 @@ describe("an order without enough margin", () => {
   });
 
   test("is taken where it closes a part of the position", () => {
-    const exchange = recordedMarket("3000000000");
+    const exchange = openRecorded("3000000000");
     exchange.order(bob, limit(SELL, 5, P));
     exchange.order(ann, limit(BUY, 5, P));
     exchange.nextBlock();
@@ -148,7 +125,7 @@ describe("an order without enough margin", () => {
   });
 
   test("is amended to no more than its margin allows", () => {
-    const exchange = recordedMarket("3000000000");
+    const exchange = openRecorded("3000000000");
     const { ids } = exchange.order(ann, limit(BUY, 5, P));
     const { outcome } = exchange.amend(ann, { orderId: ids[0] ?? "", sizeDelta: 100n });
     expect(outcome).toEqual(failure("margin check failed"));
@@ -157,7 +134,7 @@ describe("an order without enough margin", () => {
 
 describe("margin is given back", () => {
   test("with the cancellation of the last order, and the margin mode is emitted again with the next one", () => {
-    const exchange = recordedMarket();
+    const exchange = openRecorded();
     exchange.order(ann, limit(BUY, 2, P));
     exchange.order(ann, limit(BUY, 2, P - 1000));
     const all = exchange.cancel(ann, { marketId });
@@ -174,7 +151,7 @@ describe("margin is given back", () => {
   });
 
   test("at the end of the block in which a position was closed", () => {
-    const exchange = recordedMarket();
+    const exchange = openRecorded();
     exchange.order(bob, limit(SELL, 5, P));
     exchange.order(ann, limit(BUY, 5, P));
     exchange.nextBlock();
@@ -193,7 +170,7 @@ describe("margin is given back", () => {
 });
 
 test("a position that gains gives margin back beyond the release level, and one that loses is topped up", () => {
-  const exchange = recordedMarket();
+  const exchange = openRecorded();
   exchange.order(bob, limit(SELL, 5, P));
   exchange.order(ann, limit(BUY, 5, P));
   exchange.nextBlock();
