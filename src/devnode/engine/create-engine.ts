@@ -23,9 +23,8 @@ import { expireStops } from "./triggers.js";
  * Create an engine, which carries out the commands of blocks: an order book for each market, stop orders, positions and
  * balances. The same commands in the same blocks bring the same events.
  *
- * It is kept simple: no margin is held and no position is closed out, so a party may trade as long as its general account
- * is not empty, and loses what it holds at most. A market keeps its trading mode: in an auction orders rest, and no price is
- * sought for them.
+ * It is kept simple: nobody is closed out, so a party loses what it holds at most. Auctions end on markets that were opened by
+ * proposals; elsewhere a market keeps its trading mode.
  *
  * @param start how things stand
  * @param emit is told of each event of the block that was begun
