@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { createClient } from "../../src/client.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import { run, startCommand } from "../support/command.js";
+import { openMarket } from "../support/devnode.js";
 import { type CommandNode, startCommandNode } from "../support/devnode-command.js";
 
 let folder: string;
@@ -136,16 +136,15 @@ describe("tradewire devnode", () => {
     const node = await startCommandNode("--admin");
     await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
     const signer = await signerFromMnemonic(node.mnemonic);
-    const order = { side: Side.BUY, size: 1n, type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC };
-    const { txHash } = await client.sendCommand(
-      { case: "orderSubmission", value: { ...order, marketId: "ab".repeat(32) } },
-      { signer },
-    );
+    const value = { marketId: openMarket, orderId: "ab".repeat(32) };
+    const { txHash } = await client.sendCommand({ case: "orderCancellation", value }, { signer });
     await makeBlock(node);
     const { err } = await node.stop();
     expect(err.split("\n")).toEqual([
       "The node of chain tradewire-devnet is running; Ctrl-C stops it.",
-      expect.stringMatching(new RegExp(`^Block 41: transaction ${txHash} failed: OrderError: Invalid Market ID$`)),
+      expect.stringMatching(
+        new RegExp(`^Block 41: transaction ${txHash} failed: unable to find the order in the market$`),
+      ),
       "",
     ]);
   });

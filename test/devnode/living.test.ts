@@ -146,16 +146,18 @@ describe("a local node", () => {
       { signer },
     );
     const unknown = await client.sendCommand(
-      { case: "orderSubmission", value: { ...huge, marketId: "ab".repeat(32), timeInForce: IOC } },
+      { case: "orderCancellation", value: { marketId: openMarket, orderId: "ab".repeat(32) } },
       { signer },
     );
     await node.makeBlock();
     expect(failures.map(({ height }) => height)).toContain(41n);
-    expect(failures.find(({ txHash: hash }) => hash === unknown.txHash)?.errors.join()).toContain("Invalid Market ID");
+    expect(failures.find(({ txHash: hash }) => hash === unknown.txHash)?.errors.join()).toContain(
+      "unable to find the order",
+    );
     const { orders } = await client
       .service(TradingDataService)
       .listOrders({ filter: { partyIds: [signer.publicKey] } });
-    expect(orders?.edges).toHaveLength(1); // No order comes of one in a market that does not exist.
+    expect(orders?.edges).toHaveLength(1); // No order comes of a cancellation.
     expect(txHash).toMatch(/^[0-9A-F]{64}$/);
   });
 });

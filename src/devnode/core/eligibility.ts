@@ -1,10 +1,12 @@
 import type { BatchMarketInstructions, Transfer } from "../../../gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import type { DataSourceSpec } from "../../../gen/vega/data_source_pb.js";
 import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
 import { type Account, AccountType } from "../../../gen/vega/vega_pb.js";
 import { parseDecimal } from "../engine/decimal.js";
 import { accountId } from "../engine/identifiers.js";
 import { generalAccount } from "../engine/ledger.js";
+import { isSignedBy, namesOf, propertiesOf } from "../engine/oracle-data.js";
 import { transferFee } from "../engine/transfer-fees.js";
 import type { World } from "../world/world.js";
 
@@ -61,7 +63,7 @@ export function ineligibility(
       return key === undefined || options.world.parameters.has(key) ? undefined : "unknown key";
     }
     case "oracleDataSubmission":
-      return oracleDataProblem(command.value.payload);
+      return oracleDataProblem(command.value.payload, party, options);
     case "keyRotateSubmission":
       return NOT_OF_MASTER_KEY;
     case "nodeVote":
@@ -208,12 +210,35 @@ function lackOfFunds(party: string, what: string, parameter: string, options: El
     : undefined;
 }
 
-/** `CheckSubmitOracleData` in `core/processor/abci.go`. No market of the local node listens to anybody's data. */
-function oracleDataProblem(payload: Uint8Array): string {
-  try {
-    JSON.parse(new TextDecoder().decode(payload));
-    return "no one listens to the public keys that signed this oracle data";
-  } catch {
+/** `CheckSubmitOracleData` in `core/processor/abci.go`. */
+function oracleDataProblem(payload: Uint8Array, party: string, { world }: EligibilityOptions): string | undefined {
+  const names = propertiesOf(payload)?.map(({ name }) => name);
+  if (names === undefined) {
     return "error normalizing incoming oracle data: couldn't unmarshal JSON data";
   }
+  const specs = [...world.markets.values()].flatMap(dataSourcesOf).filter((spec) => isSignedBy(spec, party));
+  if (specs.length === 0) {
+    return "no one listens to the public keys that signed this oracle data";
+  }
+  return specs.some((spec) => namesOf(spec).some((name) => names.includes(name)))
+    ? undefined
+    : "there are no subscribes to the oracle data";
 }
+
+function dataSourcesOf({ tradableInstrument }: Market): readonly DataSourceSpec[] {
+  const product = tradableInstrument?.instrument?.product;
+  switch (product?.case) {
+    case "future": {
+      const { dataSourceSpecForSettlementData, dataSourceSpecForTradingTermination } = product.value;
+      return [dataSourceSpecForSettlementData, dataSourceSpecForTradingTermination].filter(isSet);
+    }
+    case "perpetual": {
+      const { dataSourceSpecForSettlementData, dataSourceSpecForSettlementSchedule } = product.value;
+      return [dataSourceSpecForSettlementData, dataSourceSpecForSettlementSchedule].filter(isSet);
+    }
+    default:
+      return [];
+  }
+}
+
+const isSet = (spec: DataSourceSpec | undefined): spec is DataSourceSpec => spec !== undefined;

@@ -44,7 +44,8 @@ export function submitOracleData(
   return undefined;
 }
 
-function propertiesOf(payload: Uint8Array): { name: string; value: string }[] | undefined {
+/** Read the properties of oracle data, by name; `undefined` where it is not a JSON object. */
+export function propertiesOf(payload: Uint8Array): { name: string; value: string }[] | undefined {
   try {
     const given: unknown = JSON.parse(Buffer.from(payload).toString("utf8"));
     return typeof given === "object" && given !== null
@@ -62,11 +63,13 @@ function oracleOf({ data }: DataSourceSpec) {
   return external?.case === "oracle" ? external.value : undefined;
 }
 
-function isSignedBy(spec: DataSourceSpec, key: string): boolean {
+/** Whether a data source takes data that a key has signed. */
+export function isSignedBy(spec: DataSourceSpec, key: string): boolean {
   return (oracleOf(spec)?.signers ?? []).some(
     ({ signer }) => signer.case === "pubKey" && signer.value.key.toLowerCase() === key,
   );
 }
 
-const namesOf = (spec: DataSourceSpec): string[] =>
+/** The names of the properties that a data source waits for. */
+export const namesOf = (spec: DataSourceSpec): string[] =>
   (oracleOf(spec)?.filters ?? []).flatMap(({ key }) => key?.name ?? []);
