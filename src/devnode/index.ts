@@ -27,11 +27,13 @@ import { MAX_BODY_BYTES } from "./gateway-body.js";
 import { createGatewaySockets } from "./gateway-socket.js";
 import { historyService } from "./history-service.js";
 import { openJournal } from "./journal.js";
+import { ledgerListing } from "./ledger-listing.js";
 import { ledgerService } from "./ledger-service.js";
 import { createLocalNetwork, type LocalNetwork } from "./local-network.js";
 import { checkOptions, type DevnodeOptions } from "./options.js";
 import { createRateLimiter } from "./rate-limit.js";
 import { offerReflection, reflectionServices } from "./reflection/service.js";
+import { snapshotMethods } from "./snapshots.js";
 import { answerUnknownMethod } from "./unknown-method.js";
 import { takeUpgrades } from "./upgrade.js";
 
@@ -161,6 +163,8 @@ function addServices(
   router.service(TradingDataService, {
     ...historyService(network.history, { profile }),
     ...ledgerService(network.history),
+    ...ledgerListing(network.history),
+    ...snapshotMethods(network.history, network.world),
     ...dataMethods({ ...network, chainId }),
   });
   offerReflection(router, services);

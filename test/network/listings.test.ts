@@ -79,7 +79,7 @@ beforeAll(async () => {
     UPPERTXHASH: "D".repeat(64),
     ...{ HOURAGO: hours(-1n), DAYAGO: hours(-24n), TWOYEARSAGO: hours(-17_520n), LATER: hours(1n) },
     DEPOSIT: "d".repeat(64),
-    NODE: "d".repeat(64),
+    NODE: (await client.listNodes({})).nodes?.edges[0]?.node?.id,
     ORACLESPEC: "d".repeat(64),
   };
   for (const [name, value] of Object.entries(found)) {

@@ -99,7 +99,7 @@ export function coreMethods(options: CoreOptions): CoreMethods {
       return checked(chain.check(receivedBytes(tx)));
     },
 
-    observeEventBus: eventBus(options),
+    observeEventBus: eventBus(options, "core"),
 
     statistics: () => ({ statistics: statistics() }),
     getVegaTime: () => ({ timestamp: blocks.last().time }),

@@ -1,6 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import { BusEventType } from "../../../gen/vega/events/v1/events_pb.js";
 import type { LedgerMovement } from "../../../gen/vega/vega_pb.js";
+import { invalidArgument } from "../api-error.js";
 import type { Event } from "../world/event.js";
 import { busEventType } from "./bus-event.js";
 import { oneOf } from "./conditions.js";
@@ -36,7 +36,7 @@ const MARKET_FIELDS = ["marketId", "market"];
 export function busFilter({ type, partyId, marketId }: BusFilter): (event: Event) => boolean {
   const unknown = type.find((each) => BusEventType[each] === undefined || each === BusEventType.UNSPECIFIED);
   if (unknown !== undefined && !type.includes(BusEventType.ALL)) {
-    throw new ConnectError(`type: there is no type ${unknown} of events`, Code.InvalidArgument);
+    throw invalidArgument("malformed request", "invalid event type");
   }
   const isOfType = type.includes(BusEventType.ALL)
     ? () => true

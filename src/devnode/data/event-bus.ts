@@ -1,5 +1,6 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import type { BusEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { apiError } from "../api-error.js";
 import { busEvents } from "./bus-event.js";
 import { type BusFilter, busFilter } from "./bus-filter.js";
 import { MAX_WAITING_RECORDS, type Streams } from "./observe.js";
@@ -18,11 +19,17 @@ export interface BusRequest extends BusFilter {
   readonly batchSize: bigint;
 }
 
+/** How long the data node waits for a batch to fill before it reads the next request, in milliseconds. */
+const BATCH_WAIT_MS = 1000;
+
 /** What the event bus of a node needs. */
 export interface EventBusOptions {
   readonly chainId: string;
   readonly streams: Streams;
 }
+
+/** Which node a bus is of: they differ in when they read the request for the next batch. */
+export type BusNode = "core" | "data";
 
 /**
  * Make the method that streams a node's events. As on deployed nodes:
@@ -32,14 +39,18 @@ export interface EventBusOptions {
  * - With a batch size of 0 or below, events come as they happen, and further requests change nothing.
  * - With a batch size, that many come at once. A request has to follow within 5 seconds, and has the size of the next
  *   batch. Otherwise the stream fails with `Internal`.
+ * - The data node reads that request also where a second has passed without a full batch, and sends nothing until it has
+ *   it: a caller has to send requests on a timer (`observeEventsWithAck` in datanode/api/event_observer.go, where the tick
+ *   of the statistics goes on to the request). The core waits for the batch.
  * - A caller that reads too slowly is dropped: the stream ends without an error.
  *
  * A batch has {@link MAX_WAITING_RECORDS} events at most. A size of 0 behind a batch asks for what there is.
  *
  * @param options the chain's identifier, and what keeps streams open
- * @returns the method, for both services that have it
+ * @param node whose method it is
+ * @returns the method
  */
-export function eventBus({ chainId, streams }: EventBusOptions) {
+export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
   const told = busEvents(chainId);
 
   return async function* observeEventBus(
@@ -52,9 +63,10 @@ export function eventBus({ chainId, streams }: EventBusOptions) {
       return;
     }
     const isWanted = busFilter(first);
+    const ending = new AbortController();
     const blocks = streams.watch({
       subject: "event",
-      signal,
+      signal: AbortSignal.any([signal, ending.signal]),
       select: (happenings) =>
         happenings.flatMap((happening) => (isWanted(happening.event) ? (told(happening) ?? []) : [])),
       message: (events) => events,
@@ -67,22 +79,88 @@ export function eventBus({ chainId, streams }: EventBusOptions) {
       }
       return;
     }
-    let size = sizeOf(first);
-    let waiting: BusEvent[] = [];
-    for await (const events of blocks) {
-      waiting.push(...events);
-      while (waiting.length >= Math.max(size, 1)) {
-        const count = size === 0 ? waiting.length : size;
-        yield { events: waiting.slice(0, count) };
-        waiting = waiting.slice(count);
+    const batches = collectBatches(blocks, node === "data" ? BATCH_WAIT_MS : undefined);
+    try {
+      let size = sizeOf(first);
+      while (true) {
+        const batch = await batches.next(size);
+        if (batch === "end") {
+          return;
+        }
+        if (batch !== "wait") {
+          yield { events: batch };
+        }
         const next = await nextRequest(asked, signal);
         if (next === undefined) {
-          throw new ConnectError("no request for the next batch came in time", Code.Internal);
+          throw apiError(Code.Internal, "internal stream failure", "context deadline exceeded");
         }
         size = sizeOf(next);
       }
+    } finally {
+      batches.stop();
+      ending.abort();
     }
   };
+}
+
+/**
+ * Collect events into batches.
+ *
+ * @param blocks the events of each block
+ * @param waitMs how often the wait for a full batch ends without one, in milliseconds; never by default
+ * @returns `next` waits for a batch of a size, 0 for what there is; for the tick of the clock (`wait`); or for the end.
+ *   `stop` stops the clock
+ */
+function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, waitMs: number | undefined) {
+  const state: { waiting: BusEvent[]; isOver: boolean; hasTicked: boolean } = {
+    waiting: [],
+    isOver: false,
+    hasTicked: false,
+  };
+  let wake = () => {};
+  const change = (changes: Partial<typeof state>) => {
+    Object.assign(state, changes);
+    wake();
+  };
+  const clock = waitMs === undefined ? undefined : setInterval(() => change({ hasTicked: true }), waitMs);
+  const failed = collect();
+  return {
+    stop: () => clearInterval(clock),
+
+    async next(size: number): Promise<BusEvent[] | "wait" | "end"> {
+      while (state.waiting.length < Math.max(size, 1)) {
+        if (state.isOver) {
+          await failed;
+          return "end";
+        }
+        if (state.hasTicked) {
+          state.hasTicked = false;
+          return "wait";
+        }
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      const count = size === 0 ? state.waiting.length : size;
+      const batch = state.waiting.slice(0, count);
+      state.waiting = state.waiting.slice(count);
+      return batch;
+    },
+  };
+
+  /** Read the blocks to their end. Who lets too many events wait is left. */
+  async function collect(): Promise<void> {
+    try {
+      for await (const events of blocks) {
+        change({ waiting: [...state.waiting, ...events] });
+        if (state.waiting.length > 2 * MAX_WAITING_RECORDS) {
+          break;
+        }
+      }
+    } finally {
+      change({ isOver: true });
+    }
+  }
 }
 
 function* pieces(events: readonly BusEvent[]): Generator<{ events: BusEvent[] }, void> {

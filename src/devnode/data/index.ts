@@ -3,6 +3,7 @@ import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_da
 import type { World } from "../world/world.js";
 import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
+import { candleMethods } from "./candles.js";
 import { type Books, depthMethods } from "./depth.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { governanceMethods } from "./governance.js";
@@ -10,6 +11,7 @@ import { liquidityMethods } from "./liquidity.js";
 import { marketDataMethods } from "./market-data.js";
 import { marketMethods } from "./markets.js";
 import { networkMethods } from "./network.js";
+import { nodeMethods } from "./nodes.js";
 import { oracleMethods } from "./oracles.js";
 import { orderMethods } from "./orders.js";
 import { parameterMethods } from "./parameters.js";
@@ -22,6 +24,7 @@ import { tradeMethods } from "./trades.js";
 import { transactionResultMethods } from "./transaction-results.js";
 import { transferMethods } from "./transfers.js";
 import { withdrawalMethods } from "./withdrawals.js";
+import { programMethods, rewardMethods, signatureMethods } from "./without-records.js";
 
 /** What {@link dataMethods} answers from. */
 export interface DataOptions extends EventBusOptions {
@@ -53,6 +56,11 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...stopOrderMethods(world),
     ...tradeMethods(world, streams),
     ...transactionResultMethods(streams),
+    ...candleMethods(world, streams),
+    ...nodeMethods(world),
+    ...rewardMethods(),
+    ...programMethods(world),
+    ...signatureMethods(world),
     ...transferMethods(world),
     ...governanceMethods(world, streams),
     ...withdrawalMethods(world),
@@ -60,6 +68,6 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...referralMethods(world),
     ...liquidityMethods(world),
     ...oracleMethods(world),
-    observeEventBus: eventBus(options),
+    observeEventBus: eventBus(options, "data"),
   };
 }

@@ -5,7 +5,7 @@ import { existing } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { identifier } from "./conditions.js";
 import { keyPart, sortedListing, timePart } from "./listing.js";
-import { readPage } from "./page.js";
+import { readPage, readPageOf, readPagination } from "./page.js";
 
 /**
  * Implement the methods for markets.
@@ -13,7 +13,9 @@ import { readPage } from "./page.js";
  * @param world how things stand
  * @returns the methods of the data service that list markets and get one
  */
-export function marketMethods(world: World): Pick<ServiceImpl<typeof TradingDataService>, "listMarkets" | "getMarket"> {
+export function marketMethods(
+  world: World,
+): Pick<ServiceImpl<typeof TradingDataService>, "listMarkets" | "listSuccessorMarkets" | "getMarket"> {
   return {
     async listMarkets({ includeSettled = true, pagination }) {
       const found = [...world.markets.values()].filter((market) => includeSettled || !isSettled(market));
@@ -26,10 +28,36 @@ export function marketMethods(world: World): Pick<ServiceImpl<typeof TradingData
       };
     },
 
+    async listSuccessorMarkets({ marketId, includeFullHistory, pagination }) {
+      const id = marketIdentifier(marketId);
+      const request = readPagination(pagination);
+      const message = "failed to get all markets paged";
+      const first = existing(world.markets.get(id), message);
+      const line = [...(includeFullHistory ? parentsOf(world, first) : []), first, ...successorsOf(world, first)];
+      const listing = sortedListing(line, [keyPart.time, keyPart.id], (market) => [
+        timePart(createdAt(market)),
+        market.id,
+      ]);
+      const node = (market: Market) => ({ market, proposals: [] });
+      return { successorMarkets: readPageOf(listing, request, node, { message }) };
+    },
+
     async getMarket({ marketId }) {
       return { market: existing(world.markets.get(marketIdentifier(marketId)), "failed to get market for ID") };
     },
   };
+}
+
+/** The markets that a market follows on, the last one first. */
+function parentsOf(world: World, market: Market): Market[] {
+  const parent = world.markets.get(market.parentMarketId ?? "");
+  return parent === undefined ? [] : [parent, ...parentsOf(world, parent)];
+}
+
+/** The markets that follow on a market, one on the other. */
+function successorsOf(world: World, market: Market): Market[] {
+  const next = world.markets.get(market.successorMarketId ?? "");
+  return next === undefined ? [] : [next, ...successorsOf(world, next)];
 }
 
 /**

@@ -5,6 +5,7 @@ import type { NetworkLimitsSchema } from "../../../gen/vega/vega_pb.js";
 import { existing } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { epochOf, epochTimestamps } from "./epochs.js";
+import { validators } from "./nodes.js";
 
 /** The version of the interface. What follows the plus sign tells the local node from others. */
 export const VERSION = "v0.78.0+tradewire.devnode";
@@ -36,7 +37,7 @@ export function networkMethods(world: World): NetworkMethods {
         [id ?? ofBlock].find((seq) => seq <= current),
         "failed to get epoch",
       );
-      return { epoch: { seq: epoch, timestamps: epochTimestamps(world, epoch) } };
+      return { epoch: { seq: epoch, timestamps: epochTimestamps(world, epoch), validators: validators() } };
     },
   };
 }

@@ -12,6 +12,7 @@ export type Subject =
   | "marketData"
   | "marketDepth"
   | "marketDepthUpdates"
+  | "candle"
   | "event"
   | "transactionResult";
 

@@ -4,15 +4,18 @@ import type { Order } from "../../../gen/vega/vega_pb.js";
 import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
 import { isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, oneOf, type Query, within } from "./conditions.js";
-import { timelineListing } from "./listing.js";
+import { identifier, identifiers, oneOf, type Query, queryError, within } from "./conditions.js";
+import { keyPart, sortedListing, timelineListing, timePart } from "./listing.js";
 import { type Streams, snapshotPages } from "./observe.js";
 import { type PageRequest, readPageOf, readPagination } from "./page.js";
 
 /** A failed listing of orders has the cause alone. */
 export const ORDERS_QUERY: Query = { message: "" };
 
-type OrderMethods = Pick<ServiceImpl<typeof TradingDataService>, "listOrders" | "getOrder" | "observeOrders">;
+type OrderMethods = Pick<
+  ServiceImpl<typeof TradingDataService>,
+  "listOrders" | "listOrderVersions" | "getOrder" | "observeOrders"
+>;
 
 /**
  * Implement the methods for orders: those of the history, and those that transactions bring.
@@ -39,6 +42,22 @@ export function orderMethods(world: World, streams: Streams): OrderMethods {
       return {
         order: existing(isWanted ? order : undefined, "order not found", `orderID: ${orderId}: ${NO_RESOURCE}`),
       };
+    },
+
+    async listOrderVersions({ orderId, pagination }) {
+      const id = orderIdentifier(orderId);
+      const request = readPagination(pagination);
+      const query: Query = {
+        message: "failed to get order versions",
+        inner: (cause) => `orderID: ${orderId}: ${cause}`,
+      };
+      if (request.backwards) {
+        throw queryError(query, "'last' pagination is not supported");
+      }
+      // Of an order, the latest version alone is kept.
+      const found = [world.orders.find(id)].filter((order) => order !== undefined);
+      const listing = sortedListing(found, [keyPart.time], ({ createdAt }) => [timePart(createdAt)]);
+      return { orders: readPageOf(listing, request, (order) => order, query) };
     },
 
     async *observeOrders({ marketIds, partyIds, excludeLiquidity = false }, { signal }) {
