@@ -191,7 +191,7 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
   });
 
   test("what the node has no data for is UNIMPLEMENTED", async () => {
-    await expect(data.listGames({})).rejects.toMatchObject({ code: Code.Unimplemented });
+    await expect(data.listBalanceChanges({})).rejects.toMatchObject({ code: Code.Unimplemented });
     await expect(state.listValidators({})).rejects.toMatchObject({ code: Code.Unimplemented });
   });
 });
