@@ -146,7 +146,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   };
   const events = createEvents(live);
   const watch = createBlockWatch(
-    (signal) => events.events({ types: ["transactionResult", "endBlock"] }, { signal }),
+    (signal) => events.events({ types: ["transactionResult", "stopOrder", "endBlock"] }, { signal }),
     checked.retry,
   );
   const close = () => {
@@ -209,7 +209,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createTransactionResults(live),
     ...events,
     ...transactions,
-    ...createOutcomes({ ...transactions, prepare }, watch, { core, data: dataService }),
+    ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }),
 
     close,
     [Symbol.asyncDispose]: close,

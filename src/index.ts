@@ -36,6 +36,7 @@ export {
   NodeError,
   OutcomeUnknownError,
   ProtocolError,
+  type Refusal,
   RequestError,
   SlowConsumerError,
   type SubmissionResult,
@@ -109,7 +110,13 @@ export type {
   Trace,
   UnknownOutcome,
 } from "./live/outcome.js";
-export type { ExecuteCommandOptions, ExecutedCommand, ExecuteOptions, OutcomeOptions } from "./live/outcomes.js";
+export type {
+  ExecuteCommandOptions,
+  ExecutedCommand,
+  ExecuteOptions,
+  OutcomeOptions,
+  OutcomeWait,
+} from "./live/outcomes.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";

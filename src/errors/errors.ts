@@ -21,7 +21,7 @@ export class NodeError extends TradewireError {
    * @param more what else is to be said in the summary, in parentheses
    */
   constructor(object: ErrorObject, cause?: unknown, more = "") {
-    const message = cut(object.message, MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
+    const message = cut(messageWithReasons(object), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
       code: object.code,
@@ -32,6 +32,20 @@ export class NodeError extends TradewireError {
     });
     this.object = object;
   }
+}
+
+/**
+ * The node's message, and the reasons in its details: deployed nodes answer `InvalidArgument error` and the like, and say
+ * why in a `vega.ErrorDetail`.
+ */
+function messageWithReasons({ message, details }: ErrorObject): string {
+  const reasons = details.flatMap((detail) => {
+    const { message: reason, inner } = detail;
+    const texts = detail["@type"].endsWith("/vega.ErrorDetail") ? [reason, inner] : [];
+    return texts.filter((text) => typeof text === "string" && text !== "" && !message.includes(text));
+  });
+  const [first, ...others] = [...new Set([message, ...reasons])].filter((text) => text !== "");
+  return first === undefined ? "" : `${first}${others.map((text) => `: ${text}`).join("")}`;
 }
 
 /** The node could not be reached, or the connection was lost, or the time was up. */

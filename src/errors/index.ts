@@ -7,6 +7,7 @@ export {
   RequestError,
 } from "./errors.js";
 export { BannedError } from "./rate-limit-error.js";
+export type { Refusal } from "./refusal.js";
 export type { ErrorSection } from "./sections.js";
 export { SinkError } from "./sink-error.js";
 export { SlowConsumerError } from "./slow-consumer-error.js";
@@ -20,6 +21,7 @@ export {
 export {
   CommandError,
   OutcomeUnknownError,
+  type RefusedTransaction,
   type SubmissionResult,
   TransactionError,
   type TransactionIdentity,

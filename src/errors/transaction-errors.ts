@@ -2,6 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { RequestError } from "./errors.js";
 import { cut, MAX_MESSAGE } from "./quoted.js";
+import { mayHaveBeenTaken, type Refusal, refusalOf } from "./refusal.js";
 import { TradewireError } from "./tradewire-error.js";
 
 /** A command has fields that are wrong, so it was not signed. */
@@ -45,34 +46,45 @@ export class TransactionError extends TradewireError {
    * where the node names no field.
    */
   readonly problems: readonly { readonly path: string; readonly message: string }[];
-  /**
-   * Whether an earlier submission of this very transaction may have been taken: its `tid` was used before, or its block
-   * is too old.
-   */
+  /** Why it was refused, by kind: each calls for another reaction. */
+  readonly refusal: Refusal;
+  /** Whether an earlier submission of this very transaction may have been taken. */
   readonly mayHaveBeenTaken: boolean;
 
-  constructor(result: SubmissionResult) {
+  /**
+   * @param result the node's answer
+   * @param known what the caller knows of the transaction
+   */
+  constructor(result: SubmissionResult, known: RefusedTransaction = {}) {
     const data = decodeData(result.data);
     const problems = readProblems(data);
-    const mayHaveBeenTaken = problems.some(isOfSentBefore);
+    const refusal = refusalOf(result.code, problems);
     const said = [typeof data === "string" ? data : JSON.stringify(data), result.log].filter((text) => text !== "");
     const why = cut(said.join("; "), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     super(`the network refused the transaction (code ${result.code})${why === "" ? "" : `: ${why}`}`, {
       code: Code.FailedPrecondition,
-      advice: mayHaveBeenTaken
-        ? sentBefore(result.txHash)
-        : "Nothing of it will be carried out. Correct what the reason names, and make a new transaction.",
+      advice: adviceFor(refusal, result.txHash, known),
       section: "transactionerror",
     });
     this.result = result;
     this.data = data;
     this.problems = problems;
-    this.mayHaveBeenTaken = mayHaveBeenTaken;
+    this.refusal = refusal;
+    this.mayHaveBeenTaken = mayHaveBeenTaken(refusal);
   }
 
   override toJSON() {
-    return { ...super.toJSON(), result: this.result, data: this.data, mayHaveBeenTaken: this.mayHaveBeenTaken };
+    const { result, data, refusal, mayHaveBeenTaken } = this;
+    return { ...super.toJSON(), result, data, refusal, mayHaveBeenTaken };
   }
+}
+
+/** What is known of a transaction that was refused. */
+export interface RefusedTransaction {
+  /** Whether this client had the node check it before, which uses up its `tid`. */
+  readonly wasChecked?: boolean | undefined;
+  /** Whether its input data begins with the chain's identifier. */
+  readonly isPrefixed?: boolean | undefined;
 }
 
 /** The values that tell a transaction from all others. */
@@ -93,14 +105,28 @@ export interface TransactionIdentity {
 export class OutcomeUnknownError extends TradewireError {
   readonly transaction: TransactionIdentity;
 
+  /**
+   * @param transaction which one it is
+   * @param cause what went wrong after it was sent
+   */
   constructor(transaction: TransactionIdentity, cause: TradewireError) {
-    super(`${cause.summary}; whether transaction ${transaction.tid} was taken is not known`, {
-      code: cause.code,
-      advice: `Find out what became of it before you make another: client.outcome(error), or tradewire outcome ${transaction.txHash}. The very same one may be sent again, as a network takes a tid once; if it is then refused as seen before or as too old, this one may have been taken.`,
-      details: cause.details,
-      cause,
-      section: "outcomeunknownerror",
-    });
+    const { tid, txHash } = transaction;
+    const find = `client.outcome(error) or \`tradewire outcome ${txHash}\` finds out what became of it; sign no other one before.`;
+    const isKnownToNode = hasInCache(cause);
+    super(
+      isKnownToNode
+        ? `the node already has transaction ${txHash}; its outcome is not known yet`
+        : `${cause.summary}; whether transaction ${tid} was taken is not known`,
+      {
+        code: cause.code,
+        advice: isKnownToNode
+          ? `It was submitted before, and was not taken a second time: ${find}`
+          : `${find} Submitting this very transaction again is safe, as the network takes it at most once.`,
+        details: cause.details,
+        cause,
+        section: "outcomeunknownerror",
+      },
+    );
     this.transaction = transaction;
   }
 
@@ -108,6 +134,15 @@ export class OutcomeUnknownError extends TradewireError {
     return { ...super.toJSON(), transaction: this.transaction };
   }
 }
+
+/** Whether a node refused a transaction because it is in its cache: it has taken this very transaction before. */
+function hasInCache({ code, details, summary }: TradewireError): boolean {
+  const texts = [summary, ...details.map(({ message }) => message)];
+  return code === Code.Internal && texts.some((said) => typeof said === "string" && said.includes(IN_CACHE));
+}
+
+/** CometBFT's words for a transaction that its mempool's cache holds. */
+const IN_CACHE = "tx already exists in cache";
 
 /** A result's data: decoded where it is an object or a list in JSON, else the text. */
 function decodeData(data: string): JsonValue {
@@ -149,20 +184,29 @@ function camelCase(path: string): string {
   return path.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Whether a reason is one for which a node refuses a transaction that was taken before. */
-function isOfSentBefore({ path, message }: { readonly path: string; readonly message: string }): boolean {
-  switch (path) {
-    case "":
-      return /\b(tid|transaction id) already\b|\btoo old\b|\bunknown block height\b/i.test(message);
-    case "tx.pow.tid":
-    case "tx.inputData.nonce":
-      return message.startsWith("was used");
-    default:
-      return path === "tx.inputData.blockHeight" && message.includes("not one of the blocks");
+function adviceFor(refusal: Refusal, txHash: string, { wasChecked, isPrefixed }: RefusedTransaction): string {
+  const isHash = /^[0-9a-f]{64}$/i.test(txHash);
+  const look = `${isHash ? `Run \`tradewire outcome ${txHash}\` to look` : "Look"} for its outcome before you sign another.`;
+  switch (refusal) {
+    case "duplicate":
+      return `The network already has this transaction, or another one with its tid or nonce; it was not taken a second time. ${look}`;
+    case "seen":
+      return wasChecked === true
+        ? `This client had the node check it before, and a check uses up the tid: sign the command again to submit it.`
+        : `It may have been taken by an earlier submission; a check or a wrong proof of work uses up a tid, too. ${look}`;
+    case "expired":
+      return `The block that it is tied to is too old or not known, so it cannot be taken any more. An earlier submission may have been taken. ${look}`;
+    case "spam-unknown":
+      return `The reason is not a known one, so an earlier submission may have been taken. ${look}`;
+    case "spam":
+      return "None of it will be executed. The key has reached a limit, or the proof of work is wrong; sign a new transaction when the reason no longer holds.";
+    case "profile":
+      return isPrefixed === false
+        ? "The node expects the chain id in front of the input data: use --profile specification (`profile` in the configuration), and sign again."
+        : "The node expects the input data without the chain id in front: use --profile deployed (`profile` in the configuration), and sign again.";
+    case "not-executable":
+      return "None of it will be executed. The command is valid, but the network cannot execute it as things are: check the market, the accounts and the balances it needs.";
+    case "invalid":
+      return "None of it will be executed. Correct what the reason names, and sign a new transaction.";
   }
-}
-
-function sentBefore(txHash: string): string {
-  const named = /^[0-9a-f]{64}$/i.test(txHash) ? `, hash ${txHash},` : "";
-  return `An earlier submission of this very transaction${named} may have been taken. Look for its effects under its public key, or for its hash in the node's event stream, before you make another.`;
 }

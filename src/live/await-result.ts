@@ -1,19 +1,41 @@
-import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import type {
+  StopOrderEvent,
+  TransactionResult,
+  TransactionResult_Status,
+} from "../../gen/vega/events/v1/events_pb.js";
 import type { BlockWatch } from "./block-watch.js";
+import { isOfSameCommand, type Sent } from "./sent.js";
 
 /** How the wait for a result ended. */
 export type Ending =
-  | { readonly kind: "seen"; readonly result: TransactionResult; readonly block: bigint }
+  | {
+      readonly kind: "seen";
+      readonly result: TransactionResult;
+      readonly block: bigint;
+      /** The stop orders that it brought, by identifier, as far as their events came. */
+      readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
+    }
   /** Results of these blocks may not have come, and it was in none of those that came. */
   | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint }
-  /** All results came, up to a block behind which the network does not take it. */
-  | { readonly kind: "too old"; readonly block: bigint }
+  /** All results came, up to the last block in which the network could take it. */
+  | {
+      readonly kind: "too old";
+      readonly block: bigint;
+      /** The hash of a result of the same party for an equal command; `undefined` where there was none. */
+      readonly similar: string | undefined;
+    }
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "time up" };
 
 /** A wait for the result of a transaction. */
 export interface ResultWait {
   readonly ended: Promise<Ending>;
+  /**
+   * Says that the submission has ended. Before that, the wait does not end for lack of a result.
+   *
+   * @param txHash the hash by which the node knows the transaction; its result may have come already
+   */
+  submitted(txHash: string): void;
   close(): void;
 }
 
@@ -32,44 +54,111 @@ export interface WaitLimits {
  */
 const BLOCKS_AFTER_LOSS = 5;
 
+/** How many blocks beyond its own a result waits for the events of its stop orders, which a node may send later. */
+const BLOCKS_FOR_STOP_ORDERS = 1n;
+
+/** `TransactionResult.Status.FAILURE`, whose definitions are those of the whole interface. */
+const FAILURE: TransactionResult_Status = 3;
+
+/** How many results of the same party are kept, until the node has said under which hash it knows the transaction. */
+const MAX_OTHER_RESULTS = 1000;
+
 /**
- * Wait for the result of a transaction. The wait has begun when this returns.
+ * Waits for the result of a transaction. The wait has begun when this returns.
  *
  * @param watch follows the blocks
- * @param txHash 64 hex digits
+ * @param sent the transaction
  * @param limits when it ends without a result
  * @returns the wait, which has to be closed
  */
-export function awaitResult(watch: BlockWatch, txHash: string, limits: WaitLimits): ResultWait {
+export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
   const { signal, lastBlock, endsAfterLoss } = limits;
-  const hashes = new Set([txHash.toUpperCase()]);
+  const awaited = new Set(
+    sent.parts.flatMap(({ id, brings }) => (id !== undefined && brings === "stop order" ? [id] : [])),
+  );
+  const stopOrders = new Map<string, StopOrderEvent>();
+  const others = new Map<string, { readonly result: TransactionResult; readonly block: bigint }>();
+  let { txHash } = sent;
+  let isSubmitted = false;
+  let tooOldAt: bigint | undefined;
+  let similar: string | undefined;
+  let seen: { readonly result: TransactionResult; readonly block: bigint } | undefined;
   let missed: { readonly from: bigint | undefined; readonly to: bigint; left: number } | undefined;
   let end: (ending: Ending) => void = () => undefined;
   const ended = new Promise<Ending>((resolve) => {
     end = resolve;
   });
-  const timeUp = () => end(missed === undefined ? { kind: "time up" } : { kind: "missed", ...missed });
+
+  function endIfComplete(isLate = false): void {
+    const isComplete = isLate || [...awaited].every((id) => stopOrders.has(id));
+    if (seen !== undefined && (isComplete || seen.result.statusDetail === FAILURE)) {
+      end({ kind: "seen", ...seen, stopOrders });
+    }
+  }
+
+  function endIfTooOld(): void {
+    if (isSubmitted && tooOldAt !== undefined && seen === undefined) {
+      end({ kind: "too old", block: tooOldAt, similar });
+    }
+  }
+
+  const timeUp = () => {
+    endIfComplete(true);
+    end(missed === undefined ? { kind: "time up" } : { kind: "missed", ...missed });
+  };
   signal.addEventListener("abort", timeUp, { once: true });
   const stop = watch.observe({
-    hashes,
-    seen: (result, block) => end({ kind: "seen", result, block }),
+    result(result, block) {
+      const hash = result.hash.toUpperCase();
+      if (hash === txHash) {
+        seen = { result, block };
+        endIfComplete();
+      } else if (sent.publicKey !== undefined && result.partyId.toLowerCase() === sent.publicKey) {
+        similar ??= isOfSameCommand(sent, result) ? hash : undefined;
+        others.set(hash, { result, block });
+        const [oldest] = others.keys();
+        if (others.size > MAX_OTHER_RESULTS && oldest !== undefined) {
+          others.delete(oldest);
+        }
+      }
+    },
+    stopOrder(event) {
+      const id = event.stopOrder?.id ?? "";
+      if (awaited.has(id) && !stopOrders.has(id)) {
+        stopOrders.set(id, event); // The first one says whether it was rejected; what follows is another matter.
+        endIfComplete();
+      }
+    },
     ended(block) {
-      if (missed !== undefined) {
+      if (seen !== undefined) {
+        endIfComplete(block > seen.block + BLOCKS_FOR_STOP_ORDERS);
+      } else if (missed !== undefined) {
         missed.left -= 1;
         if (endsAfterLoss && missed.left <= 0) {
           timeUp();
         }
       } else if (lastBlock !== undefined && block >= lastBlock) {
-        end({ kind: "too old", block });
+        tooOldAt ??= block;
+        endIfTooOld();
       }
     },
     missed(from, to) {
       missed = { from: missed === undefined ? from : missed.from, to, left: BLOCKS_AFTER_LOSS + 1 };
     },
-    failed: (error) => end({ kind: "failed", error }),
+    failed(error) {
+      endIfComplete(true);
+      end({ kind: "failed", error });
+    },
   });
   return {
     ended,
+    submitted(hash) {
+      isSubmitted = true;
+      txHash = hash;
+      seen ??= others.get(hash);
+      endIfComplete();
+      endIfTooOld();
+    },
     close() {
       signal.removeEventListener("abort", timeUp);
       stop();

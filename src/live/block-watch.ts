@@ -1,22 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import type { StopOrderEvent, TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import { ConnectionError, NodeError } from "../errors/index.js";
 import { followingController } from "../signal/follow.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { type RetryWaits, retryMs } from "../signal/wait.js";
 
-/** What the watch takes of the event bus: results of transactions, and the ends of blocks. */
+/** What the watch takes of the event bus: results of transactions, stop orders, and the ends of blocks. */
 export type WatchedEvent =
   | { readonly case: "transactionResult"; readonly block: bigint; readonly value: TransactionResult }
+  | { readonly case: "stopOrder"; readonly block: bigint; readonly value: StopOrderEvent }
   | { readonly case: "endBlock"; readonly block: bigint };
 
-/** Who waits for the result of a transaction. */
+/** Waits for the result of a transaction. */
 export interface ResultObserver {
-  /** The hashes that it waits for, in upper case. */
-  readonly hashes: ReadonlySet<string>;
-  /** The result came, in a block of this height. */
-  seen(result: TransactionResult, block: bigint): void;
+  /** A result came, of any transaction, in a block of this height. */
+  result(result: TransactionResult, block: bigint): void;
+  /** A stop order came, of any party. The network's result of its transaction does not say whether it was rejected. */
+  stopOrder(event: StopOrderEvent): void;
   /** A block ended: its results have all come, unless `missed` was called. */
   ended(block: bigint): void;
   /** Results of these blocks may not have come. `from` is `undefined` where no block had ended before. */
@@ -132,11 +133,12 @@ export function createBlockWatch(
 
   /** Take an event; whether it ended a block. */
   function take(event: WatchedEvent): boolean {
-    if (event.case === "transactionResult") {
-      const hash = event.value.hash.toUpperCase();
+    if (event.case !== "endBlock") {
       for (const observer of observers) {
-        if (observer.hashes.has(hash)) {
-          observer.seen(event.value, event.block);
+        if (event.case === "transactionResult") {
+          observer.result(event.value, event.block);
+        } else {
+          observer.stopOrder(event.value);
         }
       }
       return false;

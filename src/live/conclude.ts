@@ -1,35 +1,33 @@
 import { TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import type { Ending } from "./await-result.js";
-import { type Outcome, outcomeOfResult } from "./outcome.js";
-import { nextIdOf, type Sent } from "./sent.js";
-import { lookForTraces, type TraceServices } from "./traces.js";
-
-/** The kinds of commands of which an order, or a stop order, proves that they were carried out. */
-const PROVED_BY_ORDER: readonly string[] = ["orderSubmission", "stopOrdersSubmission"];
+import { type Outcome, outcomeOfResult, partOutcome } from "./outcome.js";
+import { isOfSameCommand, type Sent } from "./sent.js";
+import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
+import { lookForTraces, readStopOrder, type TraceServices } from "./traces.js";
 
 /**
- * Say what became of a transaction whose result did not come.
+ * Says what became of a transaction whose result did not come.
  *
  * @param services are asked for traces of it
  * @param sent the transaction
  * @param reason why its result did not come
- * @returns what its order proves; else `unknown`, with all that was looked at
+ * @returns what the records of what it brought prove; else `unknown`, with all that was looked at
  */
 export async function withoutResult(services: TraceServices, sent: Sent, reason: string): Promise<Outcome> {
-  const { txHash, publicKey, blockHeight, parts } = sent;
-  const { lookedAt, proof } = await lookForTraces(services, { orderId: nextIdOf(sent)(), publicKey, blockHeight });
-  // An order of a batch proves nothing of its other parts.
-  if (proof === undefined || !PROVED_BY_ORDER.includes(sent.command ?? "")) {
-    return { status: "unknown", txHash, reason, lookedAt: [{ place: "events", found: reason }, ...lookedAt] };
-  }
-  return proof.status === "executed"
-    ? { ...proof, txHash, block: undefined, parts: parts.map((part) => ({ ...part, ...proof, reason: undefined })) }
-    : { ...proof, txHash, block: undefined, parts: parts.map((part) => ({ ...part, ...proof })) };
+  const { lookedAt, proof } = await lookForTraces(services, sent);
+  return (
+    proof ?? {
+      status: "unknown",
+      txHash: sent.txHash,
+      reason,
+      lookedAt: [{ place: "events", found: reason }, ...lookedAt],
+    }
+  );
 }
 
 /**
- * Say what became of a transaction.
+ * Says what became of a transaction.
  *
  * @param services are asked for traces of it
  * @param sent the transaction
@@ -43,44 +41,78 @@ export function conclude(
   ending: Ending,
   doubt: string | undefined,
 ): Outcome | Promise<Outcome> {
-  const { txHash } = sent;
+  const unknown = (reason: string) => withoutResult(services, sent, reason);
   switch (ending.kind) {
-    case "seen": {
-      const { result, block } = ending;
-      if (sent.publicKey !== undefined && result.partyId.toLowerCase() !== sent.publicKey.toLowerCase()) {
-        return withoutResult(
-          services,
-          sent,
-          `its result in block ${block} names another party, ${quoted(result.partyId)}`,
-        );
-      }
-      const known = outcomeOfResult(result, block, txHash, nextIdOf(sent));
-      return (
-        known ??
-        withoutResult(services, sent, `the status of its result in block ${block} is not known, or contradicts itself`)
-      );
-    }
+    case "seen":
+      return concludeResult(services, sent, ending);
     case "too old": {
-      const reason = `no block up to ${ending.block} has taken it, and it is too old for those that follow`;
-      if (doubt !== undefined) {
-        return withoutResult(services, sent, `${reason}; ${doubt}`);
+      const reason = `no block up to ${ending.block} has it, and later ones cannot take it any more`;
+      const { similar } = ending;
+      const other = similar && `block results have an equal command of the same party under the hash ${similar}`;
+      const doubts = [doubt, other].filter((text) => text !== undefined);
+      if (doubts.length > 0) {
+        return unknown([reason, ...doubts].join("; "));
       }
-      const parts = sent.parts.map((part) => ({ ...part, status: "failed" as const, reason }));
-      return { status: "failed", txHash, block: undefined, reason, parts };
+      const parts = sent.parts.map((part) => partOutcome(part, reason));
+      return { status: "failed", txHash: sent.txHash, block: undefined, evidence: "blocks", reason, parts };
     }
     case "missed": {
       const blocks = ending.from === undefined ? `up to ${ending.to}` : `${ending.from} to ${ending.to}`;
-      return withoutResult(
-        services,
-        sent,
-        `results of blocks ${blocks} may not have come, and those that came do not have it`,
-      );
+      return unknown(`results of blocks ${blocks} may be missing, and the others do not have it`);
     }
     case "failed":
-      return withoutResult(services, sent, `the events cannot be followed: ${summaryOf(ending.error)}`);
+      return unknown(`the events cannot be followed: ${summaryOf(ending.error)}`);
     case "time up":
-      return withoutResult(services, sent, "its result did not come in the time that was given");
+      return unknown("its result did not come in the time allowed");
   }
+}
+
+/** The outcome by the network's result, which is checked to be of this transaction. */
+async function concludeResult(
+  services: TraceServices,
+  sent: Sent,
+  { result, block, stopOrders }: Extract<Ending, { readonly kind: "seen" }>,
+): Promise<Outcome> {
+  const unknown = (reason: string) => withoutResult(services, sent, reason);
+  if (sent.publicKey !== undefined && result.partyId.toLowerCase() !== sent.publicKey) {
+    return unknown(`its result in block ${block} names another party, ${quoted(result.partyId)}`);
+  }
+  const hash = result.hash.toUpperCase();
+  if (sent.isHashOfNode === true && !isOfSameCommand(sent, result)) {
+    return unknown(`the node knows it by the hash ${hash}, whose result in block ${block} is of another command`);
+  }
+  const outcome = outcomeOfResult(result, block, hash, sent.signature);
+  if (outcome === undefined) {
+    return unknown(`the status of its result in block ${block} is not known, or contradicts itself`);
+  }
+  if (outcome.status === "failed") {
+    return outcome;
+  }
+  // The network's result does not say that a stop order was rejected.
+  const states = await Promise.all(
+    outcome.parts.map(async (part): Promise<StopOrderState | undefined> => {
+      const isStopOrder = /(^|\.)(fallsBelow|risesAbove)$/.test(part.path);
+      if (!isStopOrder || part.status === "failed" || part.id === undefined) {
+        return undefined;
+      }
+      return stopOrderState(stopOrders.get(part.id)?.stopOrder) ?? readStopOrder(services, part.id);
+    }),
+  );
+  const unread = states.find((state) => state?.kind === "unread");
+  if (unread !== undefined) {
+    return unknown(`block ${block} executed it, but whether its stop orders were accepted is not known: ${unread.why}`);
+  }
+  const parts = outcome.parts.map((part, index) => {
+    const state = states[index];
+    return state?.kind === "rejected" ? partOutcome(part, state.reason) : part;
+  });
+  const rejected = parts.filter((part, index) => part !== outcome.parts[index]);
+  if (rejected.length === 0) {
+    return outcome;
+  }
+  const reason = [...new Set(rejected.map((part) => part.reason ?? ""))].join(", ");
+  const isAll = parts.every(({ status }) => status === "failed");
+  return { ...outcome, status: isAll ? "failed" : "partial", reason, parts };
 }
 
 function summaryOf(error: unknown): string {

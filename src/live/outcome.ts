@@ -1,40 +1,46 @@
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import { commandIdentifiers, STOP_ORDER_HALVES, type StopOrderIdentifiers } from "../transaction/identifiers.js";
 
-/** What became of a transaction. Nothing of it is guessed: what could not be found out is `unknown`. */
+/** The outcome of a transaction. It is observed, never inferred: what could not be observed is `unknown`. */
 export type Outcome = ExecutedOutcome | FailedOutcome | UnknownOutcome;
 
 interface KnownOutcome {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
-  /** The height of the block that carried it out; `undefined` where it is known by its order alone, or no block took it. */
+  /** The height of the block that executed it; `undefined` where only records show it, or where no block took it. */
   readonly block: bigint | undefined;
   /**
-   * What became of each part of a batch, or of each stop order of a pair. A command of one part has one. There are none
+   * What the outcome was read from: the network's `result` for the transaction; `records` of what it brought, such as its
+   * order, that the data node stores; or all `blocks` in which the network could have taken it, none of which has it.
+   */
+  readonly evidence: "result" | "records" | "blocks";
+  /**
+   * The outcome of each part of a batch, or of each stop order of a pair. A command of one part has one. There are none
    * where the node does not say which of them failed.
    */
   readonly parts: readonly OutcomePart[];
 }
 
-/** All of the command was carried out. */
+/** The whole command was executed. */
 export interface ExecutedOutcome extends KnownOutcome {
   readonly status: "executed";
 }
 
-/** Nothing of the command was carried out; of a batch, some parts may have been: `partial`. */
+/** Nothing of the command was executed (`failed`), or only some parts of it (`partial`). */
 export interface FailedOutcome extends KnownOutcome {
   readonly status: "failed" | "partial";
-  /** Why, as the network says it. */
+  /** Why, in the network's words. */
   readonly reason: string;
 }
 
-/** What became of it could not be found out. */
+/** The outcome could not be observed. */
 export interface UnknownOutcome {
   readonly status: "unknown";
   readonly txHash: string;
   /** Why it is not known. */
   readonly reason: string;
-  /** What was looked at, and what was there. */
+  /** The places that were searched, and what was found there. */
   readonly lookedAt: readonly Trace[];
 }
 
@@ -49,55 +55,79 @@ export interface OutcomePart {
   readonly id: string | undefined;
 }
 
-/** Something that may tell of a transaction. */
+/** A place where something may be known of a transaction. */
 export interface Trace {
-  readonly place: "events" | "order" | "stop order" | "spam statistics" | "last block";
+  readonly place: "events" | "records" | "order" | "stop order" | "spam statistics" | "last block";
   /** What was found there, for people. */
   readonly found: string;
 }
 
-/** A part of a command before it is known what became of it. */
-export type CommandPart = Pick<OutcomePart, "path" | "id">;
+/** A part of a command before its outcome is known. */
+export interface CommandPart extends Pick<OutcomePart, "path" | "id"> {
+  /** What the part brings, if it has an identifier. */
+  readonly brings: "order" | "stop order" | undefined;
+  /** The number of its instruction in a batch, by which the network names its errors. Both halves of a pair have one. */
+  readonly instruction: number;
+}
 
 /** The command of a transaction's result, or of its input data. */
 export type SentCommandValue = TransactionResult["transaction"] | InputData["command"];
 
-/** Gives the identifiers that the orders of a transaction get, one after the other; `undefined` where they are not known. */
-export type NextId = () => string | undefined;
-
 /**
- * List the parts of a command in the order in which the network carries them out, and counts them in its errors.
+ * Lists the parts of a command in the order in which the network executes them.
  *
  * @param command the command
- * @param nextId gives the identifiers of its orders
+ * @param signature the transaction's signature, 64 bytes; without it, no identifiers are known
  * @returns the parts; a command that is neither a batch nor a submission of stop orders is one part, with an empty path
  */
-export function commandParts(command: SentCommandValue, nextId: NextId): CommandPart[] {
-  const plain = (path: string, list: readonly unknown[]): CommandPart[] =>
-    list.map((_, index) => ({ path: `${path}[${index}]`, id: undefined }));
+export function commandParts(command: SentCommandValue, signature: Uint8Array | undefined): readonly CommandPart[] {
+  const ids = signature && commandIdentifiers(command, signature);
   switch (command.case) {
-    case "batchMarketInstructions": {
-      const { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation, stopOrdersSubmission } =
-        command.value;
-      return [
-        ...plain("updateMarginMode", updateMarginMode),
-        ...plain("cancellations", cancellations),
-        ...plain("amendments", amendments),
-        ...submissions.map((_, index) => ({ path: `submissions[${index}]`, id: nextId() })),
-        ...plain("stopOrdersCancellation", stopOrdersCancellation),
-        ...stopOrdersSubmission.map((pair, index) => {
-          const [first] = halvesOf(pair).map(nextId);
-          return { path: `stopOrdersSubmission[${index}]`, id: first };
-        }),
-      ];
-    }
+    case "batchMarketInstructions":
+      return batchParts(command.value, ids);
     case "stopOrdersSubmission":
-      return halvesOf(command.value).map((path) => ({ path, id: nextId() }));
+      return stopOrderParts(command.value, "", 0, ids?.stopOrders[0]);
     case "orderSubmission":
-      return [{ path: "", id: nextId() }];
+      return [{ path: "", id: ids?.submissions[0], brings: "order", instruction: 0 }];
     default:
-      return [{ path: "", id: undefined }];
+      return [{ path: "", id: undefined, brings: undefined, instruction: 0 }];
   }
+}
+
+function batchParts(
+  batch: Extract<SentCommandValue, { readonly case: "batchMarketInstructions" }>["value"],
+  ids: ReturnType<typeof commandIdentifiers> | undefined,
+): readonly CommandPart[] {
+  const { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation, stopOrdersSubmission } =
+    batch;
+  const lists = { updateMarginMode, cancellations, amendments, submissions, stopOrdersCancellation };
+  const plain = Object.entries(lists).flatMap(([name, list]) =>
+    list.map((_: unknown, index: number) => ({ path: `${name}[${index}]`, isOrder: name === "submissions", index })),
+  );
+  return [
+    ...plain.map(({ path, isOrder, index }, instruction) =>
+      isOrder
+        ? { path, id: ids?.submissions[index], brings: "order" as const, instruction }
+        : { path, id: undefined, brings: undefined, instruction },
+    ),
+    ...stopOrdersSubmission.flatMap((pair, index) =>
+      stopOrderParts(pair, `stopOrdersSubmission[${index}].`, plain.length + index, ids?.stopOrders[index]),
+    ),
+  ];
+}
+
+function stopOrderParts(
+  pair: { readonly [Half in (typeof STOP_ORDER_HALVES)[number]]?: unknown },
+  prefix: string,
+  instruction: number,
+  ids: StopOrderIdentifiers | undefined,
+): readonly CommandPart[] {
+  return STOP_ORDER_HALVES.filter((half) => pair[half] !== undefined).map((half) => ({
+    path: `${prefix}${half}`,
+    id: ids?.[half],
+    brings: "stop order" as const,
+    instruction,
+  }));
 }
 
 /**
@@ -106,43 +136,53 @@ export function commandParts(command: SentCommandValue, nextId: NextId): Command
  * @param result the result, as the node tells it
  * @param block the height of its block
  * @param txHash 64 hex digits
- * @param nextId gives the identifiers of the transaction's orders
+ * @param signature the transaction's signature, 64 bytes, which its identifiers are derived from
  * @returns the outcome; `undefined` where the result has no status that is known
  */
 export function outcomeOfResult(
   result: TransactionResult,
   block: bigint,
   txHash: string,
-  nextId: NextId,
+  signature: Uint8Array | undefined,
 ): ExecutedOutcome | FailedOutcome | undefined {
   const status = statusOf(result);
   if (status === undefined) {
     return undefined;
   }
-  const parts = commandParts(result.transaction, nextId);
-  const known = { txHash: txHash.toUpperCase(), block };
+  const parts = commandParts(result.transaction, signature);
+  const known = { txHash: txHash.toUpperCase(), block, evidence: "result" as const };
   if (status === "executed") {
-    return { ...known, status, parts: parts.map((part) => ({ ...part, status, reason: undefined })) };
+    return { ...known, status, parts: parts.map((part) => partOutcome(part, undefined)) };
   }
   const { error = "", errors = [] } = result.extra.case === "failure" ? result.extra.value : {};
-  const ofPart = new Map(errors.map(({ key, errors: texts }) => [key, texts.join(", ")]));
-  const said = [...ofPart].map(([key, text]) => (key === "" ? text : `${key}: ${text}`)).join("; ");
+  const byInstruction = new Map(errors.map(({ key, errors: texts }) => [key, texts.join(", ")]));
+  const said = [...byInstruction].map(([key, text]) => (key === "" ? text : `${key}: ${text}`)).join("; ");
   const reason = error || said || "the node gives no reason";
-  if (status === "partial" && parts.length > 1 && !parts.some((_, index) => ofPart.has(String(index)))) {
+  const isBatch = result.transaction.case === "batchMarketInstructions";
+  if (status === "partial" && isBatch && !parts.some(({ instruction }) => byInstruction.has(String(instruction)))) {
     return { ...known, status, reason, parts: [] };
   }
   return {
     ...known,
     status,
     reason,
-    // The errors of a batch have the number of their part. Without such errors, none of it was carried out.
-    parts: parts.map((part, index) => {
-      const own = parts.length > 1 ? ofPart.get(String(index)) : reason;
-      return own === undefined && status === "partial"
-        ? { ...part, status: "executed" as const, reason: undefined }
-        : { ...part, status: "failed" as const, reason: own ?? reason };
+    // The errors of a batch have the number of their instruction. Without such errors, none of it was executed.
+    parts: parts.map((part) => {
+      const own = isBatch ? byInstruction.get(String(part.instruction)) : reason;
+      return partOutcome(part, own ?? (status === "partial" ? undefined : reason));
     }),
   };
+}
+
+/**
+ * Makes the outcome of a part.
+ *
+ * @param part the part
+ * @param reason why it failed; `undefined` where it was executed
+ * @returns its outcome
+ */
+export function partOutcome({ path, id }: Pick<CommandPart, "path" | "id">, reason: string | undefined): OutcomePart {
+  return { path, id, status: reason === undefined ? "executed" : "failed", reason };
 }
 
 /** The values of `TransactionResult.Status`, whose definitions are those of the whole interface. */
@@ -164,8 +204,4 @@ function statusOf({ statusDetail, status, extra }: TransactionResult): "executed
     default:
       return said;
   }
-}
-
-function halvesOf({ risesAbove, fallsBelow }: { readonly risesAbove?: unknown; readonly fallsBelow?: unknown }) {
-  return [...(risesAbove === undefined ? [] : ["risesAbove"]), ...(fallsBelow === undefined ? [] : ["fallsBelow"])];
 }

@@ -1,76 +1,99 @@
+import { equals, type Message } from "@bufbuild/protobuf";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import { shown } from "../errors/check-values.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { decodeHex } from "../transaction/hex.js";
 import { identifiers } from "../transaction/identifiers.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
+import { readInputData } from "../transaction/submitted-input-data.js";
 import { transactionHash } from "../transaction/transaction-hash.js";
-import { type CommandPart, commandParts, type NextId } from "./outcome.js";
+import { type CommandPart, commandParts } from "./outcome.js";
 
 /** A transaction that was sent, as far as it is known. */
 export interface Sent {
   /** 64 hex digits in upper case. */
   readonly txHash: string;
+  /** Whether only the node says that this is its hash: what has it proves nothing unless it is of this very command. */
+  readonly isHashOfNode?: boolean;
+  /** The sender, 64 hex digits in lower case. */
   readonly publicKey?: string | undefined;
-  readonly signature?: string | undefined;
+  /** 64 bytes. */
+  readonly signature?: Uint8Array | undefined;
+  /** The height of the block that it is tied to. */
   readonly blockHeight?: bigint | undefined;
   /** The kind of its command, such as `orderSubmission`. */
   readonly command?: string | undefined;
-  /** The parts of its command. */
+  /** The content of its command. */
+  readonly message?: Message | undefined;
   readonly parts: readonly CommandPart[];
 }
 
 /**
- * Tell what is known of a transaction.
+ * Collects what a signed transaction says of itself.
  *
  * @param transaction the transaction
- * @param inputData its input data; `undefined` where it cannot be read, which is the network's to judge
- * @returns what is known
+ * @returns what is known of it; nothing of its command where its input data cannot be read, which the network decides on
  */
-export function sentTransaction(
-  transaction: Transaction,
-  inputData: Pick<InputData, "command" | "blockHeight"> | undefined,
-): Sent {
-  const sent = {
+export function sentTransaction(transaction: Transaction): Sent {
+  const inputData = readInputData(transaction);
+  const signature = decodeHex(transaction.signature?.value ?? "", SIGNATURE_BYTES);
+  return {
     txHash: transactionHash(transaction),
-    publicKey: transaction.from.case === "pubKey" ? transaction.from.value : undefined,
-    signature: transaction.signature?.value,
+    publicKey: transaction.from.case === "pubKey" ? transaction.from.value.toLowerCase() : undefined,
+    signature,
     blockHeight: inputData?.blockHeight,
     command: inputData?.command.case,
+    message: inputData?.command.value,
+    parts: inputData === undefined ? [] : commandParts(inputData.command, signature),
   };
-  const parts = inputData === undefined ? [] : commandParts(inputData.command, nextIdOf(sent));
-  return { ...sent, parts };
 }
 
 /**
- * Read what a caller knows of a transaction that was sent earlier.
+ * Collects what a caller knows of a transaction that was sent earlier.
  *
- * @param given its hash, or the error that says that its outcome is unknown
+ * @param given its hash, the error that says that its outcome is unknown, or the signed transaction
  * @returns what is known
- * @throws {@link RequestError} where it is neither
+ * @throws {@link RequestError} where it is none of these
  */
-export function readSent(given: string | OutcomeUnknownError): Sent {
+export function readSent(given: string | OutcomeUnknownError | Transaction): Sent {
   if (given instanceof OutcomeUnknownError) {
-    const { txHash, publicKey, signature, command } = given.transaction;
-    return { txHash, publicKey, signature, command, parts: [{ path: "", id: nextIdOf({ signature })() }] };
+    const { txHash, publicKey, command, signature: digits } = given.transaction;
+    const signature = decodeHex(digits, SIGNATURE_BYTES);
+    const brings =
+      command === "orderSubmission" ? "order" : command === "stopOrdersSubmission" ? "stop order" : undefined;
+    const [id] = brings === undefined || signature === undefined ? [] : identifiers(signature);
+    return { txHash, publicKey, signature, command, parts: [{ path: "", id, brings, instruction: 0 }] };
+  }
+  if (typeof given === "object" && given.$typeName === "vega.commands.v1.Transaction") {
+    return sentTransaction(given);
   }
   if (typeof given !== "string" || !/^[0-9a-f]{64}$/i.test(given)) {
-    throw new RequestError(`${shown(given)} is no hash of a transaction`, {
-      advice: "Give 64 hex digits, as txHash of the submission's result has them.",
+    throw new RequestError(`${shown(given)} is not the hash of a transaction`, {
+      advice: "Give 64 hex digits, such as txHash of a submission's result, or the signed transaction.",
     });
   }
   return { txHash: given.toUpperCase(), parts: [] };
 }
 
 /**
- * Make the function that gives the identifiers that a transaction's orders get.
+ * Tells whether a result is that of the same party for the same command.
  *
- * @param sent its signature
- * @returns the function, which gives `undefined` where the signature is not known
+ * @param sent the transaction
+ * @param result a result, under whatever hash
+ * @returns whether it may be the result of this transaction; the party may have sent an equal command before
  */
-export function nextIdOf({ signature }: Pick<Sent, "signature">): NextId {
-  const bytes = decodeHex(signature ?? "", SIGNATURE_BYTES);
-  const ids = bytes && identifiers(bytes);
-  return () => ids?.next().value;
+export function isOfSameCommand({ publicKey, message }: Sent, { partyId, transaction }: TransactionResult): boolean {
+  const { value } = transaction;
+  if (publicKey !== partyId.toLowerCase() || message === undefined || value?.$typeName !== message.$typeName) {
+    return false;
+  }
+  const schema = commandSchemas.get(message.$typeName);
+  return schema !== undefined && equals(schema, message, value);
 }
+
+/** The definitions of commands by the names of their types. */
+const commandSchemas = new Map(
+  InputDataSchema.fields.flatMap(({ message }) => (message === undefined ? [] : [[message.typeName, message]])),
+);

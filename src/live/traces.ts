@@ -1,37 +1,24 @@
 import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
-import type { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import type { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
-import {
-  Order_Status,
-  OrderError,
-  StopOrder_RejectionReason,
-  StopOrder_Status,
-} from "../../gen/client/vega/vega_pb.js";
+import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { NodeError, TradewireError } from "../errors/index.js";
 import { connectOptions } from "../given/call-options.js";
-import type { Trace } from "./outcome.js";
+import { type CommandPart, type Outcome, type OutcomePart, partOutcome, type Trace } from "./outcome.js";
+import { describeRecords, orderState, type RecordState, recordStates } from "./records.js";
+import type { Sent } from "./sent.js";
+import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
 
-/** What is looked for. What is not known of a transaction is not looked for. */
-export interface TraceSubject {
-  /** The identifier that an order of it has: 64 hex digits in lower case. */
-  readonly orderId: string | undefined;
-  /** The sender, 64 hex digits. */
-  readonly publicKey: string | undefined;
-  /** The height of the block that it is tied to. */
-  readonly blockHeight: bigint | undefined;
-}
-
-/** Traces of a transaction, and what they prove. */
+/** What was found of a transaction, and what it proves. */
 export interface Traces {
   readonly lookedAt: readonly Trace[];
-  /** What its order or stop order proves; `undefined` where there is none, or where its state leaves it open. */
-  readonly proof: { readonly status: "executed" } | { readonly status: "failed"; readonly reason: string } | undefined;
+  /** The outcome that the records prove; `undefined` where there are none, or where they leave it open. */
+  readonly proof: Exclude<Outcome, { readonly status: "unknown" }> | undefined;
 }
 
 /** The calls that find traces. They throw the library's errors. */
 export interface TraceServices {
   readonly core: Pick<ConnectClient<typeof CoreService>, "getSpamStatistics" | "lastBlockHeight">;
-  readonly data: Pick<ConnectClient<typeof TradingDataService>, "getOrder" | "getStopOrder">;
+  readonly data: Pick<ConnectClient<typeof TradingDataService>, "getOrder" | "getStopOrder" | "listEntities">;
   /** Further headers of the requests. */
   readonly headers?: CallOptions["headers"];
 }
@@ -39,49 +26,59 @@ export interface TraceServices {
 /** The longest time for one look, in milliseconds. */
 const LOOK_MS = 5_000;
 
+/** How many orders and stop orders of one transaction are looked at. A batch has at most 50 instructions on v0.78.0. */
+const MAX_LOOKS = 50;
+
 /**
- * Look for traces of a transaction whose result did not come: an order or a stop order of it, how many transactions of its
- * key the block that it is tied to has served, and whether that block is too old.
+ * Looks for traces of a transaction whose result did not come: the records of what it brought, by its hash and by the
+ * identifiers that are derived from its signature; how many transactions of its key the block that it is tied to has
+ * served; and whether that block is too old.
  *
  * @param services the node's
- * @param subject what is known of the transaction
- * @returns what was found, and what it proves. A look that fails is told as one
+ * @param sent what is known of the transaction
+ * @returns what was found, and what it proves. A look that fails is reported as one
  */
-export async function lookForTraces({ core, data, headers }: TraceServices, subject: TraceSubject): Promise<Traces> {
-  const { orderId, publicKey, blockHeight } = subject;
-  let proof: Traces["proof"];
+export async function lookForTraces(services: TraceServices, sent: Sent): Promise<Traces> {
+  const { core, headers } = services;
+  const { publicKey, blockHeight } = sent;
   const looks: Promise<Trace>[] = [];
+  const states = new Map<CommandPart, RecordState>();
+  let byHash: readonly RecordState[] = [];
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
-    const found = ask(connectOptions({ signal: AbortSignal.timeout(LOOK_MS), headers })).catch((reason: unknown) => {
-      const isNone = reason instanceof NodeError && reason.code === Code.NotFound;
-      return isNone
-        ? "none"
-        : `could not be looked at: ${reason instanceof TradewireError ? reason.summary : String(reason)}`;
-    });
-    looks.push(found.then((text) => ({ place, found: text })));
+    looks.push(
+      ask(lookOptions(headers))
+        .catch(failureText)
+        .then((found) => ({ place, found })),
+    );
   }
 
-  if (orderId !== undefined) {
-    look("order", async (options) => {
-      const { order } = await data.getOrder({ orderId }, options);
-      if (order?.id.toLowerCase() !== orderId) {
-        return "none";
-      }
-      proof ??= provedByOrder(order);
-      return `order ${orderId} is STATUS_${Order_Status[order.status] ?? order.status}${reasonText(order.reason)}`;
-    });
-    look("stop order", async (options) => {
-      const stopOrder = (await data.getStopOrder({ orderId }, options)).order?.stopOrder;
-      if (stopOrder?.id.toLowerCase() !== orderId) {
-        return "none";
-      }
-      const { status, rejectionReason } = stopOrder;
-      const reason = `REJECTION_REASON_${StopOrder_RejectionReason[rejectionReason ?? 0]}`;
-      const isRejected = status === StopOrder_Status.REJECTED;
-      proof ??= status === StopOrder_Status.UNSPECIFIED ? undefined : isRejected ? failed(reason) : EXECUTED;
-      return `stop order ${orderId} is STATUS_${StopOrder_Status[status] ?? status}${isRejected ? `, ${reason}` : ""}`;
-    });
+  look("records", async (options) => {
+    const records = await services.data.listEntities({ transactionHash: sent.txHash.toLowerCase() }, options);
+    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent.command);
+    return describeRecords(records);
+  });
+  for (const part of sent.parts.slice(0, MAX_LOOKS)) {
+    const { id, brings } = part;
+    if (id !== undefined && brings === "order") {
+      look("order", async (options) => {
+        const { order } = await services.data.getOrder({ orderId: id }, options);
+        const state = order?.id.toLowerCase() === id ? orderState(order) : undefined;
+        setState(part, state);
+        return state === undefined ? "none" : `order ${id} is ${state.text}`;
+      });
+    } else if (id !== undefined && brings === "stop order") {
+      look("stop order", async (options) => {
+        const state = await askStopOrder(services, id, options);
+        setState(part, state && toRecord(state));
+        return state === undefined ? "none" : `stop order ${id} was ${state.kind}${textOf(state)}`;
+      });
+    }
+  }
+  function setState(part: CommandPart, state: RecordState | undefined): void {
+    if (state !== undefined) {
+      states.set(part, state);
+    }
   }
   if (publicKey !== undefined && blockHeight !== undefined) {
     look("spam statistics", async (options) => {
@@ -97,32 +94,81 @@ export async function lookForTraces({ core, data, headers }: TraceServices, subj
     return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
   });
   const lookedAt = await Promise.all(looks);
-  return { lookedAt, proof };
+  return { lookedAt, proof: proofOf(sent, states, byHash) };
 }
 
-const EXECUTED = { status: "executed" } as const;
-const failed = (reason: string) => ({ status: "failed", reason }) as const;
-
-/** What the state of an order proves of the transaction that submitted it. One that was stopped leaves it open. */
-function provedByOrder(order: {
-  readonly status: Order_Status;
-  readonly reason?: OrderError | undefined;
-}): Traces["proof"] {
-  switch (order.status) {
-    case Order_Status.ACTIVE:
-    case Order_Status.PARTIALLY_FILLED:
-    case Order_Status.FILLED:
-    case Order_Status.CANCELLED:
-    case Order_Status.EXPIRED:
-    case Order_Status.PARKED:
-      return EXECUTED;
-    case Order_Status.REJECTED:
-      return failed(`ORDER_ERROR_${OrderError[order.reason ?? 0]}`);
-    default:
-      return undefined;
+/**
+ * Reads whether the network accepted a stop order.
+ *
+ * @param services the node's
+ * @param id its identifier, 64 hex digits
+ * @returns whether it did, or why that could not be read
+ */
+export async function readStopOrder(services: TraceServices, id: string): Promise<StopOrderState> {
+  try {
+    const state = await askStopOrder(services, id, lookOptions(services.headers));
+    return state ?? { kind: "unread", why: `the data node does not have stop order ${id}` };
+  } catch (reason) {
+    return { kind: "unread", why: `stop order ${id} ${failureText(reason)}` };
   }
 }
 
-function reasonText(reason: OrderError | undefined): string {
-  return reason === undefined || reason === OrderError.UNSPECIFIED ? "" : `, ORDER_ERROR_${OrderError[reason]}`;
+async function askStopOrder({ data }: TraceServices, id: string, options: CallOptions) {
+  const stopOrder = (await data.getStopOrder({ orderId: id }, options)).order?.stopOrder;
+  return stopOrder?.id.toLowerCase() === id ? stopOrderState(stopOrder) : undefined;
+}
+
+function toRecord(state: Exclude<StopOrderState, { readonly kind: "unread" }>): RecordState {
+  const text = `${state.kind}${textOf(state)}`;
+  return state.kind === "rejected" ? { status: "failed", reason: state.reason, text } : { status: "executed", text };
+}
+
+function textOf(state: StopOrderState): string {
+  return state.kind === "rejected" ? `, ${state.reason}` : "";
+}
+
+/** What records prove: of each part, where each part brings something; else of the only part, by the transaction's hash. */
+function proofOf(
+  sent: Sent,
+  states: ReadonlyMap<CommandPart, RecordState>,
+  byHash: readonly RecordState[],
+): Traces["proof"] {
+  const known = { txHash: sent.txHash, block: undefined, evidence: "records" as const };
+  const parts = sent.parts.flatMap((part): OutcomePart[] => {
+    const state = states.get(part) ?? (sent.parts.length === 1 && part.path === "" ? onlyState(byHash) : undefined);
+    return state === undefined || state.status === "open" ? [] : [partOutcome(part, state.reason)];
+  });
+  if (sent.parts.length > 0) {
+    return parts.length === sent.parts.length ? { ...known, ...statusOf(parts), parts } : undefined;
+  }
+  const settled = byHash.flatMap(({ status, reason }) => (status === "open" ? [] : [{ status, reason }]));
+  return settled.length > 0 && settled.length === byHash.length
+    ? { ...known, ...statusOf(settled), parts: [] }
+    : undefined;
+}
+
+/** What the records of one hash say together, where they agree. */
+function onlyState(states: readonly RecordState[]): RecordState | undefined {
+  const [first] = states;
+  return states.every(({ status }) => status === first?.status) ? first : undefined;
+}
+
+/** The status of a whole whose parts have these. */
+function statusOf(parts: readonly { readonly status: "executed" | "failed"; readonly reason?: string | undefined }[]) {
+  const reasons = parts.flatMap(({ reason }) => (reason === undefined ? [] : [reason]));
+  if (reasons.length === 0) {
+    return { status: "executed" as const };
+  }
+  const status = reasons.length === parts.length ? ("failed" as const) : ("partial" as const);
+  return { status, reason: [...new Set(reasons)].join(", ") };
+}
+
+function lookOptions(headers: CallOptions["headers"]): CallOptions {
+  return connectOptions({ signal: AbortSignal.timeout(LOOK_MS), headers });
+}
+
+function failureText(reason: unknown): string {
+  return reason instanceof NodeError && reason.code === Code.NotFound
+    ? "none"
+    : `could not be read: ${reason instanceof TradewireError ? reason.summary : String(reason)}`;
 }

@@ -2,8 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
 import { follow } from "../signal/follow.js";
 
-/** The longest time that Node's timers can wait, in milliseconds. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** The maximum time that Node's timers can wait, in milliseconds. */
+export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * Do something within a time, and say so where the time is up.
@@ -20,8 +20,8 @@ export async function within<T>(
   signal: AbortSignal | undefined,
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > LONGEST_MS) {
-    throw new RequestError(`timeoutMs is ${timeoutMs}`, { advice: `Give whole milliseconds, 1 to ${LONGEST_MS}.` });
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) {
+    throw new RequestError(`timeoutMs is ${timeoutMs}`, { advice: `Give whole milliseconds, 1 to ${MAX_TIMEOUT_MS}.` });
   }
   const ending = new AbortController();
   const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");

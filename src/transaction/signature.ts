@@ -27,6 +27,20 @@ export function chainIdPrefixOf(chainId: string): Uint8Array {
   return new TextEncoder().encode(chainId + DELIMITER);
 }
 
+/** A chain's identifier and a zero byte in front of input data. No message begins with a byte of these. */
+const PREFIX = /^[A-Za-z0-9._-]{1,50}\0/;
+
+/**
+ * Finds the prefix of input data as it is submitted (specification, 2.5).
+ *
+ * @param inputData the input data of a transaction
+ * @returns the chain's identifier and the zero byte; empty where there is none
+ */
+export function submittedPrefix(inputData: Uint8Array): string {
+  const [prefix = ""] = PREFIX.exec(Buffer.from(inputData.subarray(0, 51)).toString("latin1")) ?? [];
+  return prefix;
+}
+
 /**
  * Verify a signature by `vega/ed25519`, version 1: Ed25519 over the SHA3-256 digest of the message.
  *

@@ -21,6 +21,7 @@ import {
 } from "../errors/index.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions, connectOptions } from "../given/call-options.js";
 import { readInit } from "../given/init.js";
+import { submittedPrefix } from "./signature.js";
 import { transactionHash } from "./transaction-hash.js";
 
 /** How far a transaction must come before the node answers (specification, 2.5, `type`). */
@@ -45,13 +46,30 @@ export const submissionTypes: Readonly<Record<SubmissionType, SubmitTransactionR
   commit: SubmitTransactionRequest_Type.COMMIT,
 };
 
+/** The result of a submission. */
+export interface Submission extends SubmissionResult {
+  /**
+   * The hash that this client computed: 64 hex digits in upper case. `txHash`, the node's, is the one that identifies the
+   * transaction; another value here means that the node serializes transactions in a way of its own.
+   */
+  readonly computedTxHash: string;
+}
+
+/** What is known of a transaction that is submitted. */
+interface KnownSubmission {
+  /** The kind of its command. */
+  readonly command?: string | undefined;
+  /** Whether this client had the node check it before. */
+  readonly wasChecked?: boolean | undefined;
+}
+
 /**
  * Submit a signed transaction once, whatever happens (specification, 4.2).
  *
  * @param service a client whose methods throw the library's errors
  * @param request the transaction, and how far it must come before the node answers
  * @param options a signal, and whether a refusal is thrown
- * @param command the kind of its command, where that is known, for errors
+ * @param known what is known of the transaction, for errors
  * @returns the submission result
  * @throws {@link OutcomeUnknownError} where it may have arrived; any other error but a {@link TransactionError} says that
  *   it was not taken
@@ -60,8 +78,8 @@ export async function submitOnce(
   service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
   request: SubmitRequest,
   options: SubmitOptions,
-  command?: string,
-): Promise<SubmissionResult> {
+  { command, wasChecked }: KnownSubmission = {},
+): Promise<Submission> {
   requireKnown("options", options, SUBMIT_OPTIONS);
   checkCallOptions(options);
   const { signal, throwOnRejection = true } = options;
@@ -77,9 +95,9 @@ export async function submitOnce(
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
   if (!success && throwOnRejection) {
-    throw new TransactionError(result);
+    throw new TransactionError(result, { isPrefixed: submittedPrefix(tx.inputData) !== "", wasChecked });
   }
-  return result;
+  return { ...result, computedTxHash: transactionHash(tx) };
 }
 
 /**

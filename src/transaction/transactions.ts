@@ -9,7 +9,7 @@ import type {
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { requireKnown, requireOneOf, requireText } from "../errors/check-values.js";
-import { OutcomeUnknownError, type SubmissionResult, TransactionError } from "../errors/index.js";
+import { OutcomeUnknownError, TransactionError } from "../errors/index.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions, readCallOptions } from "../given/call-options.js";
 import { readInit } from "../given/init.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
@@ -18,6 +18,7 @@ import { within } from "./deadline.js";
 import type { CommandSource } from "./input-data.js";
 import type { Signer } from "./signer.js";
 import {
+  type Submission,
   type SubmissionType,
   type SubmitOptions,
   type SubmitRequest,
@@ -51,7 +52,7 @@ const SEND_OPTIONS = { ...SIGN_OPTIONS, type: true, throwOnRejection: true } as 
 export const TIMEOUT_MS = 120_000;
 
 /** The result of a submission, and the transaction that was submitted. */
-export interface SentCommand extends SubmissionResult {
+export interface SentCommand extends Submission {
   readonly transaction: Transaction;
 }
 
@@ -60,7 +61,7 @@ export interface PreparedCommand extends Share {
   readonly transaction: Transaction;
   readonly command: InputData["command"];
   /** Send it, once. Where it was not taken, its part of the allowance is given back. */
-  submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<SubmissionResult>;
+  submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
 /** What makes and sends transactions in two steps. */
@@ -91,7 +92,7 @@ export interface Transactions {
    * const tx = await client.signCommand(command, { signer });
    * const { txHash } = await client.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
    */
-  submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<SubmissionResult>;
+  submitTransaction(request: SubmitRequest, options?: SubmitOptions): Promise<Submission>;
   /**
    * Make a transaction of a command and submit it. The command is checked, tied to the last block, signed and sent
    * once, with a proof of work.
@@ -125,7 +126,11 @@ export interface Transactions {
    */
   signCommand(command: CommandSource, options: SignCommandOptions): Promise<Transaction>;
   /**
-   * Have the node check a transaction as if it were submitted.
+   * Asks the node to check a transaction as if it were submitted.
+   *
+   * **A check uses up the transaction**: deployed nodes remember its `tid` when they check it, and refuse the same
+   * transaction when it is submitted afterwards (`proof of work tid already seen by the node`). Check one that you do not
+   * submit, and sign the command again for the submission.
    *
    * @param tx the signed transaction
    * @param options a signal, headers and a time limit
@@ -184,6 +189,24 @@ export async function requireSendable<T extends SignCommandOptions>(
   readCommand(command);
 }
 
+/** How many transactions that were checked are remembered, to explain the refusal of one that is submitted afterwards. */
+const MAX_CHECKED = 10_000;
+
+/** Remembers the transactions that this client had the node check, by their `tid`. */
+function createCheckedTids() {
+  const tids = new Set<string>();
+  return {
+    add({ pow }: Transaction): void {
+      tids.add(pow?.tid ?? "");
+      const [oldest] = tids;
+      if (tids.size > MAX_CHECKED && oldest !== undefined) {
+        tids.delete(oldest);
+      }
+    },
+    has: (tx: MessageInitShape<typeof TransactionSchema> | undefined) => tids.has(tx?.pow?.tid ?? ""),
+  };
+}
+
 /**
  * Make the operations on transactions.
  *
@@ -196,6 +219,7 @@ export function createTransactions(
   settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix">,
 ): Transactions & CommandPreparation {
   const allowance = createBlockAllowance(service);
+  const checked = createCheckedTids();
 
   async function prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal) {
     const { readCommand } = await import("./input-data.js");
@@ -217,7 +241,8 @@ export function createTransactions(
       command: read,
       submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
-        return submitOnce(service, request, { headers, ...submitOptions }, read.case).catch((reason: unknown) => {
+        const known = { command: read.case, wasChecked: checked.has(transaction) };
+        return submitOnce(service, request, { headers, ...submitOptions }, known).catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
             share.giveBack();
           }
@@ -230,7 +255,8 @@ export function createTransactions(
   return {
     prepare,
 
-    submitTransaction: (request, options = {}) => submitOnce(service, request, options),
+    submitTransaction: (request, options = {}) =>
+      submitOnce(service, request, options, { wasChecked: checked.has(request.tx) }),
 
     async sendCommand(command, options) {
       await requireSendable(command, options, SEND_OPTIONS);
@@ -249,7 +275,9 @@ export function createTransactions(
 
     async checkTransaction(tx, options) {
       const transaction = create(TransactionSchema, readInit(TransactionSchema, tx, "tx"));
-      return service.checkTransaction({ tx: transaction }, readCallOptions(options));
+      const response = await service.checkTransaction({ tx: transaction }, readCallOptions(options));
+      checked.add(transaction);
+      return response;
     },
 
     lastBlockHeight: async (options) => service.lastBlockHeight({}, readCallOptions(options)),

@@ -20,8 +20,12 @@ const lost = () => new ConnectionError("lost", { code: Code.Unavailable, advice:
 function observer(...hashes: string[]) {
   const told: string[] = [];
   const observing: ResultObserver = {
-    hashes: new Set(hashes),
-    seen: ({ hash }, block) => told.push(`seen ${hash} in ${block}`),
+    result({ hash }, block) {
+      if (hashes.includes(hash.toUpperCase())) {
+        told.push(`seen ${hash} in ${block}`);
+      }
+    },
+    stopOrder: () => undefined,
     ended: (block) => told.push(`ended ${block}`),
     missed: (from, to) => told.push(`missed ${from ?? ""}-${to}`),
     failed: (error) => told.push(`failed ${error instanceof Error ? error.name : ""}`),

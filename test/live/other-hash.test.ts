@@ -1,5 +1,8 @@
-import { expect, test } from "@jest/globals";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "@jest/globals";
+import type { TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
 import { createClient } from "../../src/client.js";
+import { transactionHash } from "../../src/transaction.js";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, sender } from "../support/transactions.js";
@@ -10,7 +13,10 @@ const last = { ...lastBlockAnswer, spamPowNumberOfPastBlocks: 1 };
 
 const end = (block: number) => eventOf(`${block}-9`, { event: { case: "endBlock", value: {} } });
 
-test("a transaction to which the node gives another hash is not taken for that of another", async () => {
+const cancel = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } } as const;
+
+/** Sends a command to a node that gives another hash than the client computes, and tells this result under it. */
+async function sendTo(result: MessageInitShape<typeof TransactionResultSchema>) {
   let submit = () => {};
   const submitted = new Promise<void>((resolve) => {
     submit = resolve;
@@ -18,8 +24,11 @@ test("a transaction to which the node gives another hash is not taken for that o
   const { service } = streamingService(async function* ({ signal }) {
     yield [end(7)];
     await submitted;
-    const result = { hash: other, partyId: sender.publicKey, status: true };
-    yield [eventOf("8-1", { event: { case: "transactionResult", value: result } })];
+    yield [
+      eventOf("8-1", {
+        event: { case: "transactionResult", value: { partyId: sender.publicKey, status: true, ...result } },
+      }),
+    ];
     for (const block of [8, 9, 10, 11, 12]) {
       yield [end(block)];
     }
@@ -34,14 +43,31 @@ test("a transaction to which the node gives another hash is not taken for that o
     },
   });
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-  const cancel = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } } as const;
-  const { txHash, outcome } = await client.sendCommand(cancel, { signer: sender, until: "executed" });
-  expect(txHash).not.toBe(other);
-  expect(outcome).toMatchObject({
-    status: "unknown",
-    txHash,
-    reason: expect.stringMatching(
-      new RegExp(`^no block up to 11 has taken it, .*; the node gave it another hash, "${other}"$`),
-    ),
+  return await client.sendCommand(cancel, { signer: sender, until: "executed" });
+}
+
+describe("a transaction to which the node gives another hash", () => {
+  test("is known by that one, and its own is reported", async () => {
+    const sent = await sendTo({ hash: other.toLowerCase(), transaction: cancel });
+    expect(sent).toMatchObject({ txHash: other, outcome: { status: "executed", txHash: other, block: 8n } });
+    expect(sent.computedTxHash).toBe(transactionHash(sent.transaction));
+    expect(sent.computedTxHash).not.toBe(other);
+  });
+
+  test("is not taken for another one of the same party", async () => {
+    const another = { ...cancel, value: { transferId: "cd".repeat(32) } };
+    const { outcome } = await sendTo({ hash: other, transaction: another });
+    expect(outcome).toMatchObject({
+      status: "unknown",
+      reason: `the node knows it by the hash ${other}, whose result in block 8 is of another command`,
+    });
+  });
+
+  test("has not failed because no block has that hash", async () => {
+    const { outcome, computedTxHash } = await sendTo({ hash: "EF".repeat(32), transaction: cancel });
+    expect(outcome).toMatchObject({
+      status: "unknown",
+      reason: `no block up to 11 has it, and later ones cannot take it any more; the node knows it by the hash ${other}, this client computed ${computedTxHash}; block results have an equal command of the same party under the hash ${"EF".repeat(32)}`,
+    });
   });
 });

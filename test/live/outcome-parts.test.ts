@@ -10,6 +10,13 @@ test("of a batch that was carried out in part, no part is told where the node do
     transaction: { case: "batchMarketInstructions", value: { cancellations: [{}, {}] } },
     extra: { case: "failure", value: { error: "some failed" } },
   });
-  const outcome = outcomeOfResult(result, 7n, "AB", () => undefined);
-  expect(outcome).toEqual({ status: "partial", txHash: "AB", block: 7n, reason: "some failed", parts: [] });
+  const outcome = outcomeOfResult(result, 7n, "AB", undefined);
+  expect(outcome).toEqual({
+    status: "partial",
+    txHash: "AB",
+    block: 7n,
+    evidence: "result",
+    reason: "some failed",
+    parts: [],
+  });
 });

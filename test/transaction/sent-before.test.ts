@@ -1,56 +1,109 @@
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
 import { createClient } from "../../src/client.js";
 import { startDevnode } from "../../src/devnode/index.js";
-import { ConnectionError, OutcomeUnknownError, TransactionError } from "../../src/errors/index.js";
+import {
+  ConnectionError,
+  NodeError,
+  OutcomeUnknownError,
+  type Refusal,
+  TransactionError,
+} from "../../src/errors/index.js";
 import { transactionHash } from "../../src/transaction/transaction-hash.js";
 import { sender, stopOrder } from "../support/transactions.js";
 
 const txHash = "AB".repeat(32);
-const refusal = (data: string, hash = txHash) =>
-  new TransactionError({ success: false, txHash: hash, code: 89, data, log: "", height: 0n });
+const refused = (code: number, data: string, hash = txHash) =>
+  new TransactionError({ success: false, txHash: hash, code, data, log: "", height: 0n });
+const refusal = (data: string, hash = txHash) => refused(89, data, hash);
 
-describe("a refusal of what was sent before", () => {
-  test.each([
-    "proof of work tid already seen by the node",
-    "proof of work tid already seen",
-    "proof of work tid already used",
-    "Proof of work tid already used",
-    "transaction ID already used",
-    "unknown block height",
-    "block height is too old",
-    '{"tx.pow.tid":["was used by another transaction"]}',
-    '{"tx.inputData.nonce":["was used by another transaction of tx.pubKey"]}',
-    '{"tx.inputData.blockHeight":["is 5, not one of the blocks 100 to 200"]}',
-  ])("says that the first may have been taken, and where to look: %s", (data) => {
+/**
+ * The texts of code 89 that a v0.78.0 core has: those of `core/pow/engine.go`, `core/processor/abci.go` and `core/spam/`;
+ * and those of nodes that give their reasons by field.
+ */
+const texts: readonly [Refusal, string][] = [
+  ["duplicate", "transaction hash already used"],
+  ["duplicate", "delayed transaction already included in a block"],
+  ["duplicate", "proof of work tid already used"],
+  ["duplicate", "Proof of work tid already used"],
+  ["duplicate", "transaction ID already used"],
+  ["duplicate", "nonce already used by party"],
+  ["duplicate", '{"tx.pow.tid":["was used by another transaction"]}'],
+  ["duplicate", '{"tx.inputData.nonce":["was used by another transaction of tx.pubKey"]}'],
+  ["seen", "proof of work tid already seen by the node"],
+  ["seen", "proof of work tid already seen"],
+  ["expired", "transaction too old"],
+  ["expired", "unknown block height"],
+  ["expired", "unknown block height for tx:ab12, command:Update Party Profile, party:cd34"],
+  ["expired", '{"tx.inputData.blockHeight":["is 5, not one of the blocks 100 to 200"]}'],
+  ["spam-unknown", "some new rule against spam"],
+  ["spam-unknown", ""],
+  ["spam", "failed to verify proof of work"],
+  ["spam", "party has insufficient associated governance tokens in their staking account to submit votes"],
+  ["spam", "party has already submitted the maximum number of updatePartyProfile requests per epoch"],
+  ["spam", "party has already voted the maximum number of times per proposal per epoch"],
+  ["spam", '{"tx.pow.tid":["is required"]}'],
+  ["spam", '{"tx.pow.nonce":["is no proof of work of difficulty 15 for tx.pow.tid and block 7"]}'],
+];
+
+describe("a refusal as spam", () => {
+  test.each(texts)("is %s: %j", (kind, data) => {
     const error = refusal(data);
-    expect(error.mayHaveBeenTaken).toBe(true);
+    const isHarmless = kind === "spam";
+    expect(error).toMatchObject({ refusal: kind, mayHaveBeenTaken: !isHarmless });
+    expect(error.toJSON()).toMatchObject({ refusal: kind, mayHaveBeenTaken: !isHarmless });
     expect(error.message).toContain("the network refused the transaction (code 89)");
-    expect(error.message).toContain(
-      `An earlier submission of this very transaction, hash ${txHash}, may have been taken`,
-    );
-    expect(error.message).toContain("before you make another");
-    expect(error.message).not.toContain("Nothing of it will be carried out");
-    expect(error.toJSON()).toMatchObject({ mayHaveBeenTaken: true });
+    expect(error.advice.includes("None of it will be executed")).toBe(isHarmless);
+    expect(error.advice.includes(`tradewire outcome ${txHash}`)).toBe(!isHarmless);
   });
 
   test("shows no hash that is none", () => {
     for (const hash of ["", "\u001b[2J", "A".repeat(1000)]) {
-      expect(refusal("proof of work tid already seen", hash).advice).toMatch(/very transaction may have been taken/);
+      expect(refusal("proof of work tid already seen", hash).advice).toMatch(
+        / Look for its outcome before you sign another\.$/,
+      );
     }
   });
 
+  test("of a transaction that this client had checked is explained as the work of the check", () => {
+    const result = {
+      success: false,
+      txHash,
+      code: 89,
+      data: "proof of work tid already seen by the node",
+      log: "",
+      height: 0n,
+    };
+    expect(new TransactionError(result, { wasChecked: true }).advice).toMatch(
+      /^This client had the node check it before/,
+    );
+  });
+});
+
+describe("another refusal", () => {
+  test.each<[Refusal, number, string]>([
+    ["invalid", 60, "order_submission.size (size is too large)"],
+    ["invalid", 51, '{"orderSubmission.size":["is too large"]}'],
+    ["not-executable", 70, "market does not exist"],
+    ["invalid", 80, '{"tx.inputData.command":["is of a kind that is not known"]}'],
+  ])("is %s: code %d, %j", (kind, code, data) => {
+    const error = refused(code, data);
+    expect(error).toMatchObject({ refusal: kind, mayHaveBeenTaken: false });
+    expect(error.advice).toContain("None of it will be executed");
+  });
+
+  // What a v0.78.0 core answers to input data with the chain's identifier in front.
   test.each([
-    "order_submission.size (size is too large)",
-    "failed to verify proof of work",
-    '{"tx.pow.tid":["is required"]}',
-    '{"tx.pow.nonce":["is no proof of work of difficulty 15 for tx.pow.tid and block 7"]}',
-    '{"tx.inputData.blockHeight":["is that of a block that has served its transactions of tx.pubKey"]}',
-    "",
-  ])("is not any other: %j", (data) => {
-    const error = refusal(data);
-    expect(error.mayHaveBeenTaken).toBe(false);
-    expect(error.advice).toContain("Nothing of it will be carried out");
+    "tx.input_data (couldn't unmarshall input data: proto: cannot parse invalid wire-format data)",
+    "tx.input_data.command (is required)",
+  ])("names the profile that the node expects: %j", (data) => {
+    const result = { success: false, txHash, code: 60, data, log: "", height: 0n };
+    expect(new TransactionError(result, { isPrefixed: true })).toMatchObject({
+      refusal: "profile",
+      mayHaveBeenTaken: false,
+      advice: expect.stringContaining("--profile deployed"),
+    });
   });
 });
 
@@ -90,7 +143,7 @@ test("at the local node: a transaction whose tid it has seen, and one that has b
   const hash = transactionHash(tx);
   expect(await client.checkTransaction(tx)).toMatchObject({ success: true });
   const again = () => client.submitTransaction({ tx, type: SubmitTransactionRequest_Type.SYNC });
-  const says = { mayHaveBeenTaken: true, advice: expect.stringContaining(`hash ${hash}, may have been taken`) };
+  const says = { mayHaveBeenTaken: true, advice: expect.stringContaining(`tradewire outcome ${hash}`) };
   await expect(again()).rejects.toMatchObject(says);
   for (let blocks = 0; blocks < 110; blocks += 1) {
     await node.makeBlock();
@@ -98,11 +151,22 @@ test("at the local node: a transaction whose tid it has seen, and one that has b
   await expect(again()).rejects.toMatchObject(says);
 });
 
-test("where the outcome is unknown, it is told what a second submission's refusal would mean", () => {
+test("an unknown outcome comes with the way to find it out, and what is safe meanwhile", () => {
   const lost = new ConnectionError("the connection was lost", { code: 14, advice: "Try again." });
-  const { advice } = new OutcomeUnknownError(
-    { txHash: "AB".repeat(32), tid: "t", publicKey: "k", signature: "s" },
-    lost,
-  );
-  expect(advice).toMatch(/may be sent again.*refused as seen before or as too old.*may have been taken/);
+  const identity = { txHash, tid: "t", publicKey: "k", signature: "s" };
+  const { advice } = new OutcomeUnknownError(identity, lost);
+  expect(advice).toContain(`tradewire outcome ${txHash}`);
+  expect(advice).toContain("Submitting this very transaction again is safe");
+});
+
+test("a node that has the transaction in its cache has taken it", () => {
+  // As a v0.78.0 core answers a second submission before the next block.
+  const details = [
+    { "@type": "type.googleapis.com/vega.ErrorDetail", code: 10_000, message: "tx already exists in cache", inner: "" },
+  ];
+  const cause = new NodeError({ code: Code.Internal, message: "Internal error", details });
+  const identity = { txHash, tid: "t", publicKey: "k", signature: "s" };
+  const error = new OutcomeUnknownError(identity, cause);
+  expect(error.summary).toBe(`the node already has transaction ${txHash}; its outcome is not known yet`);
+  expect(error.advice).toMatch(/^It was submitted before, and was not taken a second time/);
 });

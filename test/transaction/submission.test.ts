@@ -59,7 +59,7 @@ describe("a submission", () => {
   it("sends the request once, with its signal, and has the node's answer", async () => {
     const { signal } = new AbortController();
     const { result, received } = submit(() => taken, { signal });
-    expect(await result).toEqual(taken);
+    expect(await result).toMatchObject(taken);
     expect(received).toEqual([[expect.objectContaining({ type }), signal]]);
     expect(received[0]?.[0].tx).toMatchObject(tx);
   });
@@ -95,8 +95,8 @@ describe("a submission", () => {
     const reason = await reasonOf(submit(() => refused).result);
     expect(reason).toBeInstanceOf(TransactionError);
     expect(reason).toMatchObject({ result: refused });
-    expect(await submit(() => refused, { throwOnRejection: false }).result).toEqual(refused);
-    expect(await submit(() => taken, { throwOnRejection: true }).result).toEqual(taken);
+    expect(await submit(() => refused, { throwOnRejection: false }).result).toMatchObject(refused);
+    expect(await submit(() => taken, { throwOnRejection: true }).result).toMatchObject(taken);
   });
 });
 

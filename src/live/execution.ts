@@ -1,0 +1,176 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Client as ConnectClient } from "@connectrpc/connect";
+import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { CanceledError, OutcomeUnknownError } from "../errors/index.js";
+import { observer } from "../errors/observer.js";
+import { type CallOptions, connectOptions } from "../given/call-options.js";
+import { MAX_TIMEOUT_MS, within } from "../transaction/deadline.js";
+import { type Submission, unknownOutcome } from "../transaction/submission.js";
+import { TIMEOUT_MS } from "../transaction/transactions.js";
+import { awaitResult } from "./await-result.js";
+import type { BlockWatch } from "./block-watch.js";
+import { conclude, withoutResult } from "./conclude.js";
+import type { Outcome } from "./outcome.js";
+import type { ExecutedCommand, ExecuteOptions } from "./outcomes.js";
+import { type Sent, sentTransaction } from "./sent.js";
+import type { TraceServices } from "./traces.js";
+
+export { readSent } from "./sent.js";
+
+/** A node, as far as outcomes are observed on it. */
+export interface ObservedNode {
+  readonly watch: BlockWatch;
+  /** Makes a client of a service, whose methods throw the library's errors. */
+  readonly service: <S extends DescService>(service: S) => ConnectClient<S>;
+}
+
+/** A transaction that is ready to be sent. */
+export interface ReadyTransaction {
+  readonly transaction: Transaction;
+  /** How many blocks back the network takes transactions that are tied to one; 0 where it is not known. */
+  readonly pastBlocks: number;
+  /** Whether it was made just now, so that no block has it yet. */
+  readonly isNew: boolean;
+  /** Whether the node checks it before it answers: it refuses one that it has seen before. */
+  readonly isChecked: boolean;
+  /** Sends it, once. */
+  readonly submit: (signal: AbortSignal) => Promise<Submission>;
+}
+
+/** Blocks beyond those that the network counts: it may execute a transaction one block later, and events may come late. */
+const BLOCKS_OF_GRACE = 3n;
+
+/** By how much blocks may be slower than they were on average before a wait without a limit of its own ends. */
+const SLOWER_BLOCKS = 2;
+
+/** The minimum limit of a wait, in milliseconds. */
+const MIN_WAIT_MS = 30_000;
+
+/** The time of a block where the node does not tell, in milliseconds. */
+const DEFAULT_BLOCK_MS = 1000;
+
+/**
+ * Sends a transaction once, and waits for its outcome. Events are followed from before it is sent.
+ *
+ * @param node where it is sent
+ * @param options the time for all of it, and a signal
+ * @param prepare makes the transaction
+ * @returns the transaction and its outcome
+ * @throws what `prepare` and the submission throw, but for an {@link OutcomeUnknownError} of the submission: the outcome
+ *   is waited for then
+ */
+export async function execute(
+  node: ObservedNode,
+  options: Omit<ExecuteOptions, "until">,
+  prepare: (signal: AbortSignal) => Promise<ReadyTransaction>,
+): Promise<ExecutedCommand> {
+  const { timeoutMs, signal: callers, onWait } = options;
+  const startedAt = performance.now();
+  const makingMs = timeoutMs ?? TIMEOUT_MS;
+  const { ready, blockMs } = await within(makingMs, callers, async (signal) => {
+    await node.watch.ready(signal); // Nothing is sent before the stream tells of what comes.
+    const [ready, blockMs] = await Promise.all([prepare(signal), averageBlockMs(node, options, signal)]);
+    return { ready, blockMs };
+  });
+  const sent = sentTransaction(ready.transaction);
+  const lastBlock =
+    ready.pastBlocks === 0 || !sent.blockHeight
+      ? undefined
+      : sent.blockHeight + BigInt(ready.pastBlocks) + BLOCKS_OF_GRACE;
+  const aliveMs = Math.ceil((ready.pastBlocks + Number(BLOCKS_OF_GRACE)) * blockMs * SLOWER_BLOCKS);
+  const limitMs =
+    timeoutMs === undefined
+      ? Math.min(Math.max(aliveMs, MIN_WAIT_MS), MAX_TIMEOUT_MS)
+      : Math.max(1, Math.floor(timeoutMs - (performance.now() - startedAt)));
+  observer(onWait, "the submission")({ txHash: sent.txHash, limitMs, lastBlock });
+  return within(limitMs, callers, (signal) => sendAndWait(node, sent, ready, lastBlock, signal, options));
+}
+
+async function sendAndWait(
+  node: ObservedNode,
+  sent: Sent,
+  { transaction, isNew, isChecked, submit }: ReadyTransaction,
+  lastBlock: bigint | undefined,
+  signal: AbortSignal,
+  { signal: callers, headers }: CallOptions,
+): Promise<ExecutedCommand> {
+  const wait = awaitResult(node.watch, sent, { signal, lastBlock, endsAfterLoss: true });
+  let doubt = isNew ? undefined : "an earlier block may have it";
+  let known = sent;
+  try {
+    try {
+      const answer = await submit(signal);
+      doubt = isChecked ? undefined : doubt; // The node has not seen it before.
+      const txHash = answer.txHash.toUpperCase();
+      if (/^[0-9A-F]{64}$/.test(txHash) && txHash !== sent.txHash) {
+        known = { ...sent, txHash, isHashOfNode: true };
+        doubt = `the node knows it by the hash ${txHash}, this client computed ${sent.txHash}`;
+      }
+    } catch (reason) {
+      if (!(reason instanceof OutcomeUnknownError) || callers?.aborted === true) {
+        throw reason;
+      }
+    }
+    wait.submitted(known.txHash);
+    const ending = await wait.ended;
+    if (ending.kind !== "seen" && callers?.aborted === true) {
+      throw unknownOutcome(transaction, new CanceledError({ cause: callers.reason }), sent.command);
+    }
+    const outcome = await conclude(servicesOf(node, headers), known, ending, doubt);
+    return { txHash: known.txHash, computedTxHash: sent.txHash, transaction, outcome };
+  } finally {
+    wait.close();
+  }
+}
+
+/**
+ * Finds out what became of a transaction that was sent earlier: by its records, or else by its result if that is still to
+ * come.
+ *
+ * @param node where it is looked for
+ * @param sent what is known of it
+ * @param signal ends the wait for its result
+ * @param options the caller's signal and headers
+ * @returns the outcome
+ * @throws {@link CanceledError} where the caller's signal was aborted
+ */
+export async function findOutcome(
+  node: ObservedNode,
+  sent: Sent,
+  signal: AbortSignal,
+  { signal: callers, headers }: CallOptions,
+): Promise<Outcome> {
+  const services = servicesOf(node, headers);
+  const wait = awaitResult(node.watch, sent, { signal, endsAfterLoss: false });
+  try {
+    const now = await withoutResult(services, sent, "its result has not come yet");
+    const outcome =
+      now.status === "unknown" ? await conclude(services, sent, await wait.ended, "an earlier block may have it") : now;
+    if (callers?.aborted === true && outcome.status === "unknown") {
+      throw new CanceledError({ cause: callers.reason });
+    }
+    return outcome;
+  } finally {
+    wait.close();
+  }
+}
+
+function servicesOf({ service }: ObservedNode, headers: CallOptions["headers"]): TraceServices {
+  return { core: service(CoreService), data: service(TradingDataService), headers };
+}
+
+/** The average time between two blocks since the chain began, in milliseconds. */
+async function averageBlockMs(
+  { service }: ObservedNode,
+  { headers }: CallOptions,
+  signal: AbortSignal,
+): Promise<number> {
+  const answer = await service(CoreService)
+    .statistics({}, connectOptions({ signal, headers }))
+    .catch(() => undefined); // It serves for an estimate only.
+  const { genesisTime = "", vegaTime = "", blockHeight = 0n } = answer?.statistics ?? {};
+  const averageMs = (Date.parse(vegaTime) - Date.parse(genesisTime)) / Number(blockHeight);
+  return averageMs > 0 && averageMs < 60_000 ? averageMs : DEFAULT_BLOCK_MS;
+}
