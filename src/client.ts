@@ -146,7 +146,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   };
   const events = createEvents(live);
   const watch = createBlockWatch(
-    (signal) => events.events({ types: ["transactionResult", "stopOrder", "endBlock"] }, { signal }),
+    (signal) => events.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
     checked.retry,
   );
   const close = () => {

@@ -28,8 +28,8 @@ function outcomeText(outcome: Outcome): string {
     const where = outcome.block === undefined ? "" : ` in block ${outcome.block}`;
     const how = outcome.status === "partial" ? "executed in part" : outcome.status;
     lines.push(`${how}${where}${outcome.status === "executed" ? "" : `: ${outcome.reason}`}`);
-    for (const { path, id, status, reason } of outcome.parts) {
-      const words = [path, id && (path.startsWith("submissions") || path === "" ? `order ${id}` : `stop order ${id}`)];
+    for (const { path, brings, id, status, reason } of outcome.parts) {
+      const words = [path, id && `${brings} ${id}`];
       const what = words.filter((word) => word).join(" ");
       if (what !== "") {
         lines.push(`  ${what}: ${status}${reason === undefined ? "" : `, ${reason}`}`);

@@ -66,8 +66,8 @@ export const COMPRESSED: BrokenAnswer = {
 
 export const NO_SOCKET: BrokenAnswer = {
   summary: "the answer opens no WebSocket",
-  code: Code.Internal,
-  advice: CHECK_URL,
+  code: Code.Unimplemented,
+  advice: "Over REST, only a data node streams events. Give the data node's URL, or use gRPC for a core node.",
 };
 
 export const BROKEN_FRAME: BrokenAnswer = {

@@ -104,6 +104,8 @@ export interface TransactionIdentity {
 /** A transaction was sent, and no answer says whether the node took it. */
 export class OutcomeUnknownError extends TradewireError {
   readonly transaction: TransactionIdentity;
+  /** Whether the node said that it has this very transaction: an earlier submission was taken. */
+  readonly isKnownToNode: boolean;
 
   /**
    * @param transaction which one it is
@@ -128,10 +130,11 @@ export class OutcomeUnknownError extends TradewireError {
       },
     );
     this.transaction = transaction;
+    this.isKnownToNode = isKnownToNode;
   }
 
   override toJSON() {
-    return { ...super.toJSON(), transaction: this.transaction };
+    return { ...super.toJSON(), transaction: this.transaction, isKnownToNode: this.isKnownToNode };
   }
 }
 
@@ -192,8 +195,8 @@ function adviceFor(refusal: Refusal, txHash: string, { wasChecked, isPrefixed }:
       return `The network already has this transaction, or another one with its tid or nonce; it was not taken a second time. ${look}`;
     case "seen":
       return wasChecked === true
-        ? `This client had the node check it before, and a check uses up the tid: sign the command again to submit it.`
-        : `It may have been taken by an earlier submission; a check or a wrong proof of work uses up a tid, too. ${look}`;
+        ? "This client asked the node to check it, and the node refuses a tid that it has checked until the next block. Sign the command again, or submit it after the next block."
+        : `It may have been taken by an earlier submission; the node also refuses a tid that it has checked, until the next block. ${look}`;
     case "expired":
       return `The block that it is tied to is too old or not known, so it cannot be taken any more. An earlier submission may have been taken. ${look}`;
     case "spam-unknown":

@@ -4,18 +4,19 @@ import { follow } from "../signal/follow.js";
 export interface Asking<Q> {
   /** The requests; their end is that of the call, as nodes take an earlier one for a caller that has left. */
   readonly requests: AsyncIterable<Q>;
-  /** Send the request once more. */
+  /** Sends the request once more. */
   again(): void;
 }
 
 /**
- * Make the requests of a call: one at once, and further ones when they are wanted.
+ * Creates the requests of a call: one at once, and further ones when they are wanted, or by themselves.
  *
  * @param request the request
  * @param signal ends the requests
+ * @param everyMs sends the request once more when none was sent for so long, in milliseconds; never by default
  * @returns the requests
  */
-export function createAsking<Q>(request: Q, signal: AbortSignal): Asking<Q> {
+export function createAsking<Q>(request: Q, signal: AbortSignal, everyMs?: number): Asking<Q> {
   let due = 1;
   let wake = (): void => {};
 
@@ -27,9 +28,11 @@ export function createAsking<Q>(request: Q, signal: AbortSignal): Asking<Q> {
           due -= 1;
           yield request;
         } else {
+          const timer = everyMs === undefined ? undefined : setTimeout(again, everyMs).unref();
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
+          clearTimeout(timer);
         }
       }
     } finally {
@@ -37,11 +40,10 @@ export function createAsking<Q>(request: Q, signal: AbortSignal): Asking<Q> {
     }
   }
 
-  return {
-    requests: requests(),
-    again() {
-      due += 1;
-      wake();
-    },
-  };
+  function again(): void {
+    due += 1;
+    wake();
+  }
+
+  return { requests: requests(), again };
 }

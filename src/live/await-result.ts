@@ -4,6 +4,7 @@ import type {
   TransactionResult_Status,
 } from "../../gen/vega/events/v1/events_pb.js";
 import type { BlockWatch } from "./block-watch.js";
+import type { Outcome } from "./outcome.js";
 import { isOfSameCommand, type Sent } from "./sent.js";
 
 /** How the wait for a result ended. */
@@ -24,6 +25,8 @@ export type Ending =
       /** The hash of a result of the same party for an equal command; `undefined` where there was none. */
       readonly similar: string | undefined;
     }
+  /** Results may not have come, but its records were found. */
+  | { readonly kind: "proved"; readonly outcome: Proof }
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "time up" };
 
@@ -44,9 +47,15 @@ export interface WaitLimits {
   readonly signal: AbortSignal;
   /** The last block in which the network takes the transaction; `undefined` where that is not known. */
   readonly lastBlock?: bigint | undefined;
-  /** Whether it ends some blocks after the stream was lost. Who looks for what was sent earlier waits for all the time. */
-  readonly endsAfterLoss: boolean;
+  /**
+   * Looks for records of the transaction. It is called with each block after results may not have come; some blocks later
+   * the wait ends. Without it, the wait goes on for all the time.
+   */
+  readonly lookUp?: (() => Promise<Proof | undefined>) | undefined;
 }
+
+/** An outcome that records prove. */
+type Proof = Exclude<Outcome, { readonly status: "unknown" }>;
 
 /**
  * How many blocks are waited for after results of others may not have come. A network takes a transaction into one of its
@@ -72,7 +81,7 @@ const MAX_OTHER_RESULTS = 1000;
  * @returns the wait, which has to be closed
  */
 export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): ResultWait {
-  const { signal, lastBlock, endsAfterLoss } = limits;
+  const { signal, lastBlock, lookUp } = limits;
   const awaited = new Set(
     sent.parts.flatMap(({ id, brings }) => (id !== undefined && brings === "stop order" ? [id] : [])),
   );
@@ -134,9 +143,10 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
         endIfComplete(block > seen.block + BLOCKS_FOR_STOP_ORDERS);
       } else if (missed !== undefined) {
         missed.left -= 1;
-        if (endsAfterLoss && missed.left <= 0) {
+        if (lookUp !== undefined && missed.left <= 0) {
           timeUp();
         }
+        void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
       } else if (lastBlock !== undefined && block >= lastBlock) {
         tooOldAt ??= block;
         endIfTooOld();

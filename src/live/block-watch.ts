@@ -1,13 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import type { StopOrderEvent, TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import type { BeginBlock, StopOrderEvent, TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import { ConnectionError, NodeError } from "../errors/index.js";
 import { followingController } from "../signal/follow.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { type RetryWaits, retryMs } from "../signal/wait.js";
+import { createBlockTimes } from "./block-times.js";
 
-/** What the watch takes of the event bus: results of transactions, stop orders, and the ends of blocks. */
+/** What the watch takes of the event bus: results of transactions, stop orders, and the beginnings and ends of blocks. */
 export type WatchedEvent =
+  | { readonly case: "beginBlock"; readonly block: bigint; readonly value: Pick<BeginBlock, "timestamp"> }
   | { readonly case: "transactionResult"; readonly block: bigint; readonly value: TransactionResult }
   | { readonly case: "stopOrder"; readonly block: bigint; readonly value: StopOrderEvent }
   | { readonly case: "endBlock"; readonly block: bigint };
@@ -42,6 +44,13 @@ export interface BlockWatch {
    * @returns stops it
    */
   observe(observer: ResultObserver): () => void;
+  /**
+   * Finds the block of a time.
+   *
+   * @param time Unix nanoseconds, or the same cut to microseconds as the data node stores it
+   * @returns its height; `undefined` where the blocks around it were not observed
+   */
+  blockAt(time: bigint): bigint | undefined;
   /** Close the stream. Who waits is told. */
   close(): void;
 }
@@ -74,6 +83,7 @@ export function createBlockWatch(
   /** The last block whose results have all come; `undefined` before the first one. */
   let last: bigint | undefined;
   let isLive = false;
+  const times = createBlockTimes();
 
   function use(): () => void {
     users += 1;
@@ -127,12 +137,18 @@ export function createBlockWatch(
         opened.abort();
         isLive = false;
       }
-      await sleep(retryMs(attempt, retry), undefined, { signal }).catch(() => undefined);
+      // At once, where blocks came until now: results of each one that is missed are lost.
+      const delayMs = attempt === 1 ? 0 : retryMs(attempt - 1, retry);
+      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
   /** Take an event; whether it ended a block. */
   function take(event: WatchedEvent): boolean {
+    if (event.case === "beginBlock") {
+      times.add(event.block, event.value.timestamp);
+      return false;
+    }
     if (event.case !== "endBlock") {
       for (const observer of observers) {
         if (event.case === "transactionResult") {
@@ -205,6 +221,8 @@ export function createBlockWatch(
         leave();
       };
     },
+
+    blockAt: times.blockAt,
 
     close() {
       const error = closed();

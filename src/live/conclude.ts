@@ -60,6 +60,8 @@ export function conclude(
       const blocks = ending.from === undefined ? `up to ${ending.to}` : `${ending.from} to ${ending.to}`;
       return unknown(`results of blocks ${blocks} may be missing, and the others do not have it`);
     }
+    case "proved":
+      return ending.outcome;
     case "failed":
       return unknown(`the events cannot be followed: ${summaryOf(ending.error)}`);
     case "time up":
@@ -91,8 +93,7 @@ async function concludeResult(
   // The network's result does not say that a stop order was rejected.
   const states = await Promise.all(
     outcome.parts.map(async (part): Promise<StopOrderState | undefined> => {
-      const isStopOrder = /(^|\.)(fallsBelow|risesAbove)$/.test(part.path);
-      if (!isStopOrder || part.status === "failed" || part.id === undefined) {
+      if (part.brings !== "stop order" || part.status === "failed" || part.id === undefined) {
         return undefined;
       }
       return stopOrderState(stopOrders.get(part.id)?.stopOrder) ?? readStopOrder(services, part.id);

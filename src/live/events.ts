@@ -1,5 +1,6 @@
-import type { ObserveEventBusResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { ProtocolError } from "../errors/index.js";
+import { Code } from "@connectrpc/connect";
+import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
+import { ProtocolError, TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { createAsking } from "./asking.js";
 import { busEventTypeName, type EventType } from "./event-types.js";
@@ -78,6 +79,8 @@ export interface Events {
  * @returns the event bus
  */
 export function createEvents(calls: LiveCalls): Events {
+  const node: EventBusNode = { bus: "data node" };
+
   function events<const T extends EventType, R extends boolean = false>(
     request: EventsRequest<T> & { readonly types: readonly T[] },
     options?: ObserveOptions<R>,
@@ -89,16 +92,28 @@ export function createEvents(calls: LiveCalls): Events {
   function events(request: EventsRequest = {}, options: ObserveOptions = {}): AsyncIterable<LiveEvent | Gap> {
     const asked = readEventsRequest(request);
     const observing = readObserveOptions(options);
-    return readAhead(eventSource(calls, asked, observing), observing);
+    return readAhead(eventSource(calls, asked, observing, node), observing);
   }
   return { events };
 }
 
+/**
+ * How often a request for the next batch is sent, in milliseconds. A data node waits 5 s for one after each second without
+ * a full batch, sends nothing meanwhile, and ends the stream without it (v0.78.0, datanode/api/trading_data_v2.go).
+ */
+const BATCH_REQUEST_MS = 2000;
+
 /** The events that are asked for, with the gaps among them. */
-function eventSource(calls: LiveCalls, asked: CheckedEventsRequest, options: ObserveOptions): Source<LiveEvent | Gap> {
+function eventSource(
+  calls: LiveCalls,
+  asked: CheckedEventsRequest,
+  options: ObserveOptions,
+  node: EventBusNode,
+): Source<LiveEvent | Gap> {
   return async function* (signal, isLate) {
-    const [{ TradingDataService }, { BusEventType }] = await Promise.all([
+    const [{ TradingDataService }, { CoreService }, { BusEventType }] = await Promise.all([
       import("../../gen/datanode/api/v2/trading_data_pb.js"), // The definitions of all events are large.
+      import("../../gen/vega/api/v1/core_pb.js"),
       import("../../gen/vega/events/v1/events_pb.js"),
     ]);
     const { types, partyId, marketId, batchSize } = asked;
@@ -106,34 +121,69 @@ function eventSource(calls: LiveCalls, asked: CheckedEventsRequest, options: Obs
     const request = { type, partyId, marketId, batchSize: BigInt(batchSize) };
     const { take, ...taking } = takingEvents(types, calls.chainId);
     let askAgain = (): void => {};
+    let hasAnswered = false;
     const call = {
       ...taking,
-      method: TradingDataService.method.observeEventBus,
       headers: options.headers,
       timeoutMs: options.timeoutMs,
       reconnect: options.reconnect ?? false,
       stream: "the stream of events",
       requests(connection: AbortSignal) {
-        const asking = createAsking(request, connection);
+        const asking = createAsking(request, connection, batchSize > 0 ? BATCH_REQUEST_MS : undefined);
         askAgain = asking.again;
         return asking.requests;
       },
-      take(answer: ObserveEventBusResponse) {
+      take(answer: { readonly events: readonly BusEvent[] }) {
+        hasAnswered = true;
         if (batchSize > 0) {
           askAgain();
         }
         return take(answer);
       },
     };
-    yield* observeCall(calls, call, signal, isLate);
+    if (node.bus === "data node") {
+      try {
+        yield* observeCall(calls, { ...call, method: TradingDataService.method.observeEventBus }, signal, isLate);
+        return;
+      } catch (reason) {
+        if (hasAnswered || !isNotOffered(reason)) {
+          throw reason;
+        }
+      }
+    }
+    try {
+      yield* observeCall(calls, { ...call, method: CoreService.method.observeEventBus }, signal, isLate);
+    } catch (reason) {
+      throw !hasAnswered && isNotOffered(reason) ? noEvents(reason) : reason;
+    } finally {
+      node.bus = hasAnswered ? "core" : node.bus;
+    }
   };
+}
+
+/** Which service of a node streams events: that of its data node, or that of its core where there is no data node. */
+interface EventBusNode {
+  bus: "data node" | "core";
+}
+
+/** Whether a call failed because the node does not have its method. */
+function isNotOffered(reason: unknown): boolean {
+  return reason instanceof TradewireError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound);
+}
+
+function noEvents(cause: unknown): ProtocolError {
+  return new ProtocolError("the node offers no stream of events", {
+    code: Code.Unimplemented,
+    advice: "Over REST only a data node streams events: give the URL of one, or use gRPC for a core node.",
+    cause,
+  });
 }
 
 /** Takes the events of answers: those that were asked for, each once, and the gaps before them. */
 function takingEvents(
   types: readonly EventType[] | undefined,
   chainId: string | undefined,
-): Pick<Observed<ObserveEventBusResponse, LiveEvent | Gap>, "take" | "lost" | "missing"> {
+): Pick<Observed<{ readonly events: readonly BusEvent[] }, LiveEvent | Gap>, "take" | "lost" | "missing"> {
   const asked: ReadonlySet<string> | undefined = types && new Set(types);
   const places = createPlaces();
   let chain = chainId;

@@ -3,7 +3,7 @@ import type { Client as ConnectClient } from "@connectrpc/connect";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { CanceledError, OutcomeUnknownError } from "../errors/index.js";
+import { CanceledError, OutcomeUnknownError, TransactionError } from "../errors/index.js";
 import { observer } from "../errors/observer.js";
 import { type CallOptions, connectOptions } from "../given/call-options.js";
 import { MAX_TIMEOUT_MS, within } from "../transaction/deadline.js";
@@ -15,7 +15,7 @@ import { conclude, withoutResult } from "./conclude.js";
 import type { Outcome } from "./outcome.js";
 import type { ExecutedCommand, ExecuteOptions } from "./outcomes.js";
 import { type Sent, sentTransaction } from "./sent.js";
-import type { TraceServices } from "./traces.js";
+import { lookForTraces, type TraceServices } from "./traces.js";
 
 export { readSent } from "./sent.js";
 
@@ -96,7 +96,13 @@ async function sendAndWait(
   signal: AbortSignal,
   { signal: callers, headers }: CallOptions,
 ): Promise<ExecutedCommand> {
-  const wait = awaitResult(node.watch, sent, { signal, lastBlock, endsAfterLoss: true });
+  const services = servicesOf(node, headers);
+  const wait = awaitResult(node.watch, sent, {
+    signal,
+    lastBlock,
+    // What happened while the events were lost cannot be replayed: its records show it.
+    lookUp: async () => (await lookForTraces(services, sent)).proof,
+  });
   let doubt = isNew ? undefined : "an earlier block may have it";
   let known = sent;
   try {
@@ -109,6 +115,10 @@ async function sendAndWait(
         doubt = `the node knows it by the hash ${txHash}, this client computed ${sent.txHash}`;
       }
     } catch (reason) {
+      const earlier = await outcomeOfEarlier(services, sent, reason);
+      if (earlier !== undefined) {
+        return { txHash: sent.txHash, computedTxHash: sent.txHash, transaction, outcome: earlier };
+      }
       if (!(reason instanceof OutcomeUnknownError) || callers?.aborted === true) {
         throw reason;
       }
@@ -118,11 +128,22 @@ async function sendAndWait(
     if (ending.kind !== "seen" && callers?.aborted === true) {
       throw unknownOutcome(transaction, new CanceledError({ cause: callers.reason }), sent.command);
     }
-    const outcome = await conclude(servicesOf(node, headers), known, ending, doubt);
+    const outcome = await conclude(services, known, ending, doubt);
     return { txHash: known.txHash, computedTxHash: sent.txHash, transaction, outcome };
   } finally {
     wait.close();
   }
+}
+
+/** The outcome of an earlier submission, where the node says that it has the transaction, and its records tell. */
+async function outcomeOfEarlier(
+  services: TraceServices,
+  sent: Sent,
+  reason: unknown,
+): Promise<Exclude<Outcome, { readonly status: "unknown" }> | undefined> {
+  const isTaken = reason instanceof OutcomeUnknownError && reason.isKnownToNode;
+  const mayBeTaken = reason instanceof TransactionError && reason.mayHaveBeenTaken;
+  return isTaken || mayBeTaken ? (await lookForTraces(services, sent)).proof : undefined;
 }
 
 /**
@@ -143,7 +164,7 @@ export async function findOutcome(
   { signal: callers, headers }: CallOptions,
 ): Promise<Outcome> {
   const services = servicesOf(node, headers);
-  const wait = awaitResult(node.watch, sent, { signal, endsAfterLoss: false });
+  const wait = awaitResult(node.watch, sent, { signal });
   try {
     const now = await withoutResult(services, sent, "its result has not come yet");
     const outcome =
@@ -157,8 +178,9 @@ export async function findOutcome(
   }
 }
 
-function servicesOf({ service }: ObservedNode, headers: CallOptions["headers"]): TraceServices {
-  return { core: service(CoreService), data: service(TradingDataService), headers };
+function servicesOf({ service, watch }: ObservedNode, headers: CallOptions["headers"]): TraceServices {
+  const { blockAt } = watch;
+  return { core: service(CoreService), data: service(TradingDataService), blockAt, headers };
 }
 
 /** The average time between two blocks since the chain began, in milliseconds. */

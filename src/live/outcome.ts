@@ -51,21 +51,24 @@ export interface OutcomePart {
   readonly status: "executed" | "failed";
   /** Why it failed; `undefined` where it did not. */
   readonly reason: string | undefined;
-  /** The identifier of the order or stop order that it brings, 64 hex digits; `undefined` for other parts. */
+  /** What it brings, if that has an identifier; `undefined` for other parts. */
+  readonly brings: Brought | undefined;
+  /** The identifier of what it brings, 64 hex digits; `undefined` for other parts, or without the signature. */
   readonly id: string | undefined;
 }
 
+/** What a command brings that has an identifier of its own. */
+export type Brought = "order" | "stop order" | "transfer" | "withdrawal" | "proposal";
+
 /** A place where something may be known of a transaction. */
 export interface Trace {
-  readonly place: "events" | "records" | "order" | "stop order" | "spam statistics" | "last block";
+  readonly place: "events" | "records" | Brought | "spam statistics" | "last block";
   /** What was found there, for people. */
   readonly found: string;
 }
 
 /** A part of a command before its outcome is known. */
-export interface CommandPart extends Pick<OutcomePart, "path" | "id"> {
-  /** What the part brings, if it has an identifier. */
-  readonly brings: "order" | "stop order" | undefined;
+export interface CommandPart extends Pick<OutcomePart, "path" | "id" | "brings"> {
   /** The number of its instruction in a batch, by which the network names its errors. Both halves of a pair have one. */
   readonly instruction: number;
 }
@@ -87,10 +90,31 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
       return batchParts(command.value, ids);
     case "stopOrdersSubmission":
       return stopOrderParts(command.value, "", 0, ids?.stopOrders[0]);
+    default: {
+      const brings = broughtBy(command.case);
+      return [{ path: "", id: brings && ids?.submissions[0], brings, instruction: 0 }];
+    }
+  }
+}
+
+/**
+ * Tells what a command with one identifier brings.
+ *
+ * @param command the kind of the command
+ * @returns what it brings; `undefined` for commands that bring nothing, several things, or stop orders
+ */
+export function broughtBy(command: string | undefined): Brought | undefined {
+  switch (command) {
     case "orderSubmission":
-      return [{ path: "", id: ids?.submissions[0], brings: "order", instruction: 0 }];
+      return "order";
+    case "transfer":
+      return "transfer";
+    case "withdrawSubmission":
+      return "withdrawal";
+    case "proposalSubmission":
+      return "proposal";
     default:
-      return [{ path: "", id: undefined, brings: undefined, instruction: 0 }];
+      return undefined;
   }
 }
 
@@ -181,8 +205,9 @@ export function outcomeOfResult(
  * @param reason why it failed; `undefined` where it was executed
  * @returns its outcome
  */
-export function partOutcome({ path, id }: Pick<CommandPart, "path" | "id">, reason: string | undefined): OutcomePart {
-  return { path, id, status: reason === undefined ? "executed" : "failed", reason };
+export function partOutcome(part: Omit<CommandPart, "instruction">, reason: string | undefined): OutcomePart {
+  const { path, brings, id } = part;
+  return { path, brings, id, status: reason === undefined ? "executed" : "failed", reason };
 }
 
 /** The values of `TransactionResult.Status`, whose definitions are those of the whole interface. */

@@ -1,11 +1,12 @@
 import type { ListEntitiesResponse } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
-import { Proposal_State, ProposalError } from "../../gen/vega/governance_pb.js";
+import { type Transfer, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
+import { type Proposal, Proposal_State, ProposalError } from "../../gen/vega/governance_pb.js";
 import {
   LiquidityProvision_Status,
   type Order,
   Order_Status,
   OrderError,
+  type Withdrawal,
   Withdrawal_Status,
 } from "../../gen/vega/vega_pb.js";
 
@@ -32,19 +33,9 @@ export function recordStates(records: Records, command: string | undefined): rea
   const { orders, transfers, withdrawals, proposals, liquidityProvisions, votes, delegations } = records;
   const states: Readonly<Record<string, readonly RecordState[]>> = {
     order: orders.map(orderState),
-    transfer: transfers.map(({ status, reason }) =>
-      stateOf(`STATUS_${Transfer_Status[status]}`, status === Transfer_Status.REJECTED, reason),
-    ),
-    withdrawal: withdrawals.map(({ status }) =>
-      stateOf(`STATUS_${Withdrawal_Status[status]}`, status === Withdrawal_Status.REJECTED),
-    ),
-    proposal: proposals.map(({ state, reason, errorDetails }) =>
-      stateOf(
-        `STATE_${Proposal_State[state]}`,
-        state === Proposal_State.REJECTED,
-        errorDetails || nameOf(ProposalError, reason, "PROPOSAL_ERROR_"),
-      ),
-    ),
+    transfer: transfers.map(transferState),
+    withdrawal: withdrawals.map(withdrawalState),
+    proposal: proposals.map(proposalState),
     liquidityProvision: liquidityProvisions.map(({ status }) =>
       stateOf(`STATUS_${LiquidityProvision_Status[status]}`, status === LiquidityProvision_Status.REJECTED),
     ),
@@ -78,6 +69,38 @@ const RECORDS_OF: Readonly<Record<string, string>> = {
 const EXECUTED: RecordState = { status: "executed", text: "recorded" };
 
 /**
+ * Reads what a transfer says of the transaction that made it.
+ *
+ * @param transfer the transfer as the data node stores it
+ * @returns what it says
+ */
+export function transferState({ status, reason }: Pick<Transfer, "status" | "reason">): RecordState {
+  return stateOf(`STATUS_${Transfer_Status[status]}`, status === Transfer_Status.REJECTED, reason);
+}
+
+/**
+ * Reads what a withdrawal says of the transaction that made it.
+ *
+ * @param withdrawal the withdrawal as the data node stores it
+ * @returns what it says
+ */
+export function withdrawalState({ status }: Pick<Withdrawal, "status">): RecordState {
+  return stateOf(`STATUS_${Withdrawal_Status[status]}`, status === Withdrawal_Status.REJECTED);
+}
+
+/**
+ * Reads what a proposal says of the transaction that made it.
+ *
+ * @param proposal the proposal as the data node stores it
+ * @returns what it says
+ */
+export function proposalState(proposal: Pick<Proposal, "state" | "reason" | "errorDetails">): RecordState {
+  const { state, reason, errorDetails } = proposal;
+  const why = errorDetails || nameOf(ProposalError, reason, "PROPOSAL_ERROR_");
+  return stateOf(`STATE_${Proposal_State[state]}`, state === Proposal_State.REJECTED, why);
+}
+
+/**
  * Reads what an order says of the transaction that submitted or changed it.
  *
  * @param order the order as the data node stores it
@@ -106,6 +129,20 @@ function stateOf(name: string, isRejected: boolean, why: string | undefined = ""
 /** The name of a reason as the definitions write it; empty where there is none. */
 function nameOf(names: Readonly<Record<number, string>>, reason: number | undefined, prefix: string): string {
   return reason === undefined || reason === 0 ? "" : `${prefix}${names[reason] ?? reason}`;
+}
+
+/**
+ * Reads when the block of a transaction was.
+ *
+ * @param records the records of the transaction
+ * @returns the block's time in Unix nanoseconds, cut to microseconds; `undefined` where no record has it
+ */
+export function recordTime({ ledgerEntries, trades, orders, transfers, votes }: Records): bigint | undefined {
+  const times = [
+    ...[...ledgerEntries, ...trades, ...transfers, ...votes].map(({ timestamp }) => timestamp),
+    ...orders.map(({ createdAt, updatedAt }) => (updatedAt === 0n ? createdAt : updatedAt)),
+  ];
+  return times.find((time) => time > 0n);
 }
 
 /**

@@ -9,7 +9,7 @@ import { identifiers } from "../transaction/identifiers.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
 import { readInputData } from "../transaction/submitted-input-data.js";
 import { transactionHash } from "../transaction/transaction-hash.js";
-import { type CommandPart, commandParts } from "./outcome.js";
+import { broughtBy, type CommandPart, commandParts } from "./outcome.js";
 
 /** A transaction that was sent, as far as it is known. */
 export interface Sent {
@@ -61,8 +61,7 @@ export function readSent(given: string | OutcomeUnknownError | Transaction): Sen
   if (given instanceof OutcomeUnknownError) {
     const { txHash, publicKey, command, signature: digits } = given.transaction;
     const signature = decodeHex(digits, SIGNATURE_BYTES);
-    const brings =
-      command === "orderSubmission" ? "order" : command === "stopOrdersSubmission" ? "stop order" : undefined;
+    const brings = command === "stopOrdersSubmission" ? "stop order" : broughtBy(command);
     const [id] = brings === undefined || signature === undefined ? [] : identifiers(signature);
     return { txHash, publicKey, signature, command, parts: [{ path: "", id, brings, instruction: 0 }] };
   }

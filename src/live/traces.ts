@@ -3,8 +3,25 @@ import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_
 import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { NodeError, TradewireError } from "../errors/index.js";
 import { connectOptions } from "../given/call-options.js";
-import { type CommandPart, type Outcome, type OutcomePart, partOutcome, type Trace } from "./outcome.js";
-import { describeRecords, orderState, type RecordState, recordStates } from "./records.js";
+import {
+  type Brought,
+  type CommandPart,
+  type ExecutedOutcome,
+  type Outcome,
+  type OutcomePart,
+  partOutcome,
+  type Trace,
+} from "./outcome.js";
+import {
+  describeRecords,
+  orderState,
+  proposalState,
+  type RecordState,
+  recordStates,
+  recordTime,
+  transferState,
+  withdrawalState,
+} from "./records.js";
 import type { Sent } from "./sent.js";
 import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
 
@@ -15,10 +32,14 @@ export interface Traces {
   readonly proof: Exclude<Outcome, { readonly status: "unknown" }> | undefined;
 }
 
+type DataMethod = "getOrder" | "getStopOrder" | "getTransfer" | "getWithdrawal" | "getGovernanceData" | "listEntities";
+
 /** The calls that find traces. They throw the library's errors. */
 export interface TraceServices {
   readonly core: Pick<ConnectClient<typeof CoreService>, "getSpamStatistics" | "lastBlockHeight">;
-  readonly data: Pick<ConnectClient<typeof TradingDataService>, "getOrder" | "getStopOrder" | "listEntities">;
+  readonly data: Pick<ConnectClient<typeof TradingDataService>, DataMethod>;
+  /** Finds the block of a time, in Unix nanoseconds, among those that were observed. */
+  readonly blockAt: (time: bigint) => bigint | undefined;
   /** Further headers of the requests. */
   readonly headers?: CallOptions["headers"];
 }
@@ -44,6 +65,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   const looks: Promise<Trace>[] = [];
   const states = new Map<CommandPart, RecordState>();
   let byHash: readonly RecordState[] = [];
+  let block: bigint | undefined;
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
     looks.push(
@@ -56,22 +78,18 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   look("records", async (options) => {
     const records = await services.data.listEntities({ transactionHash: sent.txHash.toLowerCase() }, options);
     byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent.command);
+    const time = recordTime(records);
+    block ??= time === undefined ? undefined : services.blockAt(time);
     return describeRecords(records);
   });
   for (const part of sent.parts.slice(0, MAX_LOOKS)) {
     const { id, brings } = part;
-    if (id !== undefined && brings === "order") {
-      look("order", async (options) => {
-        const { order } = await services.data.getOrder({ orderId: id }, options);
-        const state = order?.id.toLowerCase() === id ? orderState(order) : undefined;
-        setState(part, state);
-        return state === undefined ? "none" : `order ${id} is ${state.text}`;
-      });
-    } else if (id !== undefined && brings === "stop order") {
-      look("stop order", async (options) => {
-        const state = await askStopOrder(services, id, options);
-        setState(part, state && toRecord(state));
-        return state === undefined ? "none" : `stop order ${id} was ${state.kind}${textOf(state)}`;
+    if (id !== undefined && brings !== undefined) {
+      look(brings, async (options) => {
+        const found = await lookFor(services.data, brings, id, options);
+        setState(part, found?.state);
+        block ??= found?.time === undefined ? undefined : services.blockAt(found.time);
+        return found === undefined ? "none" : `${brings} ${id} is ${found.state.text}`;
       });
     }
   }
@@ -94,7 +112,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
     return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
   });
   const lookedAt = await Promise.all(looks);
-  return { lookedAt, proof: proofOf(sent, states, byHash) };
+  return { lookedAt, proof: proofOf({ txHash: sent.txHash, block, evidence: "records" }, sent.parts, states, byHash) };
 }
 
 /**
@@ -106,16 +124,52 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
  */
 export async function readStopOrder(services: TraceServices, id: string): Promise<StopOrderState> {
   try {
-    const state = await askStopOrder(services, id, lookOptions(services.headers));
+    const state = await askStopOrder(services.data, id, lookOptions(services.headers));
     return state ?? { kind: "unread", why: `the data node does not have stop order ${id}` };
   } catch (reason) {
     return { kind: "unread", why: `stop order ${id} ${failureText(reason)}` };
   }
 }
 
-async function askStopOrder({ data }: TraceServices, id: string, options: CallOptions) {
+async function askStopOrder(data: TraceServices["data"], id: string, options: CallOptions) {
   const stopOrder = (await data.getStopOrder({ orderId: id }, options)).order?.stopOrder;
   return stopOrder?.id.toLowerCase() === id ? stopOrderState(stopOrder) : undefined;
+}
+
+/** Looks for what a part of a command brings. */
+async function lookFor(
+  data: TraceServices["data"],
+  brings: Brought,
+  id: string,
+  options: CallOptions,
+): Promise<{ readonly state: RecordState; readonly time?: bigint } | undefined> {
+  switch (brings) {
+    case "order": {
+      const { order } = await data.getOrder({ orderId: id }, options);
+      return order?.id.toLowerCase() === id ? { state: orderState(order), time: order.createdAt } : undefined;
+    }
+    case "stop order": {
+      const state = await askStopOrder(data, id, options);
+      return state && { state: toRecord(state) };
+    }
+    case "transfer": {
+      const transfer = (await data.getTransfer({ transferId: id }, options)).transferNode?.transfer;
+      return transfer?.id.toLowerCase() === id
+        ? { state: transferState(transfer), time: transfer.timestamp }
+        : undefined;
+    }
+    case "withdrawal": {
+      const { withdrawal } = await data.getWithdrawal({ id }, options);
+      return withdrawal?.id.toLowerCase() === id ? { state: withdrawalState(withdrawal) } : undefined;
+    }
+    case "proposal": {
+      const { data: found } = await data.getGovernanceData({ proposalId: id }, options);
+      const proposal = found?.proposal;
+      return proposal?.id.toLowerCase() === id
+        ? { state: proposalState(proposal), time: proposal.timestamp }
+        : undefined;
+    }
+  }
 }
 
 function toRecord(state: Exclude<StopOrderState, { readonly kind: "unread" }>): RecordState {
@@ -129,17 +183,17 @@ function textOf(state: StopOrderState): string {
 
 /** What records prove: of each part, where each part brings something; else of the only part, by the transaction's hash. */
 function proofOf(
-  sent: Sent,
+  known: Pick<ExecutedOutcome, "txHash" | "block" | "evidence">,
+  parts: readonly CommandPart[],
   states: ReadonlyMap<CommandPart, RecordState>,
   byHash: readonly RecordState[],
 ): Traces["proof"] {
-  const known = { txHash: sent.txHash, block: undefined, evidence: "records" as const };
-  const parts = sent.parts.flatMap((part): OutcomePart[] => {
-    const state = states.get(part) ?? (sent.parts.length === 1 && part.path === "" ? onlyState(byHash) : undefined);
+  const outcomes = parts.flatMap((part): OutcomePart[] => {
+    const state = states.get(part) ?? (parts.length === 1 && part.path === "" ? onlyState(byHash) : undefined);
     return state === undefined || state.status === "open" ? [] : [partOutcome(part, state.reason)];
   });
-  if (sent.parts.length > 0) {
-    return parts.length === sent.parts.length ? { ...known, ...statusOf(parts), parts } : undefined;
+  if (parts.length > 0) {
+    return outcomes.length === parts.length ? { ...known, ...statusOf(outcomes), parts: outcomes } : undefined;
   }
   const settled = byHash.flatMap(({ status, reason }) => (status === "open" ? [] : [{ status, reason }]));
   return settled.length > 0 && settled.length === byHash.length

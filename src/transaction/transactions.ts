@@ -128,9 +128,9 @@ export interface Transactions {
   /**
    * Asks the node to check a transaction as if it were submitted.
    *
-   * **A check uses up the transaction**: deployed nodes remember its `tid` when they check it, and refuse the same
-   * transaction when it is submitted afterwards (`proof of work tid already seen by the node`). Check one that you do not
-   * submit, and sign the command again for the submission.
+   * **A check uses up the transaction until the next block**: deployed nodes remember the `tid` that they have checked,
+   * and refuse the same transaction when it is submitted before the next block (`proof of work tid already seen by the
+   * node`; v0.78.0, `core/pow/engine.go`). Sign the command again to submit it.
    *
    * @param tx the signed transaction
    * @param options a signal, headers and a time limit
@@ -197,13 +197,17 @@ function createCheckedTids() {
   const tids = new Set<string>();
   return {
     add({ pow }: Transaction): void {
-      tids.add(pow?.tid ?? "");
+      if (pow === undefined) {
+        return;
+      }
+      tids.add(pow.tid);
       const [oldest] = tids;
       if (tids.size > MAX_CHECKED && oldest !== undefined) {
         tids.delete(oldest);
       }
     },
-    has: (tx: MessageInitShape<typeof TransactionSchema> | undefined) => tids.has(tx?.pow?.tid ?? ""),
+    has: (tx: MessageInitShape<typeof TransactionSchema> | undefined) =>
+      tx?.pow?.tid !== undefined && tids.has(tx.pow.tid),
   };
 }
 

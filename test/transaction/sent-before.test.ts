@@ -76,7 +76,7 @@ describe("a refusal as spam", () => {
       height: 0n,
     };
     expect(new TransactionError(result, { wasChecked: true }).advice).toMatch(
-      /^This client had the node check it before/,
+      /^This client asked the node to check it/,
     );
   });
 });
