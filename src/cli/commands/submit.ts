@@ -1,20 +1,26 @@
+import { createInterface } from "node:readline/promises";
 import { create } from "@bufbuild/protobuf";
 import { type Command, Option } from "commander";
 import {
   type SubmitTransactionRequest,
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
+import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { Client } from "../../client.js";
 import { RequestError, TransactionError } from "../../errors/index.js";
+import type { ExecutedCommand, OutcomeWait } from "../../live/outcomes.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
+import { transactionHash } from "../../transaction/transaction-hash.js";
 import { commandClient } from "../client.js";
-import { type ClientOptions, chainIdOption, clientOptions, milliseconds } from "../client-options.js";
+import { type ClientOptions, chainIdOption, clientConfig, clientOptions, milliseconds } from "../client-options.js";
+import { STANDARD } from "../input.js";
 import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
 import { type CommandContext, json, printable } from "../output.js";
 import { printOutcome } from "../print-outcome.js";
 import { commandSigner, keyFileOption } from "../signer.js";
+import { span } from "../sync/figures.js";
 
 interface SignOptions extends ClientOptions {
   readonly keyFile?: string;
@@ -26,6 +32,7 @@ interface SignOptions extends ClientOptions {
 interface SubmitOptions extends SignOptions {
   readonly dryRun?: boolean;
   readonly check?: boolean;
+  readonly yes?: boolean;
   /** Milliseconds; true for the default. */
   readonly wait?: number | true;
   readonly json?: boolean;
@@ -44,11 +51,12 @@ export function addSubmit(command: Command, context: CommandContext): void {
       'the command in Protobuf\'s JSON, such as {"stopOrdersSubmission": {...}}; - for standard input',
     )
     .option("--dry-run", "do all but submit it: print the request's body")
-    .option("--check", "have the node check it, without submitting it")
+    .option("--check", "ask the node to check it, without submitting it; a signed transaction is used up by that")
+    .option("--yes", "with --check: do not ask before a signed transaction is used up")
     .addOption(
       new Option(
         "--wait [duration]",
-        "wait for what becomes of it, 2m by default: exit code 0 if executed, 1 if not, 3 if unknown",
+        "wait for its outcome, by default as long as the network can take it: exit code 0 if executed, 1 if not, 3 if unknown",
       )
         .argParser(readWait)
         .conflicts(["dryRun", "check"]),
@@ -137,34 +145,99 @@ async function runSubmit(
       advice: "Leave that out to submit it as it is, with the type in it; or sign the command again.",
     });
   }
+  if (options.check === true && input.request !== undefined && options.yes !== true) {
+    await confirmCheck(file, context);
+  }
   await using client = commandClient(options, context);
   const request = await signedRequest(client, input, options, context);
-  const tid = request.tx?.pow?.tid ?? "";
   if (options.dryRun === true) {
     out.write(json(requestJson(request)));
     return;
   }
   if (options.check === true) {
-    const { success, code, data, log } = await client.checkTransaction(request.tx ?? {}, { signal });
-    if (!success) {
-      throw new TransactionError({ success, txHash: "", code, data, log, height: 0n });
+    if (input.command !== undefined) {
+      notes.write("Checking a transaction that is signed for this check only; it is not submitted.\n");
     }
-    out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
+    await check(client, request, options, context);
     return;
   }
+  const { tid = "" } = request.tx?.pow ?? {};
+  const { chainId } = await client.lastBlockHeight({ signal });
+  const txHash = transactionHash(create(TransactionSchema, request.tx));
+  notes.write(`Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}.\n`);
   if (options.wait !== undefined) {
     const timeoutMs = options.wait === true ? undefined : options.wait;
-    const { outcome } = await client.submitTransaction(request, { until: "executed", timeoutMs, signal });
-    printOutcome(outcome, context, { json: options.json, more: { tid } });
+    const onWait = (wait: OutcomeWait) => notes.write(waitText(wait));
+    const sent = await client.submitTransaction(request, { until: "executed", timeoutMs, signal, onWait });
+    notes.write(hashDifference(sent));
+    printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
     return;
   }
   const result = await client.submitTransaction(request, { signal });
+  notes.write(hashDifference(result));
   out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
   if (options.json !== true) {
     // A node may answer any other type before it has checked the transaction.
     const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
     notes.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
   }
+}
+
+/** Asks before a signed transaction is used up by a check. */
+async function confirmCheck(file: string, { in: input, notes, signal }: CommandContext): Promise<void> {
+  const what = "a check uses up this signed transaction: the node refuses it afterwards, until the next block";
+  const isTerminal = "isTTY" in input && input.isTTY === true;
+  if (!isTerminal || file === STANDARD) {
+    throw new RequestError(what, {
+      advice: "Give --yes to check it all the same; or check the command itself, which signs another transaction.",
+    });
+  }
+  const prompt = createInterface({ input, output: process.stderr });
+  try {
+    notes.write(`${what[0]?.toUpperCase()}${what.slice(1)}.\n`);
+    const answer = await prompt.question("Check it all the same? [y/N] ", { signal });
+    if (!/^y(es)?$/i.test(answer.trim())) {
+      throw new RequestError("not checked", { advice: "Answer y, or give --yes." });
+    }
+  } finally {
+    prompt.close();
+  }
+}
+
+async function check(
+  client: Client,
+  request: SubmitTransactionRequest,
+  options: SubmitOptions,
+  { out, signal }: CommandContext,
+): Promise<void> {
+  const { success, code, data, log } = await client.checkTransaction(request.tx ?? {}, { signal });
+  if (!success) {
+    throw new TransactionError({ success, txHash: "", code, data, log, height: 0n });
+  }
+  const { tid = "" } = request.tx?.pow ?? {};
+  out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
+}
+
+/** The URL that a command calls first. */
+function nodeOf(options: ClientOptions): string {
+  const { transport = "auto", grpc, rest } = clientConfig(options);
+  const urls = transport === "rest" ? [rest?.url, grpc?.url] : [grpc?.url, rest?.url];
+  return printable(urls.find((url) => url !== undefined) ?? "the configured node");
+}
+
+/** The length of a wait from which on it is announced, in milliseconds. */
+const LONG_WAIT_MS = 30_000;
+
+function waitText({ limitMs, lastBlock }: OutcomeWait): string {
+  const until = lastBlock === undefined ? "" : `, at most until block ${lastBlock}`;
+  return limitMs > LONG_WAIT_MS ? `Waiting up to ${span(limitMs / 1000)} for its outcome${until}.\n` : "";
+}
+
+/** Says that the node knows the transaction by another hash than this client computed, if it does. */
+function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHash" | "computedTxHash">): string {
+  return txHash.toUpperCase() === computedTxHash
+    ? ""
+    : `The node knows it by another hash: ${printable(txHash)}, not ${computedTxHash}.\n`;
 }
 
 /** Get the request of an input, which is signed now unless it was signed before. */
