@@ -26,6 +26,9 @@ export async function withoutResult(services: TraceServices, sent: Sent, reason:
   );
 }
 
+/** The kind of command that a v0.78.0 network executes without a result. */
+const UNREPORTED = "delayedTransactionsWrapper";
+
 /**
  * Says what became of a transaction.
  *
@@ -49,7 +52,8 @@ export function conclude(
       const reason = `no block up to ${ending.block} has it, and later ones cannot take it any more`;
       const { similar } = ending;
       const other = similar && `block results have an equal command of the same party under the hash ${similar}`;
-      const doubts = [doubt, other].filter((text) => text !== undefined);
+      const silent = sent.command === UNREPORTED ? "the network reports no result for commands of its kind" : undefined;
+      const doubts = [doubt, silent, other].filter((text) => text !== undefined);
       if (doubts.length > 0) {
         return unknown([reason, ...doubts].join("; "));
       }

@@ -59,8 +59,8 @@ export interface Submission extends SubmissionResult {
 interface KnownSubmission {
   /** The kind of its command. */
   readonly command?: string | undefined;
-  /** Whether this client had the node check it before. */
-  readonly wasChecked?: boolean | undefined;
+  /** Tells whether this client asked the node to check it before. */
+  readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;
 }
 
 /**
@@ -95,7 +95,10 @@ export async function submitOnce(
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
   if (!success && throwOnRejection) {
-    throw new TransactionError(result, { isPrefixed: submittedPrefix(tx.inputData) !== "", wasChecked });
+    throw new TransactionError(result, {
+      isPrefixed: submittedPrefix(tx.inputData) !== "",
+      wasChecked: wasChecked?.(tx),
+    });
   }
   return { ...result, computedTxHash: transactionHash(tx) };
 }

@@ -206,8 +206,7 @@ function createCheckedTids() {
         tids.delete(oldest);
       }
     },
-    has: (tx: MessageInitShape<typeof TransactionSchema> | undefined) =>
-      tx?.pow?.tid !== undefined && tids.has(tx.pow.tid),
+    has: ({ pow }: Transaction) => pow !== undefined && tids.has(pow.tid),
   };
 }
 
@@ -245,7 +244,7 @@ export function createTransactions(
       command: read,
       submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
-        const known = { command: read.case, wasChecked: checked.has(transaction) };
+        const known = { command: read.case, wasChecked: checked.has };
         return submitOnce(service, request, { headers, ...submitOptions }, known).catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
             share.giveBack();
@@ -259,8 +258,7 @@ export function createTransactions(
   return {
     prepare,
 
-    submitTransaction: (request, options = {}) =>
-      submitOnce(service, request, options, { wasChecked: checked.has(request.tx) }),
+    submitTransaction: (request, options = {}) => submitOnce(service, request, options, { wasChecked: checked.has }),
 
     async sendCommand(command, options) {
       await requireSendable(command, options, SEND_OPTIONS);

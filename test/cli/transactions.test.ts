@@ -100,7 +100,11 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
       await Promise.race([ended, sleep(50)]);
     }
     const sent = await ended;
-    expect(sent).toEqual({ code: 0, out: expect.stringMatching(/^[0-9A-F]{64}\n$/), err: "It is in the mempool.\n" });
+    expect(sent).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^[0-9A-F]{64}\n$/),
+      err: expect.stringMatching(/^Submitting .*\nIt is in the mempool\.\n$/),
+    });
     const listed = await run(["stop-orders", "--party", party, "--json", ...over(transport)]);
     expect(listed).toMatchObject({ code: 0, err: "" });
     expect(listed.out).toContain(`"partyId":"${party}"`);
@@ -127,13 +131,19 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
       err: "",
       out: expect.stringMatching(/^Valid: signature for chain tradewire-devnet, .*[0-9a-f]{64}\.\n$/),
     });
-    expect(await run(["submit", "--check", file, ...over(transport)])).toMatchObject({
+    const unasked = await run(["submit", "--check", file, ...over(transport)]);
+    expect(unasked).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/uses up this signed transaction.*\n.*--yes/),
+    });
+    expect(await run(["submit", "--check", "--yes", file, ...over(transport)])).toMatchObject({
       code: 0,
       out: "The node would take it.\n",
     });
     // The node has seen its proof of work, until the next block.
     const again = await run(["submit", file, "--json", ...over(transport)]);
-    expect(again).toMatchObject({ code: 1, err: "" });
+    expect(again).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting [0-9A-F]{64} to http.*\n$/) });
     expect(JSON.parse(again.out)).toMatchObject({
       error: {
         name: "TransactionError",

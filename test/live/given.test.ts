@@ -64,8 +64,8 @@ describe("what plain JavaScript gives by mistake", () => {
   });
 
   it.each([
-    [[], "undefined is no hash of a transaction"],
-    [[{ txHash: HASH }], "an object is no hash of a transaction"],
+    [[], "undefined is not the hash of a transaction"],
+    [[{ txHash: HASH }], "an object is not the hash of a transaction"],
     [[HASH, null], "the options are null"],
     [[HASH, 500], "the options are a number"],
     [[HASH, { timeout: 500 }], 'the options have "timeout", which they do not know'],
