@@ -56,7 +56,7 @@ describe("submit --wait", () => {
     const submissions = [order(market), expired];
     const mixed = await write("mixed.json", JSON.stringify({ batchMarketInstructions: { submissions } }));
     const partial = await run(["submit", mixed, "--wait", "--json", ...signing]);
-    expect(partial).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\n$/) });
+    expect(partial).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting .*\nWaiting .*\n$/) });
     expect(JSON.parse(partial.out)).toMatchObject({
       tid: expect.stringMatching(/^[0-9a-f]{64}$/),
       status: "partial",

@@ -178,7 +178,7 @@ test("a batch that was carried out while the events were lost is unknown, and wh
   using signer = await signerFromMnemonic(node.mnemonic);
   const batch: CommandInit = {
     case: "batchMarketInstructions",
-    value: { cancellations: [{ marketId: market, orderId: noMarket }], submissions: [order()] }, // A cancellation leaves no record.
+    value: { cancellations: [{ marketId: market, orderId: "cd".repeat(32) }], submissions: [order()] }, // A cancellation leaves no record.
   };
   const outcome = await lostMeanwhile(node, proxy, client, batch, signer);
   expect(outcome).toMatchObject({
