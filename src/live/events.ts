@@ -97,6 +97,14 @@ export function createEvents(calls: LiveCalls): Events {
   return { events };
 }
 
+let definitions: Promise<typeof import("./definitions.js")> | undefined;
+
+/** Loads the definitions of all events, once: they are large. */
+function loadDefinitions(): Promise<typeof import("./definitions.js")> {
+  definitions ??= import("./definitions.js");
+  return definitions;
+}
+
 /**
  * How often a request for the next batch is sent, in milliseconds. A data node waits 5 s for one after each second without
  * a full batch, sends nothing meanwhile, and ends the stream without it (v0.78.0, datanode/api/trading_data_v2.go).
@@ -111,11 +119,7 @@ function eventSource(
   node: EventBusNode,
 ): Source<LiveEvent | Gap> {
   return async function* (signal, isLate) {
-    const [{ TradingDataService }, { CoreService }, { BusEventType }] = await Promise.all([
-      import("../../gen/datanode/api/v2/trading_data_pb.js"), // The definitions of all events are large.
-      import("../../gen/vega/api/v1/core_pb.js"),
-      import("../../gen/vega/events/v1/events_pb.js"),
-    ]);
+    const { BusEventType, CoreService, TradingDataService } = await loadDefinitions();
     const { types, partyId, marketId, batchSize } = asked;
     const type = types?.map((name) => BusEventType[busEventTypeName(name)]) ?? [BusEventType.ALL];
     const request = { type, partyId, marketId, batchSize: BigInt(batchSize) };

@@ -1,8 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { Client as ConnectClient } from "@connectrpc/connect";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CanceledError, OutcomeUnknownError, TransactionError } from "../errors/index.js";
 import { observer } from "../errors/observer.js";
 import { type CallOptions, connectOptions } from "../given/call-options.js";
@@ -12,6 +10,7 @@ import { TIMEOUT_MS } from "../transaction/transactions.js";
 import { awaitResult } from "./await-result.js";
 import type { BlockWatch } from "./block-watch.js";
 import { conclude, withoutResult } from "./conclude.js";
+import { CoreService, TradingDataService } from "./definitions.js";
 import type { Outcome } from "./outcome.js";
 import type { ExecutedCommand, ExecuteOptions } from "./outcomes.js";
 import { type Sent, sentTransaction } from "./sent.js";

@@ -134,7 +134,11 @@ const OUTCOME_TIMEOUT_MS = 30_000;
  */
 export function createOutcomes(transactions: Transactions & CommandPreparation, node: ObservedNode): Outcomes {
   /** The definitions of all commands are large: they are loaded with the first transaction whose outcome matters. */
-  const load = () => import("./execution.js");
+  let loading: Promise<typeof import("./execution.js")> | undefined;
+  const load = () => {
+    loading ??= import("./execution.js");
+    return loading;
+  };
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
