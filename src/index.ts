@@ -93,6 +93,7 @@ export type {
   LiveEventOf,
   UnknownEvent,
 } from "./live/events.js";
+export type { ExecutedCommand, ExecuteOptions, OutcomeWait } from "./live/execution.js";
 export type {
   FollowEvent,
   FollowedRows,
@@ -110,13 +111,7 @@ export type {
   Trace,
   UnknownOutcome,
 } from "./live/outcome.js";
-export type {
-  ExecuteCommandOptions,
-  ExecutedCommand,
-  ExecuteOptions,
-  OutcomeOptions,
-  OutcomeWait,
-} from "./live/outcomes.js";
+export type { ExecuteCommandOptions, OutcomeOptions } from "./live/outcomes.js";
 export type { ResultsGap, ResultsRequest } from "./live/transaction-results.js";
 export { rowJsonSchema } from "./schema/json-schema.js";
 export type { Profile } from "./schema/profile.js";

@@ -23,44 +23,13 @@ import {
   type SignCommandOptions,
   type Transactions,
 } from "../transaction/transactions.js";
-import type { ObservedNode } from "./execution.js";
+import type { ExecutedCommand, ExecuteOptions, ObservedNode } from "./execution.js";
 import type { Outcome } from "./outcome.js";
-
-/** How to wait for the outcome of a transaction. */
-export interface ExecuteOptions extends CallOptions {
-  /** Waits until the network has executed it, or can no longer do so. */
-  readonly until: "executed";
-  /**
-   * The maximum time for all of it, in milliseconds; after that the outcome is unknown. By default, as long as the network
-   * can still take the transaction (see {@link OutcomeWait}), and two minutes before that to make and send it.
-   */
-  readonly timeoutMs?: number | undefined;
-  /** Called once, before the transaction is sent. What it throws is reported as a warning and changes nothing. */
-  readonly onWait?: ((wait: OutcomeWait) => void) | undefined;
-}
-
-/** A wait for an outcome that is about to begin. */
-export interface OutcomeWait {
-  /** The hash of the transaction that is sent next: 64 hex digits in upper case. */
-  readonly txHash: string;
-  /** The maximum time of the wait, in milliseconds. */
-  readonly limitMs: number;
-  /** The last block in which the network takes the transaction, and some blocks of grace; `undefined` if not known. */
-  readonly lastBlock: bigint | undefined;
-}
 
 /** How to make a transaction of a command, submit it, and wait for what becomes of it. */
 export interface ExecuteCommandOptions extends SignCommandOptions, ExecuteOptions {
   /** How far it must come before the node answers; `sync` by default. */
   readonly type?: SubmissionType | undefined;
-}
-
-/** A transaction that was sent, and its outcome. */
-export interface ExecutedCommand extends Pick<Submission, "computedTxHash"> {
-  /** The hash by which the node knows it: 64 hex digits in upper case. */
-  readonly txHash: string;
-  readonly transaction: Transaction;
-  readonly outcome: Outcome;
 }
 
 /** How long to look for what became of a transaction. */

@@ -8,7 +8,7 @@ import {
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { Client } from "../../client.js";
 import { RequestError, TransactionError } from "../../errors/index.js";
-import type { ExecutedCommand, OutcomeWait } from "../../live/outcomes.js";
+import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
