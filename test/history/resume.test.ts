@@ -178,8 +178,10 @@ describe("an export that keeps its parts", () => {
   it("refuses segments that are cut otherwise", async () => {
     await untilPart(101n);
     proxy.list = (segments) => {
-      const [first, second, ...others] = segments;
-      return first && second ? [{ ...second, fromHeight: 1n, previousHistorySegmentId: "" }, ...others] : [];
+      const [second, first] = segments.slice(-2); // The newest comes first.
+      return first && second
+        ? [...segments.slice(0, -2), { ...second, fromHeight: 1n, previousHistorySegmentId: "" }]
+        : [];
     };
     await expect(save()).rejects.toThrow("the node has no segments that begin and end there");
   });

@@ -186,6 +186,6 @@ function recordsOf<T>(select: (event: Event) => T | undefined, keyOf: (value: T)
       }
     },
     save: () => map.save(),
-    restore: (saved: unknown) => map.restore(saved instanceof Map ? saved : undefined),
+    restore: (saved: Map<string, Recorded<T>> | undefined) => map.restore(saved),
   };
 }

@@ -56,7 +56,11 @@ describe("the made-up segments", () => {
     ]);
     expect(segments.map(({ previousId }) => previousId)).toEqual(["", ...segments.slice(0, -1).map((s) => s.id)]);
     expect(new Set(segments.map(({ id: own }) => own)).size).toBe(4);
-    expect(segments[0]).toMatchObject({ id: expect.stringMatching(/^[0-9a-f]{64}$/), chainId: "devnode-1" });
+    // As the data node lists them: a content identifier of IPFS, version 0, in base58 of Bitcoin's alphabet.
+    expect(segments[0]).toMatchObject({
+      id: expect.stringMatching(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/),
+      chainId: "devnode-1",
+    });
     expect(
       made({ schemaVersions: [3, 7] })
         .segments()
