@@ -109,7 +109,7 @@ describe("the query strings of the specification", () => {
         networkParameters: {
           edges: [
             { cursor: expect.any(String), node: { key: "blockchains.ethereumConfig", value: expect.any(String) } },
-            { cursor: expect.any(String), node: { key: "governance.proposal.asset.maxClose", value: "8760h0m0s" } },
+            { cursor: expect.any(String), node: { key: "governance.proposal.VolumeDiscountProgram.maxClose", value: expect.any(String) } },
           ],
           pageInfo: { ...pageInfo, hasNextPage: true, hasPreviousPage: false },
         },
@@ -122,7 +122,7 @@ describe("the query strings of the specification", () => {
     );
     expect(next.body).toMatchObject({
       networkParameters: {
-        edges: [{ node: { key: "governance.proposal.asset.maxEnact" } }],
+        edges: [{ node: { key: "governance.proposal.VolumeDiscountProgram.maxEnact" } }],
         pageInfo: { hasPreviousPage: true },
       },
     });
