@@ -95,7 +95,7 @@ describe.each(["grpc", "rest"] as const)("tradewire segments over %s", (transpor
     expect(segments[0]).toEqual({
       fromHeight: "1",
       toHeight: "10",
-      historySegmentId: expect.stringMatching(/^[0-9a-f]{64}$/),
+      historySegmentId: expect.stringMatching(/^Qm[1-9A-HJ-NP-Za-km-z]{44}$/),
       previousHistorySegmentId: "",
       databaseVersion: "115",
       chainId: "cli-1",

@@ -109,7 +109,10 @@ describe("the query strings of the specification", () => {
         networkParameters: {
           edges: [
             { cursor: expect.any(String), node: { key: "blockchains.ethereumConfig", value: expect.any(String) } },
-            { cursor: expect.any(String), node: { key: "governance.proposal.VolumeDiscountProgram.maxClose", value: expect.any(String) } },
+            {
+              cursor: expect.any(String),
+              node: { key: "governance.proposal.VolumeDiscountProgram.maxClose", value: expect.any(String) },
+            },
           ],
           pageInfo: { ...pageInfo, hasNextPage: true, hasPreviousPage: false },
         },

@@ -56,6 +56,19 @@ const PRICE = 10_000_000_000n;
 const PRICES = new Set(["price", "base", "lowerBound", "upperBound"]);
 const AMOUNTS = new Set(["amount", "commitmentAmount"]);
 
+/** Fields that hold times yet to come, and their units in a second. */
+const TIMES = new Map([
+  ["closingTimestamp", 1n],
+  ["enactmentTimestamp", 1n],
+  ["deliverOn", 10n ** 9n],
+]);
+
+/** When the commands were recorded, in Unix seconds: an hour before the delivery of the delayed transfer (commands.mjs). */
+const RECORDED_AT = 1_795_406_705n;
+
+/** The seconds since then: times yet to come are as far from the clock as they were. */
+const SINCE = BigInt(Math.floor(Date.now() / 1000)) - RECORDED_AT;
+
 /** The assets of the local node have more decimals. */
 const AMOUNT_SCALE = 10n ** 6n;
 
@@ -80,6 +93,10 @@ function localized(value: JsonValue, values: Values, price: bigint, key = ""): J
   }
   if (PRICES.has(key) && /^\d{9,}$/.test(value)) {
     return localPrice(BigInt(value), price);
+  }
+  const second = TIMES.get(key);
+  if (second !== undefined) {
+    return String(BigInt(value) + SINCE * second);
   }
   return AMOUNTS.has(key) && /^\d+$/.test(value) ? String(BigInt(value) * AMOUNT_SCALE) : (values.get(value) ?? value);
 }
