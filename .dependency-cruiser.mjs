@@ -18,7 +18,7 @@ const rooms = {
   history: ["errors", "given", "json", "schema", "signal", "zip", "csv", "file", "archive"],
   listing: ["errors", "given", "json", "signal"],
   // A follow hands out the rows of history, and then those of new segments.
-  live: ["errors", "given", "json", "signal", "schema", "csv", "archive", "history", "transaction"],
+  live: ["errors", "given", "json", "signal", "schema", "csv", "archive", "history", "listing", "transaction"],
   ledger: ["errors", "given", "json", "signal", "csv", "file", "listing"],
   transaction: ["errors", "given", "json", "signal"],
   sync: ["errors", "schema", "signal", "zip", "csv", "file", "archive", "history"],

@@ -138,6 +138,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const live: LiveCalls = {
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
       calls.stream(method, signal, timeoutMs, header, input, onceOnly(contextValues)),
+    records: paging.records,
     failing,
     retry: checked.retry,
     chainId: checked.chainId,

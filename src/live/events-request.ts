@@ -8,6 +8,11 @@ import { type EventType, readEventType } from "./event-types.js";
 export interface EventsRequest<T extends EventType = EventType> {
   /** The types, by the names of the cases of `BusEvent`, such as `order`, `trade`, `transactionResult`, `endBlock`. */
   readonly types?: readonly T[] | undefined;
+  /**
+   * Whether the ends of orders come as events of the case `order`, too: the type `order` alone misses cancellations and
+   * expiries. Needs `order` among the types; with `partyId`, only the types of {@link LIFECYCLE_PARTY_TYPES}.
+   */
+  readonly lifecycle?: boolean | undefined;
   /** Only events of this party: its public key, 64 hex digits, or `network`. */
   readonly partyId?: string | undefined;
   /** Only events on this market: its identifier, 64 hex digits. */
@@ -33,7 +38,20 @@ export interface CheckedEventsRequest {
   readonly partyId: string;
   readonly marketId: string;
   readonly batchSize: number;
+  readonly lifecycle: boolean;
 }
+
+/**
+ * The types that can be observed with `lifecycle` and `partyId` together. The node is then asked for the events of all
+ * parties, and the client selects those of the party.
+ */
+export const LIFECYCLE_PARTY_TYPES = [
+  "order",
+  "trade",
+  "transactionResult",
+  "cancelledOrders",
+  "expiredOrders",
+] as const;
 
 /** The most events that wait, where nothing else is said. */
 const MAX_WAITING = 10_000;
@@ -47,22 +65,43 @@ const MAX_BATCH = 1_000_000;
  * @param request the types and the filters
  * @returns the request, with empty texts for filters that are not given
  * @throws {@link RequestError} where a type or an option is unknown, an identifier has another form, or the batch size is
- *   no whole number
+ *   no whole number, or `lifecycle` does not fit the types
  */
 export function readEventsRequest(request: EventsRequest): CheckedEventsRequest {
-  requireKnown("request", request, { types: true, partyId: true, marketId: true, batchSize: true });
-  const { types, partyId, marketId, batchSize = 0 } = request;
+  requireKnown("request", request, { types: true, partyId: true, marketId: true, batchSize: true, lifecycle: true });
+  const { types, partyId, marketId, batchSize = 0, lifecycle = false } = request;
   if (types !== undefined && (!Array.isArray(types) || types.length === 0)) {
     throw new RequestError("types is no list of types of events, or an empty one", {
       advice: 'Give at least one, such as ["order"], or leave it out for events of all types.',
     });
   }
+  const checkedTypes = types?.map((type, at) => readEventType(type, `types[${at}]`));
+  requireOneOf("lifecycle", lifecycle, [true, false]);
+  if (lifecycle) {
+    requireLifecycleTypes(checkedTypes ?? [], partyId);
+  }
   return {
-    types: types?.map((type, at) => readEventType(type, `types[${at}]`)),
+    types: checkedTypes,
+    lifecycle,
     partyId: partyId === undefined || partyId === "network" ? (partyId ?? "") : requireIdentifier(partyId, "partyId"),
     marketId: marketId === undefined ? "" : requireIdentifier(marketId, "marketId"),
     batchSize: wholeNumber(batchSize, "batchSize", 0, MAX_BATCH),
   };
+}
+
+function requireLifecycleTypes(types: readonly EventType[], partyId: string | undefined): void {
+  if (!types.includes("order")) {
+    throw new RequestError("lifecycle is set, and order is not among the types", {
+      advice: 'Add "order" to the types, or leave out lifecycle: it reports the ends of orders as events of that type.',
+    });
+  }
+  const possible: readonly EventType[] = LIFECYCLE_PARTY_TYPES;
+  const other = types.find((type) => !possible.includes(type));
+  if (partyId !== undefined && other !== undefined) {
+    throw new RequestError(`${other} cannot be observed with lifecycle and partyId together`, {
+      advice: `These can: ${LIFECYCLE_PARTY_TYPES.join(", ")}. Observe the other types by a call of their own.`,
+    });
+  }
 }
 
 /**

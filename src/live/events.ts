@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
-import { ProtocolError, TradewireError } from "../errors/index.js";
+import { ProtocolError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { createAsking } from "./asking.js";
 import { busEventTypeName, type EventType } from "./event-types.js";
@@ -14,7 +14,7 @@ import {
 import { createPlaces, type Gap } from "./gaps.js";
 import { type LiveEvent, type LiveEventOf, readEvent } from "./live-event.js";
 import type { Observed } from "./observe.js";
-import { type LiveCalls, observeCall } from "./observe-call.js";
+import { isNotOffered, type LiveCalls, observeCall } from "./observe-call.js";
 import { readAhead, type Source } from "./read-ahead.js";
 
 export type { EventType } from "./event-types.js";
@@ -33,10 +33,17 @@ export interface Events {
    * They come in the order in which the node sends them, each once. A `Gap` among them, which has the key `gap`, says
    * where some may be missing; without `reconnect` the loss is thrown instead.
    *
-   * @param request the types, by name; the party, and the market (64 hex digits each)
+   * The type `order` alone misses both ends of an order: the node sends a cancellation as `cancelledOrders` and an
+   * expiry as `expiredOrders`, which names no party. With `lifecycle`, each of these orders comes as one more event of the
+   * case `order`: the last known version of the order, with the status `CANCELLED` or `EXPIRED`, and with the origin of the
+   * event that ended it. Of an order that was placed before the stream began, only the identifiers and the status are
+   * known. With a party, its live orders are read first, from the data node.
+   *
+   * @param request the types, by name; the party, and the market (64 hex digits each); `lifecycle`
    * @param options a signal, request headers, whether a lost connection is made again, and how many events may wait
    * @returns the events; the stream is opened when they are asked for, and ends when the loop is left
-   * @throws {@link RequestError} at once, where a type is unknown, or another value is invalid
+   * @throws {@link RequestError} at once, where a type is unknown, another value is invalid, or `lifecycle` is set
+   *   without the type `order`
    * @throws {@link ConnectionError} while iterating, where the node cannot be reached or the connection is lost: the
    *   error says from which block on events may be missing
    * @throws {@link SlowConsumerError} while iterating, also with `reconnect`, where the stream ends as it is read too
@@ -50,6 +57,11 @@ export interface Events {
    * for await (const event of client.events({ types: ["order", "trade"], partyId }, { reconnect: true })) {
    *   if ("gap" in event) console.warn("events may be missing", event.gap);
    *   else if (event.case === "trade") console.log(event.block, event.value.price);
+   * }
+   *
+   * @example
+   * for await (const { value } of client.events({ types: ["order"], lifecycle: true, partyId })) {
+   *   console.log(value.id, value.status);
    * }
    */
   events<const T extends EventType, R extends boolean = false>(
@@ -92,7 +104,15 @@ export function createEvents(calls: LiveCalls): Events {
   function events(request: EventsRequest = {}, options: ObserveOptions = {}): AsyncIterable<LiveEvent | Gap> {
     const asked = readEventsRequest(request);
     const observing = readObserveOptions(options);
-    return readAhead(eventSource(calls, asked, observing, node), observing);
+    if (!asked.lifecycle) {
+      return readAhead(eventSource(calls, asked, observing, node), observing);
+    }
+    const joined: Source<LiveEvent | Gap> = async function* (signal, isLate) {
+      const { joinLifecycle, withEnds } = await import("./lifecycle.js");
+      const batches = eventSource(calls, withEnds(asked), observing, node)(signal, isLate);
+      yield* joinLifecycle(batches, asked, { ...observing, signal, records: calls.records });
+    };
+    return readAhead(joined, observing);
   }
   return { events };
 }
@@ -168,11 +188,6 @@ function eventSource(
 /** Which service of a node streams events: that of its data node, or that of its core where there is no data node. */
 interface EventBusNode {
   bus: "data node" | "core";
-}
-
-/** Whether a call failed because the node does not have its method. */
-function isNotOffered(reason: unknown): boolean {
-  return reason instanceof TradewireError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound);
 }
 
 function noEvents(cause: unknown): ProtocolError {

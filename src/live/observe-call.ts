@@ -1,7 +1,14 @@
 import type { DescMessage, DescMethodStreaming, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { type CallOptions, type ContextValues, createContextValues, type StreamResponse } from "@connectrpc/connect";
+import {
+  type CallOptions,
+  Code,
+  type ContextValues,
+  createContextValues,
+  type StreamResponse,
+} from "@connectrpc/connect";
 import { type FailingCall, failingWith } from "../errors/failing.js";
-import type { TradewireError } from "../errors/index.js";
+import { TradewireError } from "../errors/index.js";
+import type { Paging } from "../listing/paging.js";
 import type { RetryWaits } from "../signal/wait.js";
 import { type Observed, observe } from "./observe.js";
 
@@ -16,6 +23,8 @@ export interface LiveCalls {
     input: AsyncIterable<MessageInitShape<I>>,
     contextValues: ContextValues,
   ) => Promise<StreamResponse<I, O>>;
+  /** Lists the records of a method that pages. */
+  readonly records: Paging["records"];
   /** Adds to an error about an answer which call it came from. */
   readonly failing: FailingCall;
   /** The waits before a stream is opened again. */
@@ -80,4 +89,14 @@ export function observeCall<I extends DescMessage, O extends DescMessage, T>(
     calls.onRetry({ method, contextValues, attempt, delayMs, error });
   const batches = observe(observed, { reconnect, retry: calls.retry, onLoss }, signal, isLate);
   return failingWith(batches, calls.failing(method, signal));
+}
+
+/**
+ * Tells whether a call failed because the node does not have its method.
+ *
+ * @param reason why the call failed
+ * @returns whether the node answered `UNIMPLEMENTED`, or `NOT_FOUND` as a gateway does for an unknown path
+ */
+export function isNotOffered(reason: unknown): boolean {
+  return reason instanceof TradewireError && (reason.code === Code.Unimplemented || reason.code === Code.NotFound);
 }

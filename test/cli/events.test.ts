@@ -99,6 +99,27 @@ describe("tradewire events", () => {
     expect(node.calls[0]?.requests[0]).toMatchObject({ type: [5, 8], partyId: party, marketId: market });
   });
 
+  it("prints the ends of orders with --lifecycle, and without it notes that they are missing", async () => {
+    const canceled = eventOf("8-1", {
+      event: { case: "cancelledOrders", value: { marketId: market, orderIds: [id] } },
+    });
+    await using node = await start(async function* ({ signal }) {
+      yield [order, canceled];
+      yield* quiet(signal);
+    });
+    const args = [...node.args, "--type", "order"];
+    const joined = await run([...args, "--lifecycle", "--format", "table", "--limit", "2"]);
+    expect(joined).toMatchObject({ code: 0, err: "" });
+    expect(joined.out.split("\n")[1]).toMatch(/^ +8 {2}order +tx-8-1 +CANCELLED BUY 10 @ 100\.50/);
+    const note = "tradewire: the type order misses cancellations and expiries; --lifecycle adds them\n";
+    const table = [...args, "--format", "table", "--limit", "1"];
+    expect((await run(table)).err).toBe(note);
+    expect((await run([...table, "--quiet"])).err).toBe("");
+    expect((await run([...table, "--type", "cancelledOrders", "--type", "expiredOrders"])).err).toBe("");
+    expect((await run([...args, "--limit", "1"])).err).toBe("");
+    expect((await run([...node.args, "--type", "trade", "--lifecycle"])).code).toBe(2);
+  });
+
   it("comes back, and tells of the gap on both streams", async () => {
     await using node = await start(lostOnce);
     const { code, out, err } = await run([...node.args, "--limit", "2"]);

@@ -62,6 +62,9 @@ function callsOf(all: ReturnType<typeof history>, parts: readonly { from: number
   };
   const calls: LiveCalls = {
     stream,
+    records: () => {
+      throw new Error("nothing is listed");
+    },
     failing,
     retry: { baseMs: 0, maxMs: 0 },
     chainId: undefined,

@@ -14,6 +14,7 @@ interface EventsCommandOptions extends ClientOptions {
   readonly type?: readonly EventType[];
   readonly party?: string;
   readonly market?: string;
+  readonly lifecycle?: boolean;
   readonly format?: "table" | "jsonl";
   readonly wide?: boolean;
   readonly limit?: number;
@@ -36,6 +37,7 @@ export function addEvents(command: Command, context: CommandContext): void {
     )
     .option("--party <id>", "only of this party")
     .option("--market <id>", "only on this market")
+    .option("--lifecycle", "with --type order: also print cancelled and expired orders as events of the type order")
     .addOption(
       new Option("--format <format>", "a line for a person, or a JSON object a line; by default as it is read").choices(
         ["table", "jsonl"],
@@ -53,12 +55,16 @@ export function addEvents(command: Command, context: CommandContext): void {
 
 async function runEvents(options: EventsCommandOptions, context: CommandContext): Promise<void> {
   const { type: types, party: partyId, market: marketId, limit = Number.POSITIVE_INFINITY, reconnect } = options;
+  const lifecycle = options.lifecycle === true;
   const format = options.format ?? (context.out.isTTY === true ? "table" : "jsonl");
+  if (format === "table" && !lifecycle && types !== undefined && missesEnds(types)) {
+    context.notes.write("tradewire: the type order misses cancellations and expiries; --lifecycle adds them\n");
+  }
   // Someone who waits for events is told when a connection is lost.
   await using client = commandClient(options, context, { reported: reconnect ? "waits" : "fallbacks" });
   const { signal } = context;
   let left = limit;
-  for await (const item of client.events({ types, partyId, marketId }, { signal, reconnect })) {
+  for await (const item of client.events({ types, partyId, marketId, lifecycle }, { signal, reconnect })) {
     if ("gap" in item) {
       context.notes.write(`tradewire: ${gapText(item)}\n`);
       if (format === "jsonl") {
@@ -74,6 +80,11 @@ async function runEvents(options: EventsCommandOptions, context: CommandContext)
       break;
     }
   }
+}
+
+/** Whether orders are asked for, and not both types by which the node reports cancelled and expired ones. */
+function missesEnds(types: readonly EventType[]): boolean {
+  return types.includes("order") && !(types.includes("cancelledOrders") && types.includes("expiredOrders"));
 }
 
 /** The type of an event's value. */

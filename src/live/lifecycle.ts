@@ -1,0 +1,209 @@
+import { create } from "@bufbuild/protobuf";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { type Order, Order_Status, Order_TimeInForce, Order_Type, OrderSchema } from "../../gen/vega/vega_pb.js";
+import { ConnectionError } from "../errors/index.js";
+import type { CheckedEventsRequest, ObserveOptions } from "./events-request.js";
+import type { Gap } from "./gaps.js";
+import type { LiveEvent, LiveEventOf } from "./live-event.js";
+import { isNotOffered, type LiveCalls } from "./observe-call.js";
+
+/** How many live orders are remembered. Beyond that, the ones remembered longest are forgotten. */
+const MAX_REMEMBERED_ORDERS = 100_000;
+
+/** How live orders are read, and what happens when that fails. */
+interface LifecycleOptions extends Pick<ObserveOptions, "headers" | "reconnect">, Pick<LiveCalls, "records"> {
+  readonly signal: AbortSignal;
+}
+
+type EndEvent = LiveEventOf<"cancelledOrders" | "expiredOrders">;
+
+/**
+ * Changes a request so that the node also sends the ends of orders. The party is left out: an `expiredOrders` event has
+ * none, and the bus drops it when a party is given (v0.78.0, core/events/expired_orders.go and core/events/bus.go).
+ *
+ * @param asked the request with `lifecycle`
+ * @returns the request for the node
+ */
+export function withEnds(asked: CheckedEventsRequest): CheckedEventsRequest {
+  const types = new Set([...(asked.types ?? []), "cancelledOrders" as const, "expiredOrders" as const]);
+  return { ...asked, types: [...types], partyId: "" };
+}
+
+/**
+ * Joins the ends of orders with the orders: adds an event of the case `order` for each order that is cancelled or expires.
+ *
+ * With a party, its live orders are read before the stream is opened, and again with the first events of each connection:
+ * orders that were placed between the first read and the subscription are then known, too.
+ *
+ * @param batches the events of {@link withEnds}, and gaps
+ * @param asked the request with `lifecycle`
+ * @param options how live orders are read
+ * @returns the events of the types and the party of the request, and gaps
+ * @throws the error of `batches`, and that of reading live orders; with `reconnect`, a lost connection is not one: they are
+ *   then read again with the next events
+ */
+export async function* joinLifecycle(
+  batches: AsyncIterable<readonly (LiveEvent | Gap)[]>,
+  asked: CheckedEventsRequest,
+  options: LifecycleOptions,
+): AsyncGenerator<readonly (LiveEvent | Gap)[]> {
+  const orders = createLiveOrders();
+  const joined = joining(asked, orders);
+  const isRead = asked.partyId !== "" && asked.partyId !== "network"; // The orders of the network never rest.
+  const read = async () => orders.add(await readLiveOrders(asked, options));
+  if (isRead) {
+    await read();
+  }
+  let isDue = isRead;
+  for await (const batch of batches) {
+    isDue ||= isRead && batch.some((item) => "gap" in item);
+    if (isDue) {
+      isDue = !(await read());
+    }
+    yield batch.flatMap<LiveEvent | Gap>((item) => ("gap" in item ? [item] : joined(item)));
+  }
+}
+
+/** Reads the live orders of a party, the oldest first; none where the node has no data node. `undefined`: not reachable. */
+async function readLiveOrders(
+  { partyId, marketId }: CheckedEventsRequest,
+  { records, headers, signal, reconnect }: LifecycleOptions,
+): Promise<readonly Order[] | undefined> {
+  const filter = { liveOnly: true, partyIds: [partyId], marketIds: marketId === "" ? [] : [marketId] };
+  const request = { filter, pagination: { newestFirst: true } };
+  const listed = records(TradingDataService.method.listOrders, request, {
+    headers,
+    signal,
+    limit: MAX_REMEMBERED_ORDERS,
+  });
+  const orders: Order[] = [];
+  try {
+    for await (const { node } of listed) {
+      orders.push(node);
+    }
+  } catch (reason) {
+    if (isNotOffered(reason)) {
+      return [];
+    }
+    if (reconnect === true && reason instanceof ConnectionError) {
+      return undefined;
+    }
+    throw reason;
+  }
+  return orders.toReversed();
+}
+
+/** Makes the events that one event of the node becomes. */
+function joining({ types, partyId }: CheckedEventsRequest, orders: LiveOrders): (event: LiveEvent) => LiveEvent[] {
+  const asked: ReadonlySet<string> = new Set(types);
+  const isOfParty = (event: LiveEvent) => partyId === "" || isOf(event, partyId);
+
+  function ended(event: EndEvent): LiveEvent[] {
+    const status = event.case === "cancelledOrders" ? Order_Status.CANCELLED : Order_Status.EXPIRED;
+    const { marketId, orderIds } = event.value;
+    const named = event.case === "cancelledOrders" ? event.value.partyId : undefined;
+    const ends: LiveEvent[] = [];
+    for (const id of orderIds) {
+      const order = orders.end(id, event.block);
+      const owner = named ?? order?.partyId ?? "";
+      if (partyId === "" || owner === partyId) {
+        const value = create(OrderSchema, { ...(order ?? { id, marketId, partyId: owner }), status });
+        ends.push({ ...originOf(event), case: "order", value });
+      }
+    }
+    return asked.has(event.case) && ends.length > 0 ? [event, ...ends] : ends;
+  }
+
+  return (event) => {
+    if (event.case === "cancelledOrders" || event.case === "expiredOrders") {
+      return ended(event);
+    }
+    if (!isOfParty(event)) {
+      return [];
+    }
+    if (event.case === "order") {
+      orders.update(event.value, event.block);
+    }
+    return [event];
+  };
+}
+
+function originOf({ id, block, sequence, blockHash, txHash, chainId }: EndEvent) {
+  return { id, block, sequence, blockHash, txHash, chainId };
+}
+
+/** Whether an event is of a party, as the bus decides it (v0.78.0, `IsParty` in core/events). */
+function isOf(event: LiveEvent, partyId: string): boolean {
+  switch (event.case) {
+    case "order":
+    case "transactionResult":
+      return event.value.partyId === partyId;
+    case "trade":
+      return event.value.buyer === partyId || event.value.seller === partyId;
+    default:
+      return false;
+  }
+}
+
+/** The last known versions of live orders. */
+interface LiveOrders {
+  /** Add orders that were read, where no newer version is known. Returns whether they could be read. */
+  add(orders: readonly Order[] | undefined): boolean;
+  /** Remember the version of an order that an event of a block has, or forget the order if it is no longer live. */
+  update(order: Order, block: bigint): void;
+  /** Forget an order that ends in a block, and return its last known version. */
+  end(id: string, block: bigint): Order | undefined;
+}
+
+function createLiveOrders(): LiveOrders {
+  const orders = new Map<string, Order>();
+  /** The orders that ended in the latest such block: an earlier version may still follow, see {@link createPlaces}. */
+  let ended: { readonly block: bigint; readonly ids: Set<string> } = { block: -1n, ids: new Set() };
+
+  function remember(order: Order): void {
+    orders.set(order.id, order);
+    if (orders.size > MAX_REMEMBERED_ORDERS) {
+      const [oldest = ""] = orders.keys();
+      orders.delete(oldest);
+    }
+  }
+
+  return {
+    add(read) {
+      for (const order of read ?? []) {
+        const known = orders.get(order.id);
+        if (known === undefined || known.updatedAt <= order.updatedAt) {
+          remember(order);
+        }
+      }
+      return read !== undefined;
+    },
+    update(order, block) {
+      if (isLive(order) && !(block === ended.block && ended.ids.has(order.id))) {
+        remember(order);
+      } else {
+        orders.delete(order.id);
+      }
+    },
+    end(id, block) {
+      if (block !== ended.block) {
+        ended = { block, ids: new Set() };
+      }
+      ended.ids.add(id);
+      const order = orders.get(id);
+      orders.delete(id);
+      return order;
+    },
+  };
+}
+
+/** Whether an order can still end, as the data node decides it (v0.78.0, `archive_orders` in datanode/sqlstore/migrations). */
+function isLive({ status, type, timeInForce }: Order): boolean {
+  const { IOC, FOK } = Order_TimeInForce;
+  return (
+    (status === Order_Status.ACTIVE || status === Order_Status.PARKED) &&
+    type === Order_Type.LIMIT &&
+    timeInForce !== IOC &&
+    timeInForce !== FOK
+  );
+}
