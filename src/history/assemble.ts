@@ -125,7 +125,7 @@ function checkExtensions({ extensions }: ExportResult, number: number, rule: "re
   if (number === 1 && rule === "required" && extensions.length === 0) {
     throw broken(
       "the first chunk carries no extensions",
-      'The specification requires them; where the node sends none, as deployed v0.78 nodes do, set extensions to "optional".',
+      'Deployed v0.78 nodes send none: use --profile deployed (`profile` in the configuration), or set extensions to "optional".',
     );
   }
   for (const { "@type": typeUrl } of extensions) {
