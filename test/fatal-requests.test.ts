@@ -167,16 +167,27 @@ describe("the bundle of an asset", () => {
   });
 });
 
-// By core/execution/future/market.go, VerifyAMMBounds reads the curve of each amendment.
-describe("an amendment of an automated market maker without a curve", () => {
-  const amendAmm: JsonObject = { marketId: id, slippageTolerance: "0.1", proposedFee: "0.1" };
-  const halts =
-    /amendAmm.concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good/;
-  const inputData = toBinary(InputDataSchema, fromJson(InputDataSchema, { nonce: "1", blockHeight: "1", amendAmm }));
+/** By the sources of v0.78.0: each fails while a block is executed, so the chain stops. */
+const haltingCommands: readonly [name: string, command: JsonObject, problem: string][] = [
+  [
+    "an amendment of an automated market maker without a curve", // VerifyAMMBounds in core/execution/future/market.go
+    { amendAmm: { marketId: id, slippageTolerance: "0.1", proposedFee: "0.1" } },
+    "amendAmm.concentratedLiquidityParameters is required: without it, the amendment stops a network of v0.78.0 for good",
+  ],
+  [
+    // failedMarkets[*cancel.MarketId] in core/processor/batch_market_instructions_processor.go
+    "a batch that cancels stop orders of no named market",
+    { batchMarketInstructions: { stopOrdersCancellation: [{ marketId: id }, {}] } },
+    "batchMarketInstructions.stopOrdersCancellation[1].marketId is required in a batch: without it, the batch stops a network of v0.78.0 for good",
+  ],
+];
+
+describe.each(haltingCommands)("%s", (_name, json, halts) => {
+  const inputData = toBinary(InputDataSchema, fromJson(InputDataSchema, { nonce: "1", blockHeight: "1", ...json }));
 
   test("is neither signed nor sent", async () => {
     await eachTransport(async (client, called) => {
-      const { command } = fromJson(InputDataSchema, { amendAmm });
+      const { command } = fromJson(InputDataSchema, json);
       const signer = await sender;
       if (command.case === undefined) {
         throw new Error("no command");
@@ -184,7 +195,7 @@ describe("an amendment of an automated market maker without a curve", () => {
       for (const act of [client.signCommand, client.sendCommand] as const) {
         const error = await failure(act(command, { signer, chainId: "test-1" }));
         expect(error).toBeInstanceOf(CommandError);
-        expect(String(error)).toMatch(halts);
+        expect(String(error)).toContain(halts);
       }
       expect(called).toEqual([]);
     });
@@ -205,7 +216,7 @@ describe("an amendment of an automated market maker without a curve", () => {
       ]) {
         const error = await failure(submitted);
         expect(error).toBeInstanceOf(CommandError);
-        expect(String(error)).toMatch(halts);
+        expect(String(error)).toContain(halts);
       }
       expect(called).toEqual([]);
       expect(await client.checkTransaction(tx)).toMatchObject({ success: true });

@@ -62,7 +62,7 @@ export type Brought = "order" | "stop order" | "transfer" | "withdrawal" | "prop
 
 /** A place where something may be known of a transaction. */
 export interface Trace {
-  readonly place: "events" | "records" | Brought | "spam statistics" | "last block";
+  readonly place: "events" | "records" | Brought | "spam statistics" | "last block" | "data node";
   /** What was found there, for people. */
   readonly found: string;
 }

@@ -32,11 +32,18 @@ export interface Traces {
   readonly proof: Exclude<Outcome, { readonly status: "unknown" }> | undefined;
 }
 
-type DataMethod = "getOrder" | "getStopOrder" | "getTransfer" | "getWithdrawal" | "getGovernanceData" | "listEntities";
+type DataMethod =
+  | "getVegaTime"
+  | "getOrder"
+  | "getStopOrder"
+  | "getTransfer"
+  | "getWithdrawal"
+  | "getGovernanceData"
+  | "listEntities";
 
 /** The calls that find traces. They throw the library's errors. */
 export interface TraceServices {
-  readonly core: Pick<ConnectClient<typeof CoreService>, "getSpamStatistics" | "lastBlockHeight">;
+  readonly core: Pick<ConnectClient<typeof CoreService>, "getSpamStatistics" | "lastBlockHeight" | "getVegaTime">;
   readonly data: Pick<ConnectClient<typeof TradingDataService>, DataMethod>;
   /** Finds the block of a time, in Unix nanoseconds, among those that were observed. */
   readonly blockAt: (time: bigint) => bigint | undefined;
@@ -111,6 +118,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
     const age = isTooOld ? "is too old to be taken now" : "may still be taken";
     return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
   });
+  look("data node", (options) => describeLag(services, options));
   const lookedAt = await Promise.all(looks);
   return { lookedAt, proof: proofOf({ txHash: sent.txHash, block, evidence: "records" }, sent.parts, states, byHash) };
 }
@@ -215,6 +223,25 @@ function statusOf(parts: readonly { readonly status: "executed" | "failed"; read
   }
   const status = reasons.length === parts.length ? ("failed" as const) : ("partial" as const);
   return { status, reason: [...new Set(reasons)].join(", ") };
+}
+
+/** By how much blocks may be late before that is reported, in milliseconds. */
+const MAX_LAG_MS = 10_000;
+
+/** Says whether the data node has the core's last block: one that stopped writing keeps answering with old state. */
+async function describeLag({ core, data }: TraceServices, options: CallOptions): Promise<string> {
+  const [stored, made] = await Promise.all([data.getVegaTime({}, options), core.getVegaTime({}, options)]);
+  const behindCoreMs = Number((made.timestamp - stored.timestamp) / 1_000_000n);
+  const behindClockMs = Date.now() - Number(made.timestamp / 1_000_000n);
+  const late = [
+    ...(behindCoreMs > MAX_LAG_MS ? [`its last block is ${seconds(behindCoreMs)} older than the core's`] : []),
+    ...(behindClockMs > MAX_LAG_MS ? [`the core's last block is ${seconds(behindClockMs)} old`] : []),
+  ];
+  return late.length === 0 ? "it has the core's last blocks" : `it lags: ${late.join("; ")}`;
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
 }
 
 function lookOptions(headers: CallOptions["headers"]): CallOptions {

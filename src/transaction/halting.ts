@@ -25,7 +25,7 @@ export async function haltingTransaction(request: unknown): Promise<RequestError
     return undefined;
   }
   const { readInputData } = await import("./submitted-input-data.js");
-  const { haltingProblem } = await import("./check/amm.js");
+  const { haltingProblem } = await import("./check/halting.js");
   const inputData = readInputData(transaction);
   const problem = inputData && haltingProblem(inputData.command);
   return problem && new CommandError([problem]);

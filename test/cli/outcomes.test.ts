@@ -101,7 +101,7 @@ describe("outcome", () => {
     const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=5s", ...over]);
     expect({ code, err }).toEqual({ code: 3, err: "" });
     expect(out).toMatch(
-      /^(AB){32}\nunknown: results of blocks up to \d+ may be missing, and the others do not have it\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n$/,
+      /^(AB){32}\nunknown: results of blocks up to \d+ may be missing, and the others do not have it\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n {2}data node: .*\n$/,
     );
   });
 

@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { CanceledError, OutcomeUnknownError, RequestError, TransactionError } from "../../src/errors/index.js";
+import { OutcomeUnknownError, RequestError, TransactionError } from "../../src/errors/index.js";
 import type { CommandInit } from "../../src/transaction/input-data.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import { createTransaction } from "../../src/transaction/transaction.js";
 import { transports } from "../contract/transports.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
-import { serveNode } from "../support/node.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";
 
 function order(marketId = market, size = 1n) {
@@ -302,26 +300,6 @@ test("what became of an earlier one is found by its order, where its signature i
   expect(outcome).toMatchObject({ status: "executed", txHash: error.transaction.txHash, evidence: "records" });
 });
 
-test("looking for an earlier one ends with the signal, however long the node takes, and with a closed client", async () => {
-  const abort = new AbortController();
-  let isAnswered = false;
-  const lastBlockHeight = (_: unknown, { signal }: HandlerContext) =>
-    new Promise<never>((_resolve, reject) => {
-      signal.addEventListener("abort", () => {
-        isAnswered = true;
-        reject(new Error("no answer"));
-      });
-      abort.abort();
-    });
-  await using node = await serveNode({}, { lastBlockHeight });
-  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-  await expect(client.outcome("AB".repeat(32), { signal: abort.signal })).rejects.toThrow(CanceledError);
-  expect(isAnswered).toBe(false);
-  await client.close();
-  const reason = expect.stringMatching(/^the events cannot be followed: the client is closed/);
-  await expect(client.outcome("AB".repeat(32))).resolves.toMatchObject({ status: "unknown", reason });
-});
-
 test("what became of an earlier one is unknown where nothing tells of it", async () => {
   await using node = await startDevnode({ blockMs: 50 });
   await using client = clientOf(node);
@@ -334,6 +312,7 @@ test("what became of an earlier one is unknown where nothing tells of it", async
       { place: "events", found: expect.any(String) },
       { place: "records", found: expect.any(String) },
       { place: "last block", found: expect.stringMatching(/^the last block is \d+$/) },
+      { place: "data node", found: expect.any(String) },
     ],
   });
   await expect(client.outcome("no hash")).rejects.toThrow(RequestError);

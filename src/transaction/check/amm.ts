@@ -3,7 +3,7 @@ import type {
   SubmitAMM,
   SubmitAMM_ConcentratedLiquidityParameters,
 } from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { HALTING_AMENDMENT } from "./halting.js";
 import {
   decimal,
   fieldProblems,
@@ -42,24 +42,6 @@ export function* ammProblems(amm: SubmitAMM, at: string): Generator<Problem> {
 }
 
 /**
- * Why an amendment needs the curve. The network's check takes one without it, and each validator then fails while it
- * executes it (`VerifyAMMBounds` in `core/execution/future/market.go`).
- */
-const HALTS_WITHOUT = "is required: without it, the amendment stops a network of v0.78.0 for good";
-
-/**
- * Tell whether a command stops a network of v0.78.0 for good.
- *
- * @param command the command
- * @returns what is wrong with it; `undefined` for all others
- */
-export function haltingProblem(command: InputData["command"]): Problem | undefined {
-  return command.case === "amendAmm" && command.value.concentratedLiquidityParameters === undefined
-    ? { path: "amendAmm.concentratedLiquidityParameters", message: HALTS_WITHOUT }
-    : undefined;
-}
-
-/**
  * Check the amendment of an automated market maker.
  *
  * @param amm the command
@@ -74,7 +56,7 @@ export function* ammAmendmentProblems(amm: AmendAMM, at: string): Generator<Prob
   if (curve !== undefined) {
     yield* curveProblems(curve, `${at}.concentratedLiquidityParameters`);
   } else if (wrong.length === 0) {
-    yield { path: `${at}.concentratedLiquidityParameters`, message: HALTS_WITHOUT };
+    yield { path: `${at}.concentratedLiquidityParameters`, message: HALTING_AMENDMENT };
   }
 }
 

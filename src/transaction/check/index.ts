@@ -1,6 +1,7 @@
 import type { BatchMarketInstructions } from "../../../gen/vega/commands/v1/commands_pb.js";
 import { requireObject } from "../../errors/check-values.js";
 import { type Command, isSpecified } from "./command.js";
+import { haltingProblem } from "./halting.js";
 import { batchEntryProblems, networkProblems } from "./network/index.js";
 import { orderAmendmentProblems, orderCancellationProblems, orderProblems } from "./order.js";
 import { marginModeProblems, otherProblems } from "./other.js";
@@ -32,8 +33,12 @@ export function commandProblems(command: Command): readonly Problem[] {
   requireObject("command", command);
   requireObject("command.value", command.value);
   const specified = isSpecified(command.case) ? [...problems(command)] : [];
+  const halting = haltingProblem(command);
   if (specified.length > 0) {
     return specified;
+  }
+  if (halting !== undefined) {
+    return [halting];
   }
   const found = networkProblems(command);
   const entries = command.case === "batchMarketInstructions" ? [...batchEntryProblems(command.value)] : [];
