@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { TradewireError } from "../errors/index.js";
+import { TradewireError, type TypedObject } from "../errors/index.js";
 import { cut } from "../errors/quoted.js";
 import { jsonReplacer } from "../json/replacer.js";
 import { untilAborted } from "../signal/until-aborted.js";
@@ -156,17 +156,25 @@ export interface Telling {
  *
  * @param reason the value that was thrown
  * @param telling how it is told
- * @returns lines with the error, the advice, the node's details and, where it refers, the place that tells more
+ * @returns lines with the error, the advice, the node's details that the error does not tell already and, where it refers, the place that tells more
  */
 export function errorText(reason: unknown, { told, err, refers = err?.isTTY === true }: Telling = {}): string {
   if (!(reason instanceof TradewireError)) {
     return `${head(reason instanceof Error ? reason.message : String(reason), err)}\n`;
   }
   const { summary, advice } = told ?? reason;
-  const details = reason.details.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
+  const untold = reason.details.filter((detail) => !isTold(detail, summary));
+  const details = untold.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
   const place = `See ${reason.docs} of tradewire.`;
   const reference = refers ? `${err === undefined ? place : styled(err, "dim", place)}\n` : "";
   return `${twoLines(summary, advice, err)}${details.join("")}${reference}`;
+}
+
+/** Whether a summary has the texts of a detail already, as that of a node's error has the reasons. */
+function isTold({ "@type": type, message, inner }: TypedObject, summary: string): boolean {
+  const texts = [message, inner].filter((text) => text !== undefined && text !== "");
+  const isInSummary = texts.every((text) => typeof text === "string" && summary.includes(text));
+  return type.endsWith("/vega.ErrorDetail") && texts.length > 0 && isInSummary;
 }
 
 /**

@@ -70,6 +70,12 @@ export const NO_SOCKET: BrokenAnswer = {
   advice: "Over REST, only a data node streams events. Give the data node's URL, or use gRPC for a core node.",
 };
 
+export const BROKEN_HANDSHAKE: BrokenAnswer = {
+  summary: NO_SOCKET.summary,
+  code: Code.Internal,
+  advice: CHECK_URL,
+};
+
 export const BROKEN_FRAME: BrokenAnswer = {
   summary: "the WebSocket's frames break its rules",
   code: Code.Internal,

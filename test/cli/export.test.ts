@@ -146,6 +146,20 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect((await readdir(folder)).sort()).toEqual([...others, NAME].sort());
   });
 
+  it("tells the reasons of the node's details once, and other details in full", async () => {
+    const type = "type.googleapis.com/vega.ErrorDetail";
+    const told = { "@type": type, code: 20_002, message: "no such range", inner: "7" };
+    const silent = { "@type": type, code: 20_003, message: "", inner: "" };
+    const other = { "@type": "node.example/other.Thing", message: "no such range" };
+    const details = transport === "grpc" ? [told, silent] : [told, silent, other];
+    const end = { code: Code.Internal, message: "segment 3 cannot be read", details };
+    await using server = await serveExport(wire, { ...good(), end });
+    const { err } = await run([...options(transport, server), "--out", folder]);
+    const [summary, , ...lines] = err.trimEnd().split("\n");
+    expect(summary).toBe("tradewire: the node answered INTERNAL: segment 3 cannot be read: no such range: 7");
+    expect(lines.map((line): unknown => JSON.parse(line))).toEqual(details.slice(1));
+  });
+
   it("tells the node's error, with its details", async () => {
     const details = [{ "@type": "type.googleapis.com/vega.ErrorDetail", code: 1, message: "\x1b[2J", inner: "x" }];
     const end = { code: Code.Internal, message: "segment 3 \x1b[31mis gone", details };
@@ -153,7 +167,9 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     const outcome = await run([...options(transport, server), "--out", folder]);
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 1, out: "" });
-    expect(outcome.err).toMatch(/^tradewire: the node answered INTERNAL: segment 3 {2}\[31mis gone\nThe failure is/);
+    expect(outcome.err).toMatch(
+      /^tradewire: the node answered INTERNAL: segment 3 {2}\[31mis gone: {2}\[2J: x\nThe failure is/,
+    );
     expect(JSON.parse(outcome.err.split("\n  ")[1] ?? "")).toEqual(details[0]);
     const machine = await run([...options(transport, server), "--out", folder, "--json"]);
     expect(machine).toMatchObject({ code: 1, err: "" });
@@ -161,7 +177,8 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
       error: {
         name: "NodeError",
         code: "INTERNAL",
-        message: "the node answered INTERNAL: segment 3  [31mis gone", // One line, and nothing that steers a terminal.
+        // One line, and nothing that steers a terminal, in the message and in the details.
+        message: "the node answered INTERNAL: segment 3  [31mis gone:  [2J: x",
         details,
         transport,
       },

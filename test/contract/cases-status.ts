@@ -5,6 +5,7 @@ import { type Case, type Failure, failure } from "./case.js";
 import { streams } from "./operations.js";
 
 const known = { "@type": "type.googleapis.com/vega.ErrorDetail", code: 20_002, message: "no such range", inner: "7" };
+const knownReasons = ": no such range: 7";
 const unknown = { "@type": "type.googleapis.com/vega.Unheard", value: "AQID/w==" };
 
 /** A message of a node, as a summary has it. */
@@ -12,13 +13,15 @@ function shortened(message: string): string {
   return message.length > 1000 ? `${message.slice(0, 1000)}…` : message;
 }
 
-function answered({ code, message, details }: ErrorObject): Failure {
-  const said = message === "" ? ", without a message" : `: ${shortened(message).replace(/\n+/g, " ")}`;
+/** @param reasons how the summary goes on behind the message, from the details */
+function answered({ code, message, details }: ErrorObject, reasons = ""): Failure {
+  const text = `${message === "" ? "" : `: ${shortened(message).replace(/\n+/g, " ")}`}${reasons}`;
+  const said = text === "" ? ", without a message" : text;
   return failure(NodeError, code, `the node answered ${codeName(code)}${said}`, details);
 }
 
-function statusCase(name: string, error: ErrorObject): Case {
-  return { name, answer: fail(error), expected: answered(error) };
+function statusCase(name: string, error: ErrorObject, reasons?: string): Case {
+  return { name, answer: fail(error), expected: answered(error, reasons) };
 }
 
 const codes = Object.values(Code).filter((code) => typeof code === "number");
@@ -29,10 +32,14 @@ const failed = object(Code.Internal, "segment 3 cannot be read", [known]);
 export const statusCases: readonly Case[] = [
   ...codes.map((code) => statusCase(`the node answers ${codeName(code)}`, object(code, `it is ${code}`))),
   ...codes.map((code) =>
-    statusCase(`the node answers ${codeName(code)} with details`, object(code, "see the details", [known, unknown])),
+    statusCase(
+      `the node answers ${codeName(code)} with details`,
+      object(code, "see the details", [known, unknown]),
+      knownReasons,
+    ),
   ),
   statusCase("an error without a message", object(Code.NotFound, "")),
-  statusCase("an error without a message, with details", object(Code.NotFound, "", [known])),
+  statusCase("an error without a message, with details", object(Code.NotFound, "", [known]), knownReasons),
   statusCase("an error with a message in many scripts", object(Code.Aborted, "naïve «№ 5» 日本 🙂 50% a+b%20c")),
   statusCase("an error with a message of several lines", object(Code.OutOfRange, "first\nsecond\n\nthird")),
   statusCase("an error with a long message", object(Code.Unknown, "long ".repeat(1000).trim())),
@@ -41,14 +48,14 @@ export const statusCases: readonly Case[] = [
     (part: Part): Case => ({
       name: `an error after ${part === "all" ? "a whole archive" : "some chunks"}`,
       answer: fail(failed, { part }),
-      expected: answered(failed),
+      expected: answered(failed, knownReasons),
       of: streams,
     }),
   ),
   {
     name: "an error in the trailers of an answer that is whole",
     answer: { ...fail(failed, { part: "all" }), rest: fail(failed).rest },
-    expected: answered(failed),
+    expected: answered(failed, knownReasons),
     of: (operation) => !streams(operation),
   },
   {

@@ -111,7 +111,7 @@ describe.each(transports.map((transport) => [transport.name, transport] as const
       const { ids, error } = await readAll(observe(client, asking(1n)));
       expect(ids).toEqual(count === 1 ? ["1"] : []);
       expect(error).toMatchObject({ name: "NodeError", code: Code.FailedPrecondition, details: [{ message: "gone" }] });
-      expect(error?.summary).toBe("the node answered FAILED_PRECONDITION: no such market");
+      expect(error?.summary).toBe("the node answered FAILED_PRECONDITION: no such market: gone");
       expect(error?.method).toBe("datanode.api.v2.TradingDataService/ObserveEventBus");
     });
 

@@ -125,14 +125,14 @@ describe("a failure is the same over both transports", () => {
       expect(error).toMatchObject({ object: refusal.error, details: refusal.error.details, transport });
       // A message of several lines does not make the error's own three into more.
       expect(error.message).toBe(
-        "the node answered INVALID_ARGUMENT: bad range: 1 to 7\n" +
+        "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7\n" +
           "Correct the request; the message and the details say what the node refuses.\n" +
           "See docs/errors.md#nodeerror-request-refused of tradewire.",
       );
       expect(error.toJSON()).toEqual({
         name: "NodeError",
         code: "INVALID_ARGUMENT",
-        message: "the node answered INVALID_ARGUMENT: bad range: 1 to 7",
+        message: "the node answered INVALID_ARGUMENT: bad range: 1 to 7: no segment: 1-7",
         advice: "Correct the request; the message and the details say what the node refuses.",
         docs: "docs/errors.md#nodeerror-request-refused",
         details: refusal.error.details,

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Code } from "@connectrpc/connect";
 import type { RestConfig } from "../../config/schema.js";
-import { brokenAnswer, NO_SOCKET } from "../../errors/broken-answer.js";
+import { BROKEN_HANDSHAKE, brokenAnswer } from "../../errors/broken-answer.js";
 import { ConnectionError } from "../../errors/index.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
@@ -148,5 +148,5 @@ function notOpenInTime(url: string): ConnectionError {
 
 /** What ws finds wrong with an answer to the request has no code. */
 function refusal(reason: Error): Error {
-  return "code" in reason ? reason : brokenAnswer(NO_SOCKET, `: ${reason.message}`, reason);
+  return "code" in reason ? reason : brokenAnswer(BROKEN_HANDSHAKE, `: ${reason.message}`, reason);
 }

@@ -215,7 +215,11 @@ describe("an answer that opens no socket is an error as any other", () => {
     const moved = await talkTo(whole("302 Found", "", { location: "http://elsewhere.example/" }));
     expect(moved.error?.summary).toContain('a redirect to "http://elsewhere.example/", which is not followed');
     const fine = await talkTo(whole("200 OK", "hello"));
-    expect(fine.error).toMatchObject({ name: "ProtocolError", summary: "the answer opens no WebSocket: HTTP 200" });
+    expect(fine.error).toMatchObject({
+      name: "ProtocolError",
+      code: Code.Unimplemented,
+      summary: "the answer opens no WebSocket: HTTP 200",
+    });
   });
 
   it("429 and 403 tell the pace of later calls", async () => {
