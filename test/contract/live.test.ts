@@ -149,12 +149,12 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     });
     using signer = await signerFromMnemonic(node.mnemonic);
     const until = "executed";
-    await client.sendCommand(stopOrder("9000000"), { signer, until });
+    await client.sendCommand(restingOrder, { signer, until });
     await node.close();
     node = await startDevnode({ ...settings, ...(grpcPort && { grpcPort }), ...(restPort && { restPort }) });
     await reading;
     for (let isOver = false; !isOver; ) {
-      const again = await client.sendCommand(stopOrder("9000001"), { signer, until }).catch(() => undefined);
+      const again = await client.sendCommand(restingOrder, { signer, until }).catch(() => undefined);
       isOver = again?.outcome.status === "executed" && results.length === 3;
     }
     await listening;
