@@ -68,7 +68,7 @@ export interface Paging {
    * import { TradingDataService } from "tradewire/api";
    *
    * const { listOrders } = TradingDataService.method;
-   * const request = { filter: { partyIds: [party] }, pagination: { newestFirst: false } };
+   * const request = { filter: { partyIds: [party] } };
    * for await (const { node } of client.records(listOrders, request, { limit: 100 })) console.log(node.id, node.price);
    */
   records<M extends DescMethodUnary>(
