@@ -134,7 +134,7 @@ export const COMMANDS: ReadonlyMap<string, ListedCommand> = new Map(
     },
     outcome: {
       group: GROUPS.transactions,
-      takes: "[options] <hash>",
+      takes: "[options] [hash]",
       description:
         "Wait for what becomes of a transaction that was sent: exit code 0 if executed, 1 if not, 3 if unknown.",
       load: async () => (await import("./commands/outcome.js")).addOutcome,
