@@ -10,7 +10,8 @@ export interface EventsRequest<T extends EventType = EventType> {
   readonly types?: readonly T[] | undefined;
   /**
    * Whether the ends of orders come as events of the case `order`, too: the type `order` alone misses cancellations and
-   * expiries. Needs `order` among the types; with `partyId`, only the types of {@link LIFECYCLE_PARTY_TYPES}.
+   * expiries. Needs `order` among the types; with `partyId`, only `order`, `trade`,
+   * `transactionResult`, `cancelledOrders` and `expiredOrders`.
    */
   readonly lifecycle?: boolean | undefined;
   /** Only events of this party: its public key, 64 hex digits, or `network`. */
