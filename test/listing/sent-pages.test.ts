@@ -20,6 +20,7 @@ it("a listing keeps no cursor, however long the node makes them", async () => {
   while (count < 1000) {
     await pages.next();
   }
-  expect(usedMemory() - before).toBeLessThan(100 * cursorBytes);
+  // Kept cursors would take 1,000 of these; what a loaded machine has not collected yet stays far below half of that.
+  expect(usedMemory() - before).toBeLessThan(400 * cursorBytes);
   expect(await pages.next()).toMatchObject({ done: false });
 });
