@@ -135,24 +135,30 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     chainIdPrefix,
   });
   const { onRetry } = observing(options.hooks ?? {});
-  const live: LiveCalls = {
+  const observingOver = (stream: LiveCalls["stream"]): LiveCalls => ({
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      calls.stream(method, signal, timeoutMs, header, input, onceOnly(contextValues)),
+      stream(method, signal, timeoutMs, header, input, onceOnly(contextValues)),
     records: paging.records,
     failing,
     retry: checked.retry,
     chainId: checked.chainId,
     onRetry: ({ method, contextValues, ...retry }) =>
       onRetry?.({ ...retry, id: callId(contextValues), method: methodName(method) }),
-  };
+  });
+  const live = observingOver(calls.stream);
   const events = createEvents(live);
+  // Over a connection of its own: where a submission's connection is lost, the result of the transaction still comes.
+  const watchTransport = createTransport(checked, options);
+  const { stream: watchStream } = throwingOurErrors(watchTransport, failing);
+  const watchedEvents = createEvents(observingOver(watchStream));
   const watch = createBlockWatch(
-    (signal) => events.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
+    (signal) =>
+      watchedEvents.events({ types: ["beginBlock", "transactionResult", "stopOrder", "endBlock"] }, { signal }),
     checked.retry,
   );
-  const close = () => {
+  const close = async () => {
     watch.close();
-    return transport.close();
+    await Promise.all([transport.close(), watchTransport.close()]);
   };
 
   const client: Client = {

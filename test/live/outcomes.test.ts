@@ -120,6 +120,25 @@ test("a transaction that is submitted once more has the outcome of the first sub
   expect(outcome).toMatchObject({ status: "executed", evidence: "records", parts: [{ brings: "order" }] });
 });
 
+test.each(["grpc", "grpc-js"] as const)(
+  "the result comes although the connection of the submission is lost, over %s",
+  async (transport) => {
+    await using node = await startDevnode({ blockMs: 0 });
+    node.failNext({ method: "vega.api.v1.CoreService/SubmitTransaction", with: "cut" });
+    let blocks: Promise<unknown> | undefined;
+    // The transaction is executed before a lost stream could be opened again.
+    const makeBlocks = () => Promise.all([node.makeBlock(), node.makeBlock(), node.makeBlock()]);
+    const onCallEnd = ({ method }: { method: string }) => {
+      blocks ??= method.endsWith("/SubmitTransaction") ? makeBlocks() : undefined;
+    };
+    await using client = createClient({ transport, grpc: { url: node.grpcUrl } }, { hooks: { onCallEnd } });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const { outcome } = await whileBlocks(node, client.sendCommand(submission(), { signer, until: "executed" }), 100);
+    expect(outcome).toMatchObject({ status: "executed", block: expect.any(BigInt) });
+    await blocks;
+  },
+);
+
 test("a refusal is thrown, and so is what is no way to wait", async () => {
   await using node = await startDevnode({ blockMs: 50 });
   await using client = clientOf(node);

@@ -157,11 +157,17 @@ export function refusalCases(setting) {
     const { alice, bob } = await market();
     const [[transport, { url }]] = Object.entries(config);
     const proxy = await startProxy(url);
+    let sentAt;
     const client = network.createClient(
       { transport, [transport]: { url: proxy.url } },
       {
         hooks: {
-          onCallStart: ({ method }) => method.endsWith("/SubmitTransaction") && proxy.cutNextAnswer(),
+          onCallStart({ method }) {
+            if (method.endsWith("/SubmitTransaction")) {
+              proxy.cutNextAnswer();
+              sentAt = network.height();
+            }
+          },
         },
       },
     );
@@ -175,7 +181,6 @@ export function refusalCases(setting) {
         reference: name,
         kind: { case: "oneOff", value: { deliverOn: 0n } },
       };
-      const before = await network.height();
       const began = performance.now();
       const { txHash, outcome } = await client.sendCommand(
         { case: "transfer", value },
@@ -183,6 +188,7 @@ export function refusalCases(setting) {
       );
       const took = Math.round(performance.now() - began);
       const now = await network.height();
+      const before = await sentAt;
       report.figure(
         `lost answer, ${name}`,
         `${outcome.status} in block ${outcome.block}, ${(outcome.block ?? now) - before} blocks after it was sent, known after ${now - before} blocks (${took} ms)`,

@@ -14,9 +14,10 @@ export interface CuttingProxy extends AsyncDisposable {
  * Start a proxy.
  *
  * @param target the URL of the server behind it
+ * @param cutsAnswerTo a connection on which the client sends this text is cut as soon as the server answers
  * @returns the proxy
  */
-export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
+export async function startCuttingProxy(target: string, cutsAnswerTo?: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   const front = await serveTcp((socket) => {
@@ -30,6 +31,11 @@ export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
     socket.on("error", () => back.destroy());
     socket.on("close", () => sockets.delete(socket));
     socket.pipe(back).pipe(socket);
+    socket.on("data", (bytes: Buffer) => {
+      if (cutsAnswerTo !== undefined && bytes.includes(cutsAnswerTo)) {
+        back.unpipe(socket).on("data", () => socket.destroy());
+      }
+    });
   });
   const proxy: CuttingProxy = {
     url: front.url,
