@@ -1,11 +1,16 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createContextValues, type Client as ServiceClient, type Transport } from "@connectrpc/connect";
+import {
+  createClient as createConnectClient,
+  createContextValues,
+  type Client as ServiceClient,
+  type Transport,
+} from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { type HistorySegment, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/client/vega/api/v1/core_pb.js";
 import { staysOnLoopback } from "./config/loopback.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
-import { type CallOptions, readCallOptions } from "./given/call-options.js";
+import { type CallOptions, connectOptions, readCallOptions } from "./given/call-options.js";
 import { createExport } from "./history/export.js";
 import { checkExportOptions } from "./history/export-options.js";
 import type { ExportOptions, NetworkHistoryExport } from "./history/network-history-export.js";
@@ -25,7 +30,7 @@ import { createOutcomes, type Outcomes } from "./live/outcomes.js";
 import { createTransactionResults, type TransactionResults } from "./live/transaction-results.js";
 import { profileRules } from "./schema/profile.js";
 import type { TableName } from "./schema/tables.js";
-import { haltingTransaction, SUBMITTING_METHODS } from "./transaction/halting.js";
+import { haltingTransaction, TRANSACTION_METHODS } from "./transaction/halting.js";
 import { createTransactions, type Transactions } from "./transaction/transactions.js";
 import { callId } from "./transport/call-id.js";
 import { fatalRequests } from "./transport/fatal-requests.js";
@@ -34,7 +39,7 @@ import { startingOver } from "./transport/layers/fallback.js";
 import { observing } from "./transport/layers/observing.js";
 import { onceOnly } from "./transport/layers/once-only.js";
 import { throwingOurErrors } from "./transport/layers/our-errors.js";
-import { refusing } from "./transport/layers/refusing.js";
+import { type Refusal, refusing } from "./transport/layers/refusing.js";
 import { methodName } from "./transport/method-name.js";
 import { createServiceClient } from "./transport/service-client.js";
 
@@ -98,10 +103,17 @@ export interface Client
   close(): Promise<void>;
 }
 
+const refuseHalting: Refusal = (request, { header, ...call }, transport) =>
+  haltingTransaction(
+    request,
+    (service) => createConnectClient(service, transport),
+    connectOptions({ ...call, headers: header }),
+  );
+
 /** What looks at requests before they are sent, since they would stop a node or the network. */
-const REFUSALS = new Map([
+const REFUSALS = new Map<string, Refusal>([
   ...fatalRequests,
-  ...SUBMITTING_METHODS.map((method) => [method, haltingTransaction] as const),
+  ...TRANSACTION_METHODS.map((method) => [method, refuseHalting] as const),
 ]);
 
 /**
@@ -130,6 +142,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const { listRecords, ...paging } = createPaging(calls.unary, failing);
   const core = serviceClient(CoreService);
   const { prepare, ...transactions } = createTransactions(core, {
+    serviceClient,
     chainId: checked.chainId,
     isLoopback: staysOnLoopback(checked),
     chainIdPrefix,

@@ -7,10 +7,11 @@ import {
   TradingDataService,
 } from "../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "../gen/vega/api/v1/corestate_pb.js";
 import { InputDataSchema, TransactionSchema } from "../gen/vega/commands/v1/transaction_pb.js";
 import { type Client, createClient } from "../src/client.js";
 import { CommandError, NodeError, RequestError } from "../src/errors/index.js";
-import { serveNode } from "./support/node.js";
+import { serveNode, serveNodeOf } from "./support/node.js";
 import { craft, sender } from "./support/transactions.js";
 
 const builtin = "ab".repeat(32);
@@ -47,6 +48,16 @@ async function eachTransport(act: (client: Client, called: string[]) => Promise<
         }
         return create(GetERC20ListAssetBundleResponseSchema, { nonce: "7" });
       },
+      async getNetworkParameter({ key }) {
+        called.push("getNetworkParameter");
+        if (key.startsWith("busy")) {
+          throw new ConnectError("busy", Code.Internal);
+        }
+        if (!key.startsWith("spam.") && !key.startsWith("fork.")) {
+          throw new ConnectError("no parameter", Code.NotFound);
+        }
+        return { networkParameter: { key, value: "1" } };
+      },
       async *exportNetworkHistory() {
         called.push("exportNetworkHistory");
         yield { contentType: "application/zip", data: new Uint8Array(3) };
@@ -64,6 +75,19 @@ async function eachTransport(act: (client: Client, called: string[]) => Promise<
       async checkTransaction() {
         called.push("checkTransaction");
         return { success: true };
+      },
+      async checkRawTransaction() {
+        called.push("checkRawTransaction");
+        return { success: true };
+      },
+      async lastBlockHeight() {
+        called.push("lastBlockHeight");
+        return {
+          ...block,
+          spamPowDifficulty: 1,
+          spamPowHashFunction: block.hashFunction,
+          spamPowNumberOfPastBlocks: 30,
+        };
       },
     },
   );
@@ -167,8 +191,8 @@ describe("the bundle of an asset", () => {
   });
 });
 
-/** By the sources of v0.78.0: each fails while a block is executed, so the chain stops. */
-const haltingCommands: readonly [name: string, command: JsonObject, problem: string][] = [
+/** By the sources of v0.78.0: each fails while a block is executed, so the chain stops; the last, while it is checked. */
+const haltingCommands: readonly (readonly [name: string, command: JsonObject, problem: string])[] = [
   [
     "an amendment of an automated market maker without a curve", // VerifyAMMBounds in core/execution/future/market.go
     { amendAmm: { marketId: id, slippageTolerance: "0.1", proposedFee: "0.1" } },
@@ -180,9 +204,31 @@ const haltingCommands: readonly [name: string, command: JsonObject, problem: str
     { batchMarketInstructions: { stopOrdersCancellation: [{ marketId: id }, {}] } },
     "batchMarketInstructions.stopOrdersCancellation[1].marketId is required in a batch: without it, the batch stops a network of v0.78.0 for good",
   ],
+  ...[
+    ["a deprecated parameter", "market.stake.target.scalingFactor", "which is deprecated"], // Deprecated in core/netparams/keys.go
+    ["a parameter that is not updated", "blockchains.evmBridgeConfigs", "which cannot be updated"], // core/netparams/netparams.go
+  ].map(
+    ([name, key, why]) =>
+      [
+        `a batch of proposals that updates ${name}`, // CheckBatchPropose in core/processor/abci.go
+        batchOfUpdates("spam.pow.difficulty", key ?? ""),
+        `batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key is ${key}, ${why}: in a batch of proposals, its update stops a core node of v0.78.0 that checks it`,
+      ] as const,
+  ),
 ];
 
+/** A batch of proposals that keeps the network's rules of commands. */
+function batchOfUpdates(...keys: string[]): JsonObject {
+  const changes = keys.map((key) => ({
+    enactmentTimestamp: "1900000100",
+    updateNetworkParameter: { changes: { key, value: "1" } },
+  }));
+  const rationale = { title: "a title", description: "a description" };
+  return { batchProposalSubmission: { rationale, terms: { closingTimestamp: "1900000000", changes } } };
+}
+
 describe.each(haltingCommands)("%s", (_name, json, halts) => {
+  const isFatalToCheck = "batchProposalSubmission" in json;
   const inputData = toBinary(InputDataSchema, fromJson(InputDataSchema, { nonce: "1", blockHeight: "1", ...json }));
 
   test("is neither signed nor sent", async () => {
@@ -219,8 +265,15 @@ describe.each(haltingCommands)("%s", (_name, json, halts) => {
         expect(String(error)).toContain(halts);
       }
       expect(called).toEqual([]);
-      expect(await client.checkTransaction(tx)).toMatchObject({ success: true });
-      expect(called).toEqual(["checkTransaction"]);
+      const checks = [() => client.checkTransaction(tx), () => core.checkRawTransaction({ tx: raw })];
+      for (const check of checks) {
+        if (isFatalToCheck) {
+          expect(await failure(check())).toBeInstanceOf(CommandError);
+        } else {
+          expect(await check()).toMatchObject({ success: true });
+        }
+      }
+      expect(called).toEqual(isFatalToCheck ? [] : ["checkTransaction", "checkRawTransaction"]);
     });
   });
 
@@ -239,5 +292,85 @@ describe.each(haltingCommands)("%s", (_name, json, halts) => {
         "submitRawTransaction",
       ]);
     });
+  });
+});
+
+describe("a batch of proposals that updates parameters", () => {
+  const commandOf = (json: JsonObject) => {
+    const { command } = fromJson(InputDataSchema, json);
+    if (command.case === undefined) {
+      throw new Error("no command");
+    }
+    return command;
+  };
+
+  test("that the network has is sent, also those of a fork", async () => {
+    const command = commandOf(batchOfUpdates("spam.pow.difficulty", "fork.parameter"));
+    await eachTransport(async (client, called) => {
+      await client.sendCommand(command, { signer: await sender, chainId: "test-1" });
+      const asked = ["getNetworkParameter", "getNetworkParameter"];
+      expect(called).toEqual([...asked, "lastBlockHeight", ...asked, "submitTransaction"]);
+    });
+  });
+
+  test("of which the network lacks one is neither signed nor sent", async () => {
+    const json = batchOfUpdates("spam.pow.difficulty", "no.such.parameter");
+    const command = commandOf(json);
+    const inputData = toBinary(InputDataSchema, fromJson(InputDataSchema, { nonce: "1", blockHeight: "1", ...json }));
+    const tx = create(TransactionSchema, { ...(await craft({ block })), inputData });
+    await eachTransport(async (client, called) => {
+      const signer = await sender;
+      for (const refused of [
+        () => client.signCommand(command, { signer, chainId: "test-1" }),
+        () => client.submitTransaction({ tx }),
+        () => client.checkTransaction(tx),
+      ]) {
+        const error = await failure(refused());
+        expect(error).toBeInstanceOf(CommandError);
+        expect(String(error)).toContain(
+          "batchProposalSubmission.terms.changes[1].updateNetworkParameter.changes.key is no.such.parameter, which this network does not have: in a batch of proposals",
+        );
+      }
+      expect(new Set(called)).toEqual(new Set(["getNetworkParameter"]));
+    });
+  });
+
+  test("of which one cannot be looked up is not sent", async () => {
+    const command = commandOf(batchOfUpdates("busy.parameter"));
+    await eachTransport(async (client, called) => {
+      const error = await failure(client.sendCommand(command, { signer: await sender, chainId: "test-1" }));
+      expect(error).toMatchObject({ code: Code.Internal });
+      expect(new Set(called)).toEqual(new Set(["getNetworkParameter"]));
+    });
+  });
+
+  // A core node has no data service; its state service lists parameters, none for a key that it lacks.
+  test("is checked by a core node alone", async () => {
+    const listed: string[] = [];
+    await using node = await serveNodeOf(
+      (router) => {
+        router.service(CoreService, { lastBlockHeight: () => ({ ...block, spamPowHashFunction: block.hashFunction }) });
+        router.service(CoreStateService, {
+          listNetworkParameters({ networkParameterKey: key }) {
+            listed.push(key);
+            return { networkParameters: key === "spam.pow.difficulty" ? [{ key, value: "1" }] : [] };
+          },
+        });
+      },
+      [CoreService, CoreStateService],
+    );
+    for (const config of [
+      { transport: "grpc", grpc: { url: node.grpcUrl } },
+      { transport: "rest", rest: { url: node.restUrl } },
+    ] as const) {
+      await using client = createClient(config);
+      const signer = await sender;
+      const known = commandOf(batchOfUpdates("spam.pow.difficulty"));
+      const lacking = commandOf(batchOfUpdates("no.such.parameter"));
+      const signed = await client.signCommand(known, { signer, chainId: "test-1" });
+      expect(signed.signature?.value).toMatch(/^[0-9a-f]{128}$/);
+      expect(await failure(client.signCommand(lacking, { signer, chainId: "test-1" }))).toBeInstanceOf(CommandError);
+    }
+    expect(listed).toEqual(["spam.pow.difficulty", "no.such.parameter", "spam.pow.difficulty", "no.such.parameter"]);
   });
 });

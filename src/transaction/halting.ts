@@ -1,41 +1,66 @@
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
+import type { CallOptions } from "@connectrpc/connect";
 import {
+  CheckRawTransactionRequestSchema,
+  CheckTransactionRequestSchema,
   CoreService,
   SubmitRawTransactionRequestSchema,
   SubmitTransactionRequestSchema,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { CommandError, type RequestError } from "../errors/index.js";
+import { hasParameter, type ServiceClients } from "./has-parameter.js";
 
-/** The methods that submit a transaction, by their full names. */
-export const SUBMITTING_METHODS: readonly string[] = [
-  `${CoreService.typeName}/${CoreService.method.submitTransaction.name}`,
-  `${CoreService.typeName}/${CoreService.method.submitRawTransaction.name}`,
-];
+const { submitTransaction, submitRawTransaction, checkTransaction, checkRawTransaction } = CoreService.method;
+
+/** The methods that carry a transaction, by their full names. */
+export const TRANSACTION_METHODS: readonly string[] = [
+  submitTransaction,
+  submitRawTransaction,
+  checkTransaction,
+  checkRawTransaction,
+].map(({ name }) => `${CoreService.typeName}/${name}`);
 
 /**
- * Finds out whether a transaction stops the network for good, however it was signed.
+ * Finds out whether a transaction stops the network for good, however it was signed, or the node that checks it.
  *
- * @param request the request to submit it
+ * @param request the request to submit or to check it
+ * @param clientOf makes clients of the node's services, which are asked for the parameters that a batch of proposals
+ *   updates
+ * @param options of these calls
  * @returns the error; `undefined` for all others, and if its input data cannot be read
+ * @throws the error of a call that failed
  */
-export async function haltingTransaction(request: unknown): Promise<RequestError | undefined> {
-  const transaction = submitted(request);
+export async function haltingTransaction(
+  request: unknown,
+  clientOf: ServiceClients,
+  options: CallOptions,
+): Promise<RequestError | undefined> {
+  const transaction = carried(request);
   if (transaction === undefined) {
     return undefined;
   }
   const { readInputData } = await import("./submitted-input-data.js");
-  const { haltingProblem } = await import("./check/halting.js");
-  const inputData = readInputData(transaction);
-  const problem = inputData && haltingProblem(inputData.command);
+  const { haltingProblem, unknownParameterProblem } = await import("./check/halting.js");
+  const command = readInputData(transaction)?.command;
+  // A check does not execute the command: the check itself stops a node only at batches of proposals.
+  if (command === undefined || (isCheck(request) && command.case !== "batchProposalSubmission")) {
+    return undefined;
+  }
+  const problem =
+    haltingProblem(command) ?? (await unknownParameterProblem(command, (key) => hasParameter(clientOf, key, options)));
   return problem && new CommandError([problem]);
 }
 
-function submitted(request: unknown): Transaction | undefined {
-  if (isMessage(request, SubmitTransactionRequestSchema)) {
+function isCheck(request: unknown): boolean {
+  return isMessage(request, CheckTransactionRequestSchema) || isMessage(request, CheckRawTransactionRequestSchema);
+}
+
+function carried(request: unknown): Transaction | undefined {
+  if (isMessage(request, SubmitTransactionRequestSchema) || isMessage(request, CheckTransactionRequestSchema)) {
     return request.tx;
   }
-  if (!isMessage(request, SubmitRawTransactionRequestSchema)) {
+  if (!isMessage(request, SubmitRawTransactionRequestSchema) && !isMessage(request, CheckRawTransactionRequestSchema)) {
     return undefined;
   }
   try {

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Client as ConnectClient } from "@connectrpc/connect";
+import type { Client as ConnectClient, CallOptions as ConnectOptions } from "@connectrpc/connect";
 import type {
   CheckTransactionResponse,
   CoreService,
@@ -9,12 +9,19 @@ import type {
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { requireKnown, requireOneOf, requireText } from "../errors/check-values.js";
-import { OutcomeUnknownError, TransactionError } from "../errors/index.js";
-import { CALL_OPTIONS, type CallOptions, checkCallOptions, readCallOptions } from "../given/call-options.js";
+import { CommandError, OutcomeUnknownError, TransactionError } from "../errors/index.js";
+import {
+  CALL_OPTIONS,
+  type CallOptions,
+  checkCallOptions,
+  connectOptions,
+  readCallOptions,
+} from "../given/call-options.js";
 import { readInit } from "../given/init.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
 import { within } from "./deadline.js";
+import { hasParameter, type ServiceClients } from "./has-parameter.js";
 import type { CommandSource } from "./input-data.js";
 import type { Signer } from "./signer.js";
 import {
@@ -214,19 +221,31 @@ function createCheckedTids() {
  * Make the operations on transactions.
  *
  * @param service a client whose methods throw the library's errors
- * @param settings the chain to sign for, whether the node is on loopback, and what is submitted of the chain's identifier
+ * @param settings the chain to sign for, whether the node is on loopback, what is submitted of the chain's identifier, and
+ *   what makes clients of other services
  * @returns the operations, and `prepare` for those that send in two steps
  */
 export function createTransactions(
   service: ConnectClient<typeof CoreService>,
-  settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix">,
+  settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix"> & { readonly serviceClient: ServiceClients },
 ): Transactions & CommandPreparation {
   const allowance = createBlockAllowance(service);
   const checked = createCheckedTids();
 
+  async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {
+    const { unknownParameterProblem } = await import("./check/halting.js");
+    const problem = await unknownParameterProblem(command, (key) =>
+      hasParameter(settings.serviceClient, key, callOptions),
+    );
+    if (problem !== undefined) {
+      throw new CommandError([problem]);
+    }
+  }
+
   async function prepare(command: CommandSource, options: SignCommandOptions, signal: AbortSignal) {
     const { readCommand } = await import("./input-data.js");
     const { command: read } = readCommand(command); // A wrong command must not use up a part of the allowance.
+    await requireKnownParameters(read, connectOptions({ headers: options.headers, signal }));
     const { signer, maxDifficulty = MAX_DIFFICULTY, headers, version, tid, nonce } = options;
     const chainIdPrefix = options.chainIdPrefix ?? settings.chainIdPrefix;
     const form = { signer, maxDifficulty, version, tid, nonce, chainIdPrefix };

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import {
@@ -54,7 +54,8 @@ function transactionsAt(
       return create(SubmitTransactionResponseSchema, await submit({ signal: options?.signal }));
     },
   };
-  return { transactions: createTransactions(service, settings), received };
+  const serviceClient = <S extends DescService>(of: S) => createClient(of, transport);
+  return { transactions: createTransactions(service, { ...settings, serviceClient }), received };
 }
 
 const reasonOf = (promise: Promise<unknown>) =>

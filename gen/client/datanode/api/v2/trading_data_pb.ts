@@ -11,7 +11,7 @@ import type { Asset } from "../../../vega/assets_pb.js";
 import { file_vega_assets } from "../../../vega/assets_pb.js";
 import type { StopOrderEvent } from "../../../vega/events/v1/events_pb.js";
 import { file_vega_events_v1_events } from "../../../vega/events/v1/events_pb.js";
-import type { NetworkParameter, Order, StopOrder_ExpiryStrategy, StopOrder_Status } from "../../../vega/vega_pb.js";
+import type { NetworkParameter, StopOrder_ExpiryStrategy, StopOrder_Status } from "../../../vega/vega_pb.js";
 import { file_vega_vega } from "../../../vega/vega_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -19,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file datanode/api/v2/trading_data.proto.
  */
 export const file_datanode_api_v2_trading_data: GenFile = /*@__PURE__*/
-  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJIkUKD0dldE9yZGVyUmVxdWVzdBIQCghvcmRlcl9pZBgBIAEoCRIUCgd2ZXJzaW9uGAIgASgFSACIAQFCCgoIX3ZlcnNpb24iLgoQR2V0T3JkZXJSZXNwb25zZRIaCgVvcmRlchgBIAEoCzILLnZlZ2EuT3JkZXIiawoJRGF0ZVJhbmdlEhwKD3N0YXJ0X3RpbWVzdGFtcBgBIAEoA0gAiAEBEhoKDWVuZF90aW1lc3RhbXAYAiABKANIAYgBAUISChBfc3RhcnRfdGltZXN0YW1wQhAKDl9lbmRfdGltZXN0YW1wIicKE0dldFN0b3BPcmRlclJlcXVlc3QSEAoIb3JkZXJfaWQYASABKAkiRQoUR2V0U3RvcE9yZGVyUmVzcG9uc2USLQoFb3JkZXIYASABKAsyHi52ZWdhLmV2ZW50cy52MS5TdG9wT3JkZXJFdmVudCKeAQoVTGlzdFN0b3BPcmRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YAiABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBEjUKBmZpbHRlchgFIAEoCzIgLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJGaWx0ZXJIAYgBAUINCgtfcGFnaW5hdGlvbkIJCgdfZmlsdGVyIocCCg9TdG9wT3JkZXJGaWx0ZXISKAoIc3RhdHVzZXMYASADKA4yFi52ZWdhLlN0b3BPcmRlci5TdGF0dXMSOQoRZXhwaXJ5X3N0cmF0ZWdpZXMYAiADKA4yHi52ZWdhLlN0b3BPcmRlci5FeHBpcnlTdHJhdGVneRIzCgpkYXRlX3JhbmdlGAMgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgAiAEBEhEKCXBhcnR5X2lkcxgEIAMoCRISCgptYXJrZXRfaWRzGAUgAygJEhYKCWxpdmVfb25seRgGIAEoCEgBiAEBQg0KC19kYXRlX3JhbmdlQgwKCl9saXZlX29ubHkiTgoWTGlzdFN0b3BPcmRlcnNSZXNwb25zZRI0CgZvcmRlcnMYASABKAsyJC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyQ29ubmVjdGlvbiJyChNTdG9wT3JkZXJDb25uZWN0aW9uEi0KBWVkZ2VzGAEgAygLMh4uZGF0YW5vZGUuYXBpLnYyLlN0b3BPcmRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIk0KDVN0b3BPcmRlckVkZ2USLAoEbm9kZRgBIAEoCzIeLnZlZ2EuZXZlbnRzLnYxLlN0b3BPcmRlckV2ZW50Eg4KBmN1cnNvchgCIAEoCSKWAQoaRXhwb3J0TGVkZ2VyRW50cmllc1JlcXVlc3QSEAoIcGFydHlfaWQYASABKAkSFQoIYXNzZXRfaWQYAiABKAlIAIgBARIzCgpkYXRlX3JhbmdlGAQgASgLMhouZGF0YW5vZGUuYXBpLnYyLkRhdGVSYW5nZUgBiAEBQgsKCV9hc3NldF9pZEINCgtfZGF0ZV9yYW5nZSIyCh5HZXRFUkMyMExpc3RBc3NldEJ1bmRsZVJlcXVlc3QSEAoIYXNzZXRfaWQYASABKAkicQofR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXNwb25zZRIUCgxhc3NldF9zb3VyY2UYASABKAkSFQoNdmVnYV9hc3NldF9pZBgCIAEoCRINCgVub25jZRgDIAEoCRISCgpzaWduYXR1cmVzGAQgASgJIiMKD0dldEFzc2V0UmVxdWVzdBIQCghhc3NldF9pZBgBIAEoCSIuChBHZXRBc3NldFJlc3BvbnNlEhoKBWFzc2V0GAEgASgLMgsudmVnYS5Bc3NldCJjChxMaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0EjQKCnBhZ2luYXRpb24YASABKAsyGy5kYXRhbm9kZS5hcGkudjIuUGFnaW5hdGlvbkgAiAEBQg0KC19wYWdpbmF0aW9uImgKHUxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlEkcKEm5ldHdvcmtfcGFyYW1ldGVycxgBIAEoCzIrLmRhdGFub2RlLmFwaS52Mi5OZXR3b3JrUGFyYW1ldGVyQ29ubmVjdGlvbiKAAQoaTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24SNAoFZWRnZXMYASADKAsyJS5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckVkZ2USLAoJcGFnZV9pbmZvGAIgASgLMhkuZGF0YW5vZGUuYXBpLnYyLlBhZ2VJbmZvIkwKFE5ldHdvcmtQYXJhbWV0ZXJFZGdlEiQKBG5vZGUYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXISDgoGY3Vyc29yGAIgASgJIikKGkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0EgsKA2tleRgBIAEoCSJQChtHZXROZXR3b3JrUGFyYW1ldGVyUmVzcG9uc2USMQoRbmV0d29ya19wYXJhbWV0ZXIYASABKAsyFi52ZWdhLk5ldHdvcmtQYXJhbWV0ZXIipQEKDkhpc3RvcnlTZWdtZW50EhMKC2Zyb21faGVpZ2h0GAEgASgDEhEKCXRvX2hlaWdodBgCIAEoAxIaChJoaXN0b3J5X3NlZ21lbnRfaWQYAyABKAkSIwobcHJldmlvdXNfaGlzdG9yeV9zZWdtZW50X2lkGAQgASgJEhgKEGRhdGFiYXNlX3ZlcnNpb24YBSABKAMSEAoIY2hhaW5faWQYBiABKAkiJgokTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0IloKJUxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2USMQoIc2VnbWVudHMYASADKAsyHy5kYXRhbm9kZS5hcGkudjIuSGlzdG9yeVNlZ21lbnQiagobRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0EhIKCmZyb21fYmxvY2sYASABKAMSEAoIdG9fYmxvY2sYAiABKAMSJQoFdGFibGUYAyABKA4yFi5kYXRhbm9kZS5hcGkudjIuVGFibGUq3gIKBVRhYmxlEhUKEVRBQkxFX1VOU1BFQ0lGSUVEEAASEgoOVEFCTEVfQkFMQU5DRVMQARIVChFUQUJMRV9DSEVDS1BPSU5UUxACEhUKEVRBQkxFX0RFTEVHQVRJT05TEAMSEAoMVEFCTEVfTEVER0VSEAQSEAoMVEFCTEVfT1JERVJTEAUSEAoMVEFCTEVfVFJBREVTEAYSFQoRVEFCTEVfTUFSS0VUX0RBVEEQBxIXChNUQUJMRV9NQVJHSU5fTEVWRUxTEAgSEwoPVEFCTEVfUE9TSVRJT05TEAkSHgoaVEFCTEVfTElRVUlESVRZX1BST1ZJU0lPTlMQChIRCg1UQUJMRV9NQVJLRVRTEAsSEgoOVEFCTEVfREVQT1NJVFMQDBIVChFUQUJMRV9XSVRIRFJBV0FMUxANEhAKDFRBQkxFX0JMT0NLUxAOEhEKDVRBQkxFX1JFV0FSRFMQDzKfCwoSVHJhZGluZ0RhdGFTZXJ2aWNlEnEKCEdldE9yZGVyEiAuZGF0YW5vZGUuYXBpLnYyLkdldE9yZGVyUmVxdWVzdBohLmRhdGFub2RlLmFwaS52Mi5HZXRPcmRlclJlc3BvbnNlIiCC0+STAhoSGC9hcGkvdjIvb3JkZXIve29yZGVyX2lkfRKBAQoMR2V0U3RvcE9yZGVyEiQuZGF0YW5vZGUuYXBpLnYyLkdldFN0b3BPcmRlclJlcXVlc3QaJS5kYXRhbm9kZS5hcGkudjIuR2V0U3RvcE9yZGVyUmVzcG9uc2UiJILT5JMCHhIcL2FwaS92Mi9zdG9wb3JkZXIve29yZGVyX2lkfRJ9Cg5MaXN0U3RvcE9yZGVycxImLmRhdGFub2RlLmFwaS52Mi5MaXN0U3RvcE9yZGVyc1JlcXVlc3QaJy5kYXRhbm9kZS5hcGkudjIuTGlzdFN0b3BPcmRlcnNSZXNwb25zZSIagtPkkwIUEhIvYXBpL3YyL3N0b3BvcmRlcnMSfgoTRXhwb3J0TGVkZ2VyRW50cmllcxIrLmRhdGFub2RlLmFwaS52Mi5FeHBvcnRMZWRnZXJFbnRyaWVzUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiIoLT5JMCHBIaL2FwaS92Mi9sZWRnZXJlbnRyeS9leHBvcnQwARKlAQoXR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGUSLy5kYXRhbm9kZS5hcGkudjIuR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXF1ZXN0GjAuZGF0YW5vZGUuYXBpLnYyLkdldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVzcG9uc2UiJ4LT5JMCIRIfL2FwaS92Mi9lcmMyMC9hc3NldC9saXN0L2J1bmRsZRJxCghHZXRBc3NldBIgLmRhdGFub2RlLmFwaS52Mi5HZXRBc3NldFJlcXVlc3QaIS5kYXRhbm9kZS5hcGkudjIuR2V0QXNzZXRSZXNwb25zZSIggtPkkwIaEhgvYXBpL3YyL2Fzc2V0L3thc3NldF9pZH0SmgEKFUxpc3ROZXR3b3JrUGFyYW1ldGVycxItLmRhdGFub2RlLmFwaS52Mi5MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0Gi4uZGF0YW5vZGUuYXBpLnYyLkxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlIiKC0+STAhwSGi9hcGkvdjIvbmV0d29yay9wYXJhbWV0ZXJzEpoBChNHZXROZXR3b3JrUGFyYW1ldGVyEisuZGF0YW5vZGUuYXBpLnYyLkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0GiwuZGF0YW5vZGUuYXBpLnYyLkdldE5ldHdvcmtQYXJhbWV0ZXJSZXNwb25zZSIogtPkkwIiEiAvYXBpL3YyL25ldHdvcmsvcGFyYW1ldGVycy97a2V5fRK3AQodTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHMSNS5kYXRhbm9kZS5hcGkudjIuTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0GjYuZGF0YW5vZGUuYXBpLnYyLkxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2UiJ4LT5JMCIRIfL2FwaS92Mi9uZXR3b3JraGlzdG9yeS9zZWdtZW50cxKDAQoURXhwb3J0TmV0d29ya0hpc3RvcnkSLC5kYXRhbm9kZS5hcGkudjIuRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIlgtPkkwIfEh0vYXBpL3YyL25ldHdvcmtoaXN0b3J5L2V4cG9ydDABYgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody, file_vega_assets, file_vega_events_v1_events, file_vega_vega]);
+  fileDesc("CiJkYXRhbm9kZS9hcGkvdjIvdHJhZGluZ19kYXRhLnByb3RvEg9kYXRhbm9kZS5hcGkudjIisAEKClBhZ2luYXRpb24SEgoFZmlyc3QYASABKAVIAIgBARISCgVhZnRlchgCIAEoCUgBiAEBEhEKBGxhc3QYAyABKAVIAogBARITCgZiZWZvcmUYBCABKAlIA4gBARIZCgxuZXdlc3RfZmlyc3QYBSABKAhIBIgBAUIICgZfZmlyc3RCCAoGX2FmdGVyQgcKBV9sYXN0QgkKB19iZWZvcmVCDwoNX25ld2VzdF9maXJzdCJmCghQYWdlSW5mbxIVCg1oYXNfbmV4dF9wYWdlGAEgASgIEhkKEWhhc19wcmV2aW91c19wYWdlGAIgASgIEhQKDHN0YXJ0X2N1cnNvchgDIAEoCRISCgplbmRfY3Vyc29yGAQgASgJImsKCURhdGVSYW5nZRIcCg9zdGFydF90aW1lc3RhbXAYASABKANIAIgBARIaCg1lbmRfdGltZXN0YW1wGAIgASgDSAGIAQFCEgoQX3N0YXJ0X3RpbWVzdGFtcEIQCg5fZW5kX3RpbWVzdGFtcCInChNHZXRTdG9wT3JkZXJSZXF1ZXN0EhAKCG9yZGVyX2lkGAEgASgJIkUKFEdldFN0b3BPcmRlclJlc3BvbnNlEi0KBW9yZGVyGAEgASgLMh4udmVnYS5ldmVudHMudjEuU3RvcE9yZGVyRXZlbnQingEKFUxpc3RTdG9wT3JkZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAIgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBARI1CgZmaWx0ZXIYBSABKAsyIC5kYXRhbm9kZS5hcGkudjIuU3RvcE9yZGVyRmlsdGVySAGIAQFCDQoLX3BhZ2luYXRpb25CCQoHX2ZpbHRlciKHAgoPU3RvcE9yZGVyRmlsdGVyEigKCHN0YXR1c2VzGAEgAygOMhYudmVnYS5TdG9wT3JkZXIuU3RhdHVzEjkKEWV4cGlyeV9zdHJhdGVnaWVzGAIgAygOMh4udmVnYS5TdG9wT3JkZXIuRXhwaXJ5U3RyYXRlZ3kSMwoKZGF0ZV9yYW5nZRgDIAEoCzIaLmRhdGFub2RlLmFwaS52Mi5EYXRlUmFuZ2VIAIgBARIRCglwYXJ0eV9pZHMYBCADKAkSEgoKbWFya2V0X2lkcxgFIAMoCRIWCglsaXZlX29ubHkYBiABKAhIAYgBAUINCgtfZGF0ZV9yYW5nZUIMCgpfbGl2ZV9vbmx5Ik4KFkxpc3RTdG9wT3JkZXJzUmVzcG9uc2USNAoGb3JkZXJzGAEgASgLMiQuZGF0YW5vZGUuYXBpLnYyLlN0b3BPcmRlckNvbm5lY3Rpb24icgoTU3RvcE9yZGVyQ29ubmVjdGlvbhItCgVlZGdlcxgBIAMoCzIeLmRhdGFub2RlLmFwaS52Mi5TdG9wT3JkZXJFZGdlEiwKCXBhZ2VfaW5mbxgCIAEoCzIZLmRhdGFub2RlLmFwaS52Mi5QYWdlSW5mbyJNCg1TdG9wT3JkZXJFZGdlEiwKBG5vZGUYASABKAsyHi52ZWdhLmV2ZW50cy52MS5TdG9wT3JkZXJFdmVudBIOCgZjdXJzb3IYAiABKAkilgEKGkV4cG9ydExlZGdlckVudHJpZXNSZXF1ZXN0EhAKCHBhcnR5X2lkGAEgASgJEhUKCGFzc2V0X2lkGAIgASgJSACIAQESMwoKZGF0ZV9yYW5nZRgEIAEoCzIaLmRhdGFub2RlLmFwaS52Mi5EYXRlUmFuZ2VIAYgBAUILCglfYXNzZXRfaWRCDQoLX2RhdGVfcmFuZ2UiMgoeR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXF1ZXN0EhAKCGFzc2V0X2lkGAEgASgJInEKH0dldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVzcG9uc2USFAoMYXNzZXRfc291cmNlGAEgASgJEhUKDXZlZ2FfYXNzZXRfaWQYAiABKAkSDQoFbm9uY2UYAyABKAkSEgoKc2lnbmF0dXJlcxgEIAEoCSIjCg9HZXRBc3NldFJlcXVlc3QSEAoIYXNzZXRfaWQYASABKAkiLgoQR2V0QXNzZXRSZXNwb25zZRIaCgVhc3NldBgBIAEoCzILLnZlZ2EuQXNzZXQiYwocTGlzdE5ldHdvcmtQYXJhbWV0ZXJzUmVxdWVzdBI0CgpwYWdpbmF0aW9uGAEgASgLMhsuZGF0YW5vZGUuYXBpLnYyLlBhZ2luYXRpb25IAIgBAUINCgtfcGFnaW5hdGlvbiJoCh1MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXNwb25zZRJHChJuZXR3b3JrX3BhcmFtZXRlcnMYASABKAsyKy5kYXRhbm9kZS5hcGkudjIuTmV0d29ya1BhcmFtZXRlckNvbm5lY3Rpb24igAEKGk5ldHdvcmtQYXJhbWV0ZXJDb25uZWN0aW9uEjQKBWVkZ2VzGAEgAygLMiUuZGF0YW5vZGUuYXBpLnYyLk5ldHdvcmtQYXJhbWV0ZXJFZGdlEiwKCXBhZ2VfaW5mbxgCIAEoCzIZLmRhdGFub2RlLmFwaS52Mi5QYWdlSW5mbyJMChROZXR3b3JrUGFyYW1ldGVyRWRnZRIkCgRub2RlGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyEg4KBmN1cnNvchgCIAEoCSIpChpHZXROZXR3b3JrUGFyYW1ldGVyUmVxdWVzdBILCgNrZXkYASABKAkiUAobR2V0TmV0d29ya1BhcmFtZXRlclJlc3BvbnNlEjEKEW5ldHdvcmtfcGFyYW1ldGVyGAEgASgLMhYudmVnYS5OZXR3b3JrUGFyYW1ldGVyIqUBCg5IaXN0b3J5U2VnbWVudBITCgtmcm9tX2hlaWdodBgBIAEoAxIRCgl0b19oZWlnaHQYAiABKAMSGgoSaGlzdG9yeV9zZWdtZW50X2lkGAMgASgJEiMKG3ByZXZpb3VzX2hpc3Rvcnlfc2VnbWVudF9pZBgEIAEoCRIYChBkYXRhYmFzZV92ZXJzaW9uGAUgASgDEhAKCGNoYWluX2lkGAYgASgJIiYKJExpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVxdWVzdCJaCiVMaXN0QWxsTmV0d29ya0hpc3RvcnlTZWdtZW50c1Jlc3BvbnNlEjEKCHNlZ21lbnRzGAEgAygLMh8uZGF0YW5vZGUuYXBpLnYyLkhpc3RvcnlTZWdtZW50ImoKG0V4cG9ydE5ldHdvcmtIaXN0b3J5UmVxdWVzdBISCgpmcm9tX2Jsb2NrGAEgASgDEhAKCHRvX2Jsb2NrGAIgASgDEiUKBXRhYmxlGAMgASgOMhYuZGF0YW5vZGUuYXBpLnYyLlRhYmxlKt4CCgVUYWJsZRIVChFUQUJMRV9VTlNQRUNJRklFRBAAEhIKDlRBQkxFX0JBTEFOQ0VTEAESFQoRVEFCTEVfQ0hFQ0tQT0lOVFMQAhIVChFUQUJMRV9ERUxFR0FUSU9OUxADEhAKDFRBQkxFX0xFREdFUhAEEhAKDFRBQkxFX09SREVSUxAFEhAKDFRBQkxFX1RSQURFUxAGEhUKEVRBQkxFX01BUktFVF9EQVRBEAcSFwoTVEFCTEVfTUFSR0lOX0xFVkVMUxAIEhMKD1RBQkxFX1BPU0lUSU9OUxAJEh4KGlRBQkxFX0xJUVVJRElUWV9QUk9WSVNJT05TEAoSEQoNVEFCTEVfTUFSS0VUUxALEhIKDlRBQkxFX0RFUE9TSVRTEAwSFQoRVEFCTEVfV0lUSERSQVdBTFMQDRIQCgxUQUJMRV9CTE9DS1MQDhIRCg1UQUJMRV9SRVdBUkRTEA8yrAoKElRyYWRpbmdEYXRhU2VydmljZRKBAQoMR2V0U3RvcE9yZGVyEiQuZGF0YW5vZGUuYXBpLnYyLkdldFN0b3BPcmRlclJlcXVlc3QaJS5kYXRhbm9kZS5hcGkudjIuR2V0U3RvcE9yZGVyUmVzcG9uc2UiJILT5JMCHhIcL2FwaS92Mi9zdG9wb3JkZXIve29yZGVyX2lkfRJ9Cg5MaXN0U3RvcE9yZGVycxImLmRhdGFub2RlLmFwaS52Mi5MaXN0U3RvcE9yZGVyc1JlcXVlc3QaJy5kYXRhbm9kZS5hcGkudjIuTGlzdFN0b3BPcmRlcnNSZXNwb25zZSIagtPkkwIUEhIvYXBpL3YyL3N0b3BvcmRlcnMSfgoTRXhwb3J0TGVkZ2VyRW50cmllcxIrLmRhdGFub2RlLmFwaS52Mi5FeHBvcnRMZWRnZXJFbnRyaWVzUmVxdWVzdBoULmdvb2dsZS5hcGkuSHR0cEJvZHkiIoLT5JMCHBIaL2FwaS92Mi9sZWRnZXJlbnRyeS9leHBvcnQwARKlAQoXR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGUSLy5kYXRhbm9kZS5hcGkudjIuR2V0RVJDMjBMaXN0QXNzZXRCdW5kbGVSZXF1ZXN0GjAuZGF0YW5vZGUuYXBpLnYyLkdldEVSQzIwTGlzdEFzc2V0QnVuZGxlUmVzcG9uc2UiJ4LT5JMCIRIfL2FwaS92Mi9lcmMyMC9hc3NldC9saXN0L2J1bmRsZRJxCghHZXRBc3NldBIgLmRhdGFub2RlLmFwaS52Mi5HZXRBc3NldFJlcXVlc3QaIS5kYXRhbm9kZS5hcGkudjIuR2V0QXNzZXRSZXNwb25zZSIggtPkkwIaEhgvYXBpL3YyL2Fzc2V0L3thc3NldF9pZH0SmgEKFUxpc3ROZXR3b3JrUGFyYW1ldGVycxItLmRhdGFub2RlLmFwaS52Mi5MaXN0TmV0d29ya1BhcmFtZXRlcnNSZXF1ZXN0Gi4uZGF0YW5vZGUuYXBpLnYyLkxpc3ROZXR3b3JrUGFyYW1ldGVyc1Jlc3BvbnNlIiKC0+STAhwSGi9hcGkvdjIvbmV0d29yay9wYXJhbWV0ZXJzEpoBChNHZXROZXR3b3JrUGFyYW1ldGVyEisuZGF0YW5vZGUuYXBpLnYyLkdldE5ldHdvcmtQYXJhbWV0ZXJSZXF1ZXN0GiwuZGF0YW5vZGUuYXBpLnYyLkdldE5ldHdvcmtQYXJhbWV0ZXJSZXNwb25zZSIogtPkkwIiEiAvYXBpL3YyL25ldHdvcmsvcGFyYW1ldGVycy97a2V5fRK3AQodTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHMSNS5kYXRhbm9kZS5hcGkudjIuTGlzdEFsbE5ldHdvcmtIaXN0b3J5U2VnbWVudHNSZXF1ZXN0GjYuZGF0YW5vZGUuYXBpLnYyLkxpc3RBbGxOZXR3b3JrSGlzdG9yeVNlZ21lbnRzUmVzcG9uc2UiJ4LT5JMCIRIfL2FwaS92Mi9uZXR3b3JraGlzdG9yeS9zZWdtZW50cxKDAQoURXhwb3J0TmV0d29ya0hpc3RvcnkSLC5kYXRhbm9kZS5hcGkudjIuRXhwb3J0TmV0d29ya0hpc3RvcnlSZXF1ZXN0GhQuZ29vZ2xlLmFwaS5IdHRwQm9keSIlgtPkkwIfEh0vYXBpL3YyL25ldHdvcmtoaXN0b3J5L2V4cG9ydDABYgZwcm90bzM", [file_google_api_annotations, file_google_api_httpbody, file_vega_assets, file_vega_events_v1_events, file_vega_vega]);
 
 /**
  * Which page of a listing to give. Ask for the first records after a cursor or the last ones before one, not for both.
@@ -113,45 +113,6 @@ export const PageInfoSchema: GenMessage<PageInfo> = /*@__PURE__*/
   messageDesc(file_datanode_api_v2_trading_data, 1);
 
 /**
- * @generated from message datanode.api.v2.GetOrderRequest
- */
-export type GetOrderRequest = Message<"datanode.api.v2.GetOrderRequest"> & {
-  /**
-   * @generated from field: string order_id = 1;
-   */
-  orderId: string;
-
-  /**
-   * @generated from field: optional int32 version = 2;
-   */
-  version?: number | undefined;
-};
-
-/**
- * Describes the message datanode.api.v2.GetOrderRequest.
- * Use `create(GetOrderRequestSchema)` to create a new message.
- */
-export const GetOrderRequestSchema: GenMessage<GetOrderRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 2);
-
-/**
- * @generated from message datanode.api.v2.GetOrderResponse
- */
-export type GetOrderResponse = Message<"datanode.api.v2.GetOrderResponse"> & {
-  /**
-   * @generated from field: vega.Order order = 1;
-   */
-  order?: Order | undefined;
-};
-
-/**
- * Describes the message datanode.api.v2.GetOrderResponse.
- * Use `create(GetOrderResponseSchema)` to create a new message.
- */
-export const GetOrderResponseSchema: GenMessage<GetOrderResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 3);
-
-/**
  * A span of time. An end that is unset is open.
  *
  * @generated from message datanode.api.v2.DateRange
@@ -177,7 +138,7 @@ export type DateRange = Message<"datanode.api.v2.DateRange"> & {
  * Use `create(DateRangeSchema)` to create a new message.
  */
 export const DateRangeSchema: GenMessage<DateRange> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 4);
+  messageDesc(file_datanode_api_v2_trading_data, 2);
 
 /**
  * Which stop order to get.
@@ -198,7 +159,7 @@ export type GetStopOrderRequest = Message<"datanode.api.v2.GetStopOrderRequest">
  * Use `create(GetStopOrderRequestSchema)` to create a new message.
  */
 export const GetStopOrderRequestSchema: GenMessage<GetStopOrderRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 5);
+  messageDesc(file_datanode_api_v2_trading_data, 3);
 
 /**
  * The stop order that was asked for.
@@ -219,7 +180,7 @@ export type GetStopOrderResponse = Message<"datanode.api.v2.GetStopOrderResponse
  * Use `create(GetStopOrderResponseSchema)` to create a new message.
  */
 export const GetStopOrderResponseSchema: GenMessage<GetStopOrderResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 6);
+  messageDesc(file_datanode_api_v2_trading_data, 4);
 
 /**
  * Which stop orders to list.
@@ -247,7 +208,7 @@ export type ListStopOrdersRequest = Message<"datanode.api.v2.ListStopOrdersReque
  * Use `create(ListStopOrdersRequestSchema)` to create a new message.
  */
 export const ListStopOrdersRequestSchema: GenMessage<ListStopOrdersRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 7);
+  messageDesc(file_datanode_api_v2_trading_data, 5);
 
 /**
  * Which stop orders are let through. A field that is empty or unset lets all through.
@@ -303,7 +264,7 @@ export type StopOrderFilter = Message<"datanode.api.v2.StopOrderFilter"> & {
  * Use `create(StopOrderFilterSchema)` to create a new message.
  */
 export const StopOrderFilterSchema: GenMessage<StopOrderFilter> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 8);
+  messageDesc(file_datanode_api_v2_trading_data, 6);
 
 /**
  * A page of stop orders.
@@ -324,7 +285,7 @@ export type ListStopOrdersResponse = Message<"datanode.api.v2.ListStopOrdersResp
  * Use `create(ListStopOrdersResponseSchema)` to create a new message.
  */
 export const ListStopOrdersResponseSchema: GenMessage<ListStopOrdersResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 9);
+  messageDesc(file_datanode_api_v2_trading_data, 7);
 
 /**
  * A page of stop orders, and where it lies.
@@ -352,7 +313,7 @@ export type StopOrderConnection = Message<"datanode.api.v2.StopOrderConnection">
  * Use `create(StopOrderConnectionSchema)` to create a new message.
  */
 export const StopOrderConnectionSchema: GenMessage<StopOrderConnection> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 10);
+  messageDesc(file_datanode_api_v2_trading_data, 8);
 
 /**
  * A row of a page of stop orders.
@@ -380,7 +341,7 @@ export type StopOrderEdge = Message<"datanode.api.v2.StopOrderEdge"> & {
  * Use `create(StopOrderEdgeSchema)` to create a new message.
  */
 export const StopOrderEdgeSchema: GenMessage<StopOrderEdge> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 11);
+  messageDesc(file_datanode_api_v2_trading_data, 9);
 
 /**
  * @generated from message datanode.api.v2.ExportLedgerEntriesRequest
@@ -407,7 +368,7 @@ export type ExportLedgerEntriesRequest = Message<"datanode.api.v2.ExportLedgerEn
  * Use `create(ExportLedgerEntriesRequestSchema)` to create a new message.
  */
 export const ExportLedgerEntriesRequestSchema: GenMessage<ExportLedgerEntriesRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 12);
+  messageDesc(file_datanode_api_v2_trading_data, 10);
 
 /**
  * @generated from message datanode.api.v2.GetERC20ListAssetBundleRequest
@@ -424,7 +385,7 @@ export type GetERC20ListAssetBundleRequest = Message<"datanode.api.v2.GetERC20Li
  * Use `create(GetERC20ListAssetBundleRequestSchema)` to create a new message.
  */
 export const GetERC20ListAssetBundleRequestSchema: GenMessage<GetERC20ListAssetBundleRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 13);
+  messageDesc(file_datanode_api_v2_trading_data, 11);
 
 /**
  * @generated from message datanode.api.v2.GetERC20ListAssetBundleResponse
@@ -456,7 +417,7 @@ export type GetERC20ListAssetBundleResponse = Message<"datanode.api.v2.GetERC20L
  * Use `create(GetERC20ListAssetBundleResponseSchema)` to create a new message.
  */
 export const GetERC20ListAssetBundleResponseSchema: GenMessage<GetERC20ListAssetBundleResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 14);
+  messageDesc(file_datanode_api_v2_trading_data, 12);
 
 /**
  * @generated from message datanode.api.v2.GetAssetRequest
@@ -473,7 +434,7 @@ export type GetAssetRequest = Message<"datanode.api.v2.GetAssetRequest"> & {
  * Use `create(GetAssetRequestSchema)` to create a new message.
  */
 export const GetAssetRequestSchema: GenMessage<GetAssetRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 15);
+  messageDesc(file_datanode_api_v2_trading_data, 13);
 
 /**
  * @generated from message datanode.api.v2.GetAssetResponse
@@ -490,7 +451,7 @@ export type GetAssetResponse = Message<"datanode.api.v2.GetAssetResponse"> & {
  * Use `create(GetAssetResponseSchema)` to create a new message.
  */
 export const GetAssetResponseSchema: GenMessage<GetAssetResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 16);
+  messageDesc(file_datanode_api_v2_trading_data, 14);
 
 /**
  * Which network parameters to list.
@@ -511,7 +472,7 @@ export type ListNetworkParametersRequest = Message<"datanode.api.v2.ListNetworkP
  * Use `create(ListNetworkParametersRequestSchema)` to create a new message.
  */
 export const ListNetworkParametersRequestSchema: GenMessage<ListNetworkParametersRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 17);
+  messageDesc(file_datanode_api_v2_trading_data, 15);
 
 /**
  * A page of network parameters.
@@ -532,7 +493,7 @@ export type ListNetworkParametersResponse = Message<"datanode.api.v2.ListNetwork
  * Use `create(ListNetworkParametersResponseSchema)` to create a new message.
  */
 export const ListNetworkParametersResponseSchema: GenMessage<ListNetworkParametersResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 18);
+  messageDesc(file_datanode_api_v2_trading_data, 16);
 
 /**
  * A page of network parameters, and where it lies.
@@ -560,7 +521,7 @@ export type NetworkParameterConnection = Message<"datanode.api.v2.NetworkParamet
  * Use `create(NetworkParameterConnectionSchema)` to create a new message.
  */
 export const NetworkParameterConnectionSchema: GenMessage<NetworkParameterConnection> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 19);
+  messageDesc(file_datanode_api_v2_trading_data, 17);
 
 /**
  * A row of a page of network parameters.
@@ -588,7 +549,7 @@ export type NetworkParameterEdge = Message<"datanode.api.v2.NetworkParameterEdge
  * Use `create(NetworkParameterEdgeSchema)` to create a new message.
  */
 export const NetworkParameterEdgeSchema: GenMessage<NetworkParameterEdge> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 20);
+  messageDesc(file_datanode_api_v2_trading_data, 18);
 
 /**
  * Which network parameter to get.
@@ -609,7 +570,7 @@ export type GetNetworkParameterRequest = Message<"datanode.api.v2.GetNetworkPara
  * Use `create(GetNetworkParameterRequestSchema)` to create a new message.
  */
 export const GetNetworkParameterRequestSchema: GenMessage<GetNetworkParameterRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 21);
+  messageDesc(file_datanode_api_v2_trading_data, 19);
 
 /**
  * The network parameter that was asked for.
@@ -630,7 +591,7 @@ export type GetNetworkParameterResponse = Message<"datanode.api.v2.GetNetworkPar
  * Use `create(GetNetworkParameterResponseSchema)` to create a new message.
  */
 export const GetNetworkParameterResponseSchema: GenMessage<GetNetworkParameterResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 22);
+  messageDesc(file_datanode_api_v2_trading_data, 20);
 
 /**
  * A span of blocks whose history is kept, and passed on between nodes, as one piece.
@@ -686,7 +647,7 @@ export type HistorySegment = Message<"datanode.api.v2.HistorySegment"> & {
  * Use `create(HistorySegmentSchema)` to create a new message.
  */
 export const HistorySegmentSchema: GenMessage<HistorySegment> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 23);
+  messageDesc(file_datanode_api_v2_trading_data, 21);
 
 /**
  * The request has no fields: all segments are listed.
@@ -701,7 +662,7 @@ export type ListAllNetworkHistorySegmentsRequest = Message<"datanode.api.v2.List
  * Use `create(ListAllNetworkHistorySegmentsRequestSchema)` to create a new message.
  */
 export const ListAllNetworkHistorySegmentsRequestSchema: GenMessage<ListAllNetworkHistorySegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 24);
+  messageDesc(file_datanode_api_v2_trading_data, 22);
 
 /**
  * All segments of network history that the node holds.
@@ -722,7 +683,7 @@ export type ListAllNetworkHistorySegmentsResponse = Message<"datanode.api.v2.Lis
  * Use `create(ListAllNetworkHistorySegmentsResponseSchema)` to create a new message.
  */
 export const ListAllNetworkHistorySegmentsResponseSchema: GenMessage<ListAllNetworkHistorySegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 25);
+  messageDesc(file_datanode_api_v2_trading_data, 23);
 
 /**
  * What to export.
@@ -757,7 +718,7 @@ export type ExportNetworkHistoryRequest = Message<"datanode.api.v2.ExportNetwork
  * Use `create(ExportNetworkHistoryRequestSchema)` to create a new message.
  */
 export const ExportNetworkHistoryRequestSchema: GenMessage<ExportNetworkHistoryRequest> = /*@__PURE__*/
-  messageDesc(file_datanode_api_v2_trading_data, 26);
+  messageDesc(file_datanode_api_v2_trading_data, 24);
 
 /**
  * A table of network history that can be exported.
@@ -890,16 +851,6 @@ export const TableSchema: GenEnum<Table> = /*@__PURE__*/
  * @generated from service datanode.api.v2.TradingDataService
  */
 export const TradingDataService: GenService<{
-  /**
-   * Get one order by its identifier, as it stands or in an earlier version.
-   *
-   * @generated from rpc datanode.api.v2.TradingDataService.GetOrder
-   */
-  getOrder: {
-    methodKind: "unary";
-    input: typeof GetOrderRequestSchema;
-    output: typeof GetOrderResponseSchema;
-  },
   /**
    * Get one stop order by its identifier.
    *

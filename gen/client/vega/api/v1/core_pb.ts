@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vega/api/v1/core.proto.
  */
 export const file_vega_api_v1_core: GenFile = /*@__PURE__*/
-  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSK0AQobU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0EgoKAnR4GAEgASgMEjsKBHR5cGUYAiABKA4yLS52ZWdhLmFwaS52MS5TdWJtaXRSYXdUcmFuc2FjdGlvblJlcXVlc3QuVHlwZSJMCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FTWU5DEAESDQoJVFlQRV9TWU5DEAISDwoLVFlQRV9DT01NSVQQAyJ5ChxTdWJtaXRSYXdUcmFuc2FjdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDwoHdHhfaGFzaBgCIAEoCRIMCgRjb2RlGAMgASgNEgwKBGRhdGEYBCABKAkSCwoDbG9nGAUgASgJEg4KBmhlaWdodBgGIAEoAyJEChdDaGVja1RyYW5zYWN0aW9uUmVxdWVzdBIpCgJ0eBgBIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuVHJhbnNhY3Rpb24iiAEKGENoZWNrVHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEgwKBGNvZGUYAiABKA0SEgoKZ2FzX3dhbnRlZBgDIAEoAxIQCghnYXNfdXNlZBgEIAEoAxIMCgRkYXRhGAUgASgJEgsKA2xvZxgGIAEoCRIMCgRpbmZvGAcgASgJIiwKGEdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBIQCghwYXJ0eV9pZBgBIAEoCSJeChlHZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlEhAKCGNoYWluX2lkGAEgASgJEi8KCnN0YXRpc3RpY3MYAiABKAsyGy52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljcyKjBAoOU3BhbVN0YXRpc3RpY3MSLQoJcHJvcG9zYWxzGAEgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIvCgtkZWxlZ2F0aW9ucxgCIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLQoJdHJhbnNmZXJzGAMgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI2ChJub2RlX2Fubm91bmNlbWVudHMYBCABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi4KBXZvdGVzGAUgASgLMh8udmVnYS5hcGkudjEuVm90ZVNwYW1TdGF0aXN0aWNzEiYKA3BvdxgGIAEoCzIZLnZlZ2EuYXBpLnYxLlBvV1N0YXRpc3RpYxI0ChBpc3N1ZV9zaWduYXR1cmVzGAcgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIRCgllcG9jaF9zZXEYCCABKAQSNwoTY3JlYXRlX3JlZmVycmFsX3NldBgJIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTdXBkYXRlX3JlZmVycmFsX3NldBgKIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNwoTYXBwbHlfcmVmZXJyYWxfY29kZRgLIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMiiAEKDVNwYW1TdGF0aXN0aWMSFwoPY291bnRfZm9yX2Vwb2NoGAEgASgEEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAQgASgJSACIAQESGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgFIAEoCUIPCg1fYmFubmVkX3VudGlsIosBChJWb3RlU3BhbVN0YXRpc3RpY3MSMgoKc3RhdGlzdGljcxgBIAMoCzIeLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljEhUKDW1heF9mb3JfZXBvY2gYAiABKAQSGQoMYmFubmVkX3VudGlsGAMgASgJSACIAQFCDwoNX2Jhbm5lZF91bnRpbCJbChFWb3RlU3BhbVN0YXRpc3RpYxIQCghwcm9wb3NhbBgBIAEoCRIXCg9jb3VudF9mb3JfZXBvY2gYAiABKAQSGwoTbWluX3Rva2Vuc19yZXF1aXJlZBgDIAEoCSKLAQoMUG9XU3RhdGlzdGljEjAKDGJsb2NrX3N0YXRlcxgBIAMoCzIaLnZlZ2EuYXBpLnYxLlBvV0Jsb2NrU3RhdGUSGQoMYmFubmVkX3VudGlsGAIgASgJSACIAQESHQoVbnVtYmVyX29mX3Bhc3RfYmxvY2tzGAMgASgEQg8KDV9iYW5uZWRfdW50aWwi7gEKDVBvV0Jsb2NrU3RhdGUSFAoMYmxvY2tfaGVpZ2h0GAEgASgEEhIKCmJsb2NrX2hhc2gYAiABKAkSGQoRdHJhbnNhY3Rpb25zX3NlZW4YAyABKAQSIAoTZXhwZWN0ZWRfZGlmZmljdWx0eRgEIAEoBEgAiAEBEhUKDWhhc2hfZnVuY3Rpb24YBSABKAkSEgoKZGlmZmljdWx0eRgGIAEoBBIUCgx0eF9wZXJfYmxvY2sYByABKAQSHQoVaW5jcmVhc2luZ19kaWZmaWN1bHR5GAggASgIQhYKFF9leHBlY3RlZF9kaWZmaWN1bHR5Mp0FCgtDb3JlU2VydmljZRJ7ChFTdWJtaXRUcmFuc2FjdGlvbhIlLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVxdWVzdBomLnZlZ2EuYXBpLnYxLlN1Ym1pdFRyYW5zYWN0aW9uUmVzcG9uc2UiF4LT5JMCEToBKiIML3RyYW5zYWN0aW9uEngKD0xhc3RCbG9ja0hlaWdodBIjLnZlZ2EuYXBpLnYxLkxhc3RCbG9ja0hlaWdodFJlcXVlc3QaJC52ZWdhLmFwaS52MS5MYXN0QmxvY2tIZWlnaHRSZXNwb25zZSIagtPkkwIUEhIvYmxvY2tjaGFpbi9oZWlnaHQSiAEKFFN1Ym1pdFJhd1RyYW5zYWN0aW9uEigudmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0GikudmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXNwb25zZSIbgtPkkwIVOgEqIhAvdHJhbnNhY3Rpb24vcmF3EoEBChBDaGVja1RyYW5zYWN0aW9uEiQudmVnYS5hcGkudjEuQ2hlY2tUcmFuc2FjdGlvblJlcXVlc3QaJS52ZWdhLmFwaS52MS5DaGVja1RyYW5zYWN0aW9uUmVzcG9uc2UiIJACAYLT5JMCFzoBKiISL3RyYW5zYWN0aW9uL2NoZWNrEocBChFHZXRTcGFtU3RhdGlzdGljcxIlLnZlZ2EuYXBpLnYxLkdldFNwYW1TdGF0aXN0aWNzUmVxdWVzdBomLnZlZ2EuYXBpLnYxLkdldFNwYW1TdGF0aXN0aWNzUmVzcG9uc2UiI4LT5JMCHRIbL3N0YXRpc3RpY3Mvc3BhbS97cGFydHlfaWR9YgZwcm90bzM", [file_google_api_annotations, file_vega_commands_v1_transaction]);
+  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSK0AQobU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0EgoKAnR4GAEgASgMEjsKBHR5cGUYAiABKA4yLS52ZWdhLmFwaS52MS5TdWJtaXRSYXdUcmFuc2FjdGlvblJlcXVlc3QuVHlwZSJMCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FTWU5DEAESDQoJVFlQRV9TWU5DEAISDwoLVFlQRV9DT01NSVQQAyJ5ChxTdWJtaXRSYXdUcmFuc2FjdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDwoHdHhfaGFzaBgCIAEoCRIMCgRjb2RlGAMgASgNEgwKBGRhdGEYBCABKAkSCwoDbG9nGAUgASgJEg4KBmhlaWdodBgGIAEoAyJEChdDaGVja1RyYW5zYWN0aW9uUmVxdWVzdBIpCgJ0eBgBIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuVHJhbnNhY3Rpb24iiAEKGENoZWNrVHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEgwKBGNvZGUYAiABKA0SEgoKZ2FzX3dhbnRlZBgDIAEoAxIQCghnYXNfdXNlZBgEIAEoAxIMCgRkYXRhGAUgASgJEgsKA2xvZxgGIAEoCRIMCgRpbmZvGAcgASgJIigKGkNoZWNrUmF3VHJhbnNhY3Rpb25SZXF1ZXN0EgoKAnR4GAEgASgMIosBChtDaGVja1Jhd1RyYW5zYWN0aW9uUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIMCgRjb2RlGAIgASgNEhIKCmdhc193YW50ZWQYAyABKAMSEAoIZ2FzX3VzZWQYBCABKAMSDAoEZGF0YRgFIAEoCRILCgNsb2cYBiABKAkSDAoEaW5mbxgHIAEoCSIsChhHZXRTcGFtU3RhdGlzdGljc1JlcXVlc3QSEAoIcGFydHlfaWQYASABKAkiXgoZR2V0U3BhbVN0YXRpc3RpY3NSZXNwb25zZRIQCghjaGFpbl9pZBgBIAEoCRIvCgpzdGF0aXN0aWNzGAIgASgLMhsudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpY3MiowQKDlNwYW1TdGF0aXN0aWNzEi0KCXByb3Bvc2FscxgBIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLwoLZGVsZWdhdGlvbnMYAiABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi0KCXRyYW5zZmVycxgDIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNgoSbm9kZV9hbm5vdW5jZW1lbnRzGAQgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIuCgV2b3RlcxgFIAEoCzIfLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljcxImCgNwb3cYBiABKAsyGS52ZWdhLmFwaS52MS5Qb1dTdGF0aXN0aWMSNAoQaXNzdWVfc2lnbmF0dXJlcxgHIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSEQoJZXBvY2hfc2VxGAggASgEEjcKE2NyZWF0ZV9yZWZlcnJhbF9zZXQYCSABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEjcKE3VwZGF0ZV9yZWZlcnJhbF9zZXQYCiABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEjcKE2FwcGx5X3JlZmVycmFsX2NvZGUYCyABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljIogBCg1TcGFtU3RhdGlzdGljEhcKD2NvdW50X2Zvcl9lcG9jaBgBIAEoBBIVCg1tYXhfZm9yX2Vwb2NoGAIgASgEEhkKDGJhbm5lZF91bnRpbBgEIAEoCUgAiAEBEhsKE21pbl90b2tlbnNfcmVxdWlyZWQYBSABKAlCDwoNX2Jhbm5lZF91bnRpbCKLAQoSVm90ZVNwYW1TdGF0aXN0aWNzEjIKCnN0YXRpc3RpY3MYASADKAsyHi52ZWdhLmFwaS52MS5Wb3RlU3BhbVN0YXRpc3RpYxIVCg1tYXhfZm9yX2Vwb2NoGAIgASgEEhkKDGJhbm5lZF91bnRpbBgDIAEoCUgAiAEBQg8KDV9iYW5uZWRfdW50aWwiWwoRVm90ZVNwYW1TdGF0aXN0aWMSEAoIcHJvcG9zYWwYASABKAkSFwoPY291bnRfZm9yX2Vwb2NoGAIgASgEEhsKE21pbl90b2tlbnNfcmVxdWlyZWQYAyABKAkiiwEKDFBvV1N0YXRpc3RpYxIwCgxibG9ja19zdGF0ZXMYASADKAsyGi52ZWdhLmFwaS52MS5Qb1dCbG9ja1N0YXRlEhkKDGJhbm5lZF91bnRpbBgCIAEoCUgAiAEBEh0KFW51bWJlcl9vZl9wYXN0X2Jsb2NrcxgDIAEoBEIPCg1fYmFubmVkX3VudGlsIu4BCg1Qb1dCbG9ja1N0YXRlEhQKDGJsb2NrX2hlaWdodBgBIAEoBBISCgpibG9ja19oYXNoGAIgASgJEhkKEXRyYW5zYWN0aW9uc19zZWVuGAMgASgEEiAKE2V4cGVjdGVkX2RpZmZpY3VsdHkYBCABKARIAIgBARIVCg1oYXNoX2Z1bmN0aW9uGAUgASgJEhIKCmRpZmZpY3VsdHkYBiABKAQSFAoMdHhfcGVyX2Jsb2NrGAcgASgEEh0KFWluY3JlYXNpbmdfZGlmZmljdWx0eRgIIAEoCEIWChRfZXhwZWN0ZWRfZGlmZmljdWx0eTKuBgoLQ29yZVNlcnZpY2USewoRU3VibWl0VHJhbnNhY3Rpb24SJS52ZWdhLmFwaS52MS5TdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QaJi52ZWdhLmFwaS52MS5TdWJtaXRUcmFuc2FjdGlvblJlc3BvbnNlIheC0+STAhE6ASoiDC90cmFuc2FjdGlvbhJ4Cg9MYXN0QmxvY2tIZWlnaHQSIy52ZWdhLmFwaS52MS5MYXN0QmxvY2tIZWlnaHRSZXF1ZXN0GiQudmVnYS5hcGkudjEuTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2UiGoLT5JMCFBISL2Jsb2NrY2hhaW4vaGVpZ2h0EogBChRTdWJtaXRSYXdUcmFuc2FjdGlvbhIoLnZlZ2EuYXBpLnYxLlN1Ym1pdFJhd1RyYW5zYWN0aW9uUmVxdWVzdBopLnZlZ2EuYXBpLnYxLlN1Ym1pdFJhd1RyYW5zYWN0aW9uUmVzcG9uc2UiG4LT5JMCFToBKiIQL3RyYW5zYWN0aW9uL3JhdxKBAQoQQ2hlY2tUcmFuc2FjdGlvbhIkLnZlZ2EuYXBpLnYxLkNoZWNrVHJhbnNhY3Rpb25SZXF1ZXN0GiUudmVnYS5hcGkudjEuQ2hlY2tUcmFuc2FjdGlvblJlc3BvbnNlIiCQAgGC0+STAhc6ASoiEi90cmFuc2FjdGlvbi9jaGVjaxKOAQoTQ2hlY2tSYXdUcmFuc2FjdGlvbhInLnZlZ2EuYXBpLnYxLkNoZWNrUmF3VHJhbnNhY3Rpb25SZXF1ZXN0GigudmVnYS5hcGkudjEuQ2hlY2tSYXdUcmFuc2FjdGlvblJlc3BvbnNlIiSQAgGC0+STAhs6ASoiFi90cmFuc2FjdGlvbi9yYXcvY2hlY2sShwEKEUdldFNwYW1TdGF0aXN0aWNzEiUudmVnYS5hcGkudjEuR2V0U3BhbVN0YXRpc3RpY3NSZXF1ZXN0GiYudmVnYS5hcGkudjEuR2V0U3BhbVN0YXRpc3RpY3NSZXNwb25zZSIjgtPkkwIdEhsvc3RhdGlzdGljcy9zcGFtL3twYXJ0eV9pZH1iBnByb3RvMw", [file_google_api_annotations, file_vega_commands_v1_transaction]);
 
 /**
  * What to submit, and how long to wait.
@@ -405,6 +405,70 @@ export const CheckTransactionResponseSchema: GenMessage<CheckTransactionResponse
   messageDesc(file_vega_api_v1_core, 7);
 
 /**
+ * @generated from message vega.api.v1.CheckRawTransactionRequest
+ */
+export type CheckRawTransactionRequest = Message<"vega.api.v1.CheckRawTransactionRequest"> & {
+  /**
+   * @generated from field: bytes tx = 1;
+   */
+  tx: Uint8Array;
+};
+
+/**
+ * Describes the message vega.api.v1.CheckRawTransactionRequest.
+ * Use `create(CheckRawTransactionRequestSchema)` to create a new message.
+ */
+export const CheckRawTransactionRequestSchema: GenMessage<CheckRawTransactionRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 8);
+
+/**
+ * @generated from message vega.api.v1.CheckRawTransactionResponse
+ */
+export type CheckRawTransactionResponse = Message<"vega.api.v1.CheckRawTransactionResponse"> & {
+  /**
+   * @generated from field: bool success = 1;
+   */
+  success: boolean;
+
+  /**
+   * @generated from field: uint32 code = 2;
+   */
+  code: number;
+
+  /**
+   * @generated from field: int64 gas_wanted = 3;
+   */
+  gasWanted: bigint;
+
+  /**
+   * @generated from field: int64 gas_used = 4;
+   */
+  gasUsed: bigint;
+
+  /**
+   * @generated from field: string data = 5;
+   */
+  data: string;
+
+  /**
+   * @generated from field: string log = 6;
+   */
+  log: string;
+
+  /**
+   * @generated from field: string info = 7;
+   */
+  info: string;
+};
+
+/**
+ * Describes the message vega.api.v1.CheckRawTransactionResponse.
+ * Use `create(CheckRawTransactionResponseSchema)` to create a new message.
+ */
+export const CheckRawTransactionResponseSchema: GenMessage<CheckRawTransactionResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 9);
+
+/**
  * Whose statistics to get.
  *
  * @generated from message vega.api.v1.GetSpamStatisticsRequest
@@ -423,7 +487,7 @@ export type GetSpamStatisticsRequest = Message<"vega.api.v1.GetSpamStatisticsReq
  * Use `create(GetSpamStatisticsRequestSchema)` to create a new message.
  */
 export const GetSpamStatisticsRequestSchema: GenMessage<GetSpamStatisticsRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 8);
+  messageDesc(file_vega_api_v1_core, 10);
 
 /**
  * A party's statistics.
@@ -451,7 +515,7 @@ export type GetSpamStatisticsResponse = Message<"vega.api.v1.GetSpamStatisticsRe
  * Use `create(GetSpamStatisticsResponseSchema)` to create a new message.
  */
 export const GetSpamStatisticsResponseSchema: GenMessage<GetSpamStatisticsResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 9);
+  messageDesc(file_vega_api_v1_core, 11);
 
 /**
  * How much of its allowances against spam a party has used up in the current epoch.
@@ -542,7 +606,7 @@ export type SpamStatistics = Message<"vega.api.v1.SpamStatistics"> & {
  * Use `create(SpamStatisticsSchema)` to create a new message.
  */
 export const SpamStatisticsSchema: GenMessage<SpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 10);
+  messageDesc(file_vega_api_v1_core, 12);
 
 /**
  * How much of one allowance is used up.
@@ -585,7 +649,7 @@ export type SpamStatistic = Message<"vega.api.v1.SpamStatistic"> & {
  * Use `create(SpamStatisticSchema)` to create a new message.
  */
 export const SpamStatisticSchema: GenMessage<SpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 11);
+  messageDesc(file_vega_api_v1_core, 13);
 
 /**
  * How much of the allowance for votes is used up.
@@ -620,7 +684,7 @@ export type VoteSpamStatistics = Message<"vega.api.v1.VoteSpamStatistics"> & {
  * Use `create(VoteSpamStatisticsSchema)` to create a new message.
  */
 export const VoteSpamStatisticsSchema: GenMessage<VoteSpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 12);
+  messageDesc(file_vega_api_v1_core, 14);
 
 /**
  * How much of the allowance for votes on one proposal is used up.
@@ -656,7 +720,7 @@ export type VoteSpamStatistic = Message<"vega.api.v1.VoteSpamStatistic"> & {
  * Use `create(VoteSpamStatisticSchema)` to create a new message.
  */
 export const VoteSpamStatisticSchema: GenMessage<VoteSpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 13);
+  messageDesc(file_vega_api_v1_core, 15);
 
 /**
  * What proofs of work the party has shown, and what its next ones need.
@@ -691,7 +755,7 @@ export type PoWStatistic = Message<"vega.api.v1.PoWStatistic"> & {
  * Use `create(PoWStatisticSchema)` to create a new message.
  */
 export const PoWStatisticSchema: GenMessage<PoWStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 14);
+  messageDesc(file_vega_api_v1_core, 16);
 
 /**
  * What proofs of work the party has shown that are tied to one block, and what the next one needs.
@@ -761,7 +825,7 @@ export type PoWBlockState = Message<"vega.api.v1.PoWBlockState"> & {
  * Use `create(PoWBlockStateSchema)` to create a new message.
  */
 export const PoWBlockStateSchema: GenMessage<PoWBlockState> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 15);
+  messageDesc(file_vega_api_v1_core, 17);
 
 /**
  * The node's way into the network: transactions, and what is needed to make them.
@@ -811,6 +875,16 @@ export const CoreService: GenService<{
     methodKind: "unary";
     input: typeof CheckTransactionRequestSchema;
     output: typeof CheckTransactionResponseSchema;
+  },
+  /**
+   * Check a signed transaction, given as its serialized bytes, without submitting it.
+   *
+   * @generated from rpc vega.api.v1.CoreService.CheckRawTransaction
+   */
+  checkRawTransaction: {
+    methodKind: "unary";
+    input: typeof CheckRawTransactionRequestSchema;
+    output: typeof CheckRawTransactionResponseSchema;
   },
   /**
    * Get how much of its allowances against spam a party has used up.
