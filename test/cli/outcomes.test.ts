@@ -97,6 +97,21 @@ describe("submit --wait", () => {
 });
 
 describe("outcome", () => {
+  test("finds what a transaction brought that was submitted without waiting", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    const submitted = await run(["submit", good, "--json", ...signing]);
+    expect(submitted.code).toBe(0);
+    const { txHash } = JSON.parse(submitted.out);
+    await node.makeBlock();
+    await node.makeBlock(); // The observer of results opens behind the block of the transaction.
+    const byHash = ["outcome", txHash, "--wait=2s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
+    const { code, out, err } = await run(byHash);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(new RegExp(`^${txHash}\nexecuted`));
+    const json = await run([...byHash, "--json"]);
+    expect(JSON.parse(json.out)).toMatchObject({ status: "executed", evidence: "records" });
+  });
+
   test("says what was looked at where nothing tells of the transaction, with exit code 3", async () => {
     const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=5s", ...over]);
     expect({ code, err }).toEqual({ code: 3, err: "" });

@@ -7,13 +7,17 @@ import {
   type Message,
   toJson,
 } from "@bufbuild/protobuf";
-import { ConnectError, createClient } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { ErrorDetailSchema, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { openMarket } from "../support/devnode.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { openMarket, ownAsset } from "../support/devnode.js";
+import { restingOrder, stopOrder } from "../support/transactions.js";
 
 /** A call of the data node and what the real network made of it. */
 interface Case {
@@ -47,6 +51,23 @@ const { listings: differences }: { listings: readonly { method: string; cases: r
   JSON.parse(readFileSync(new URL("recorded/differences.json", import.meta.url), "utf8"));
 const methods = [...new Set(cases.map(({ method }) => method.slice(method.indexOf("/") + 1)))];
 
+/** What another party has done. */
+const withdrawal: CommandInit = { case: "withdrawSubmission", value: { asset: ownAsset, amount: "1000" } };
+
+/** What the party of the recorded requests has done: its first order opens its margin account, its second one trades. */
+const partyCommands: readonly CommandInit[] = [
+  restingOrder,
+  {
+    case: "orderSubmission",
+    value: {
+      ...{ marketId: openMarket, size: 1n, side: Side.BUY },
+      ...{ timeInForce: Order_TimeInForce.IOC, type: Order_Type.MARKET },
+    },
+  },
+  stopOrder(),
+  { case: "updatePartyProfile", value: { alias: "ann" } },
+];
+
 let node: Devnode;
 let call: (method: string, request: JsonObject) => Promise<Message>;
 /** What the names in the recorded requests stand for on the local node. */
@@ -55,15 +76,23 @@ const identifiers = new Map<string, string>();
 beforeAll(async () => {
   node = await startDevnode({ profile: "deployed", segments: 31, blocksPerSegment: 20, blockMs: 0 });
   const transport = createGrpcTransport({ baseUrl: node.grpcUrl });
-  const client = createClient(TradingDataService, transport);
+  await using own = createClient({ profile: "deployed", transport: "grpc", grpc: { url: node.grpcUrl } });
+  const client = own.service(TradingDataService);
   call = async (name, request) => {
     const method = methodOf(name);
     const input = fromJson(method.input, request);
     const { message } = await transport.unary(method, undefined, undefined, undefined, input);
     return message;
   };
-  const [trade] = (await client.listTrades({ marketIds: [openMarket] })).trades?.edges ?? [];
-  const party = trade?.node?.buyer ?? "";
+  const signer = await signerFromMnemonic(node.mnemonic, { index: 1 });
+  const party = signer.publicKey;
+  const hashes: string[] = [];
+  await own.sendCommand(withdrawal, { signer: await signerFromMnemonic(node.mnemonic, { index: 2 }) });
+  for (const [second, command] of partyCommands.entries()) {
+    hashes.push((await own.sendCommand(command, { signer })).txHash);
+    node.setTime(`2024-10-01T00:00:0${second}Z`);
+    await node.makeBlock();
+  }
   const { orders } = await client.listOrders({ filter: { partyIds: [party] }, pagination: { first: 1 } });
   const { orders: stopOrders } = await client.listStopOrders({ pagination: { first: 1 } });
   const { market } = await client.getMarket({ marketId: openMarket });
@@ -75,8 +104,8 @@ beforeAll(async () => {
     ORDER: orders?.edges[0]?.node?.id,
     STOP: stopOrders?.edges[0]?.node?.stopOrder?.id,
     ASSET: product?.value && "settlementAsset" in product.value ? product.value.settlementAsset : undefined,
-    TXHASH: "d".repeat(64),
-    UPPERTXHASH: "D".repeat(64),
+    TXHASH: hashes[0],
+    UPPERTXHASH: hashes[0]?.toUpperCase(),
     ...{ HOURAGO: hours(-1n), DAYAGO: hours(-24n), TWOYEARSAGO: hours(-17_520n), LATER: hours(1n) },
     DEPOSIT: "d".repeat(64),
     NODE: (await client.listNodes({})).nodes?.edges[0]?.node?.id,

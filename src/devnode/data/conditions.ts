@@ -36,8 +36,8 @@ export function queryError(query: Query, cause: string, code = Code.Internal) {
   return query.message === "" ? apiError(code, inner) : apiError(code, query.message, inner);
 }
 
-/** Whether a text has the form of the network's identifiers: 64 hex digits (libs/crypto/public_key.go). */
-function isIdentifier(text: string): boolean {
+/** Tells whether a text has the form of the network's identifiers: 64 hex digits (libs/crypto/public_key.go). */
+export function isIdentifier(text: string): boolean {
   return /^[0-9a-f]{64}$/i.test(text);
 }
 

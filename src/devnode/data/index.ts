@@ -5,6 +5,7 @@ import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
 import { candleMethods } from "./candles.js";
 import { type Books, depthMethods } from "./depth.js";
+import { entityMethods } from "./entities.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { governanceMethods } from "./governance.js";
 import { liquidityMethods } from "./liquidity.js";
@@ -68,6 +69,7 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...referralMethods(world),
     ...liquidityMethods(world),
     ...oracleMethods(world),
+    ...entityMethods(world),
     observeEventBus: eventBus(options, "data"),
   };
 }

@@ -2,9 +2,9 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { existing } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, within } from "./conditions.js";
+import { identifier, within } from "./conditions.js";
 import { readPageOf, readPagination } from "./page.js";
-import { recordListing } from "./records-listing.js";
+import { isWanted, recordListing } from "./records-listing.js";
 
 const GET = "failed to get withdrawal";
 
@@ -24,12 +24,12 @@ export function withdrawalMethods({
     },
 
     async listWithdrawals({ partyId, dateRange, pagination }) {
-      const isOfParty = identifiers(partyId === "" ? [] : [partyId], "party");
+      const party = partyId === "" ? undefined : identifier(partyId, "invalid party id", "invalid party id");
       const isWithin = within(dateRange);
       const page = readPagination(pagination);
       const listing = recordListing(
         records.withdrawal.latest,
-        (withdrawal) => isOfParty(withdrawal.partyId) && isWithin(withdrawal.createdTimestamp),
+        (withdrawal) => isWanted(party, withdrawal.partyId) && isWithin(withdrawal.createdTimestamp),
       );
       return { withdrawals: readPageOf(listing, page, ({ value }) => value, { message: GET }) };
     },

@@ -15,6 +15,7 @@ import { kept, keptMap, restoreAll, saveAll } from "./kept.js";
 import { createLiveTimeline, MAX_RECORDS } from "./live-timeline.js";
 import { createRecords } from "./records.js";
 import type { Timeline } from "./timeline.js";
+import { createTransactions } from "./transactions.js";
 import type { PartyRecord, World } from "./world.js";
 
 /** How things stand at the end of a history. */
@@ -100,8 +101,21 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
   const marketDataHistory = createLiveTimeline<MarketData>({ history: madeUp.marketDataHistory, lastHeight });
 
   const records = createRecords();
+  const transactions = createTransactions();
   const parts = {
-    ...{ records, blocks, parameters, assets, markets, marketData, parties, accounts, positions, stopOrders },
+    ...{
+      records,
+      transactions,
+      blocks,
+      parameters,
+      assets,
+      markets,
+      marketData,
+      parties,
+      accounts,
+      positions,
+      stopOrders,
+    },
     ...{ orders, trades, marketDataHistory },
   };
   const lastBlock = () => blocks.value.at(-1) ?? madeUp.blockAt(lastHeight);
@@ -142,6 +156,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
       return stopOrders.value;
     },
     records: records.records,
+    transactions,
     orders,
     liveOrders: orders.open,
     trades,
@@ -182,6 +197,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
         begin(block);
       }
       records.apply(happening);
+      transactions.apply(happening, event.case === "account" && !accounts.value.has(event.value.id));
       switch (event.case) {
         case "order":
         case "endedOrder":

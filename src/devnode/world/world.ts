@@ -5,6 +5,7 @@ import type { Account, MarketData, Order, Position, Trade } from "../../../gen/v
 import type { Block } from "./event.js";
 import type { Records } from "./records.js";
 import type { Timeline } from "./timeline.js";
+import type { Transactions } from "./transactions.js";
 
 /** A party, and when it came, in Unix nanoseconds. */
 export interface PartyRecord {
@@ -33,6 +34,8 @@ export interface World {
   readonly stopOrders: ReadonlyMap<string, StopOrderEvent>;
   /** What events told last of all else, such as transfers and proposals. */
   readonly records: Records;
+  /** The events of each transaction. */
+  readonly transactions: Transactions;
   /** The latest version of each order, where its first version came. */
   readonly orders: Timeline<Order>;
   /** Those of them that can still trade. */

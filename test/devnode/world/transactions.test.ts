@@ -1,0 +1,52 @@
+import { create } from "@bufbuild/protobuf";
+import { expect, test } from "@jest/globals";
+import { EndBlockSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { createWorld } from "../../../src/devnode/world/create-world.js";
+import type { Event } from "../../../src/devnode/world/event.js";
+import { account, blockAt } from "../../support/living-world.js";
+import { ACTIVE, FILLED, history, orderEvent } from "../../support/small-world.js";
+
+const [first, second] = ["a1".repeat(32), "b2".repeat(32)];
+const balance = (number: number, amount: string): Event => ({
+  case: "account",
+  value: { ...account(number), balance: amount },
+});
+
+/** Makes a block of the events of several transactions. */
+function makeBlock({ begin, apply, world }: ReturnType<typeof createWorld>, ...events: readonly [string, Event][]) {
+  const block = blockAt(world.block.height + 1n);
+  begin(block);
+  const end: Event = { case: "endBlock", value: create(EndBlockSchema, { height: block.height }) };
+  for (const [at, [txHash, event]] of [...events, [block.hash, end] as const].entries()) {
+    apply({ block, sequence: at + 1, txHash, event });
+  }
+}
+
+// `balances` has a row for each account and block, `orders` one for each event (datanode/sqlstore/migrations).
+test("a record's last version in a block belongs to the transaction that brought it; orders keep each version", () => {
+  const living = createWorld(history());
+  makeBlock(
+    living,
+    [first, balance(1, "10")],
+    [first, balance(7, "20")],
+    [first, orderEvent(3, ACTIVE)],
+    [second, balance(7, "5")],
+    [second, orderEvent(3, FILLED)],
+  );
+  const { transactions } = living.world;
+  const [before, after] = [transactions.find(first), transactions.find(second)];
+  expect(before?.events).toEqual([balance(1, "10"), orderEvent(3, ACTIVE)]);
+  expect(after?.events).toEqual([balance(7, "5"), orderEvent(3, FILLED)]);
+  // Account 1 is of the history; account 7 was opened by the transaction that named it first.
+  expect([before?.opened, after?.opened]).toEqual([[{ ...account(7), balance: "20" }], []]);
+});
+
+test("what a transaction brought is dropped with the state that is taken back", () => {
+  const living = createWorld(history());
+  makeBlock(living, [first, balance(7, "20")]);
+  const saved = living.save();
+  makeBlock(living, [second, balance(7, "21")]);
+  living.restore(saved);
+  expect(living.world.transactions.find(second)).toBeUndefined();
+  expect(living.world.transactions.find(first)?.events).toEqual([balance(7, "20")]);
+});
