@@ -8,40 +8,51 @@ export interface Asking<Q> {
   again(): void;
 }
 
+/** Requests that are sent by time. */
+export interface TimedRequests {
+  /** How often one is sent, in milliseconds, whatever else is sent. */
+  readonly everyMs: number;
+  /** How many are sent at the beginning, beside the first. */
+  readonly ahead: number;
+}
+
+/** How many requests may wait to be sent. Beyond that the node has more than it reads. */
+const MAX_DUE = 100;
+
 /**
- * Creates the requests of a call: one at once, and further ones when they are wanted, or by themselves.
+ * Creates the requests of a call: one at once, and further ones when they are wanted, or by time.
  *
  * @param request the request
  * @param signal ends the requests
- * @param everyMs sends the request once more when none was sent for so long, in milliseconds; never by default
+ * @param timed sends the request by time as well; never by default
  * @returns the requests
  */
-export function createAsking<Q>(request: Q, signal: AbortSignal, everyMs?: number): Asking<Q> {
-  let due = 1;
+export function createAsking<Q>(request: Q, signal: AbortSignal, timed?: TimedRequests): Asking<Q> {
+  let due = 1 + (timed?.ahead ?? 0);
   let wake = (): void => {};
 
   async function* requests(): AsyncGenerator<Q> {
     const leave = follow(signal, () => wake());
+    const timer = timed && setInterval(again, timed.everyMs).unref();
     try {
       while (!signal.aborted) {
         if (due > 0) {
           due -= 1;
           yield request;
         } else {
-          const timer = everyMs === undefined ? undefined : setTimeout(again, everyMs).unref();
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
-          clearTimeout(timer);
         }
       }
     } finally {
+      clearInterval(timer);
       leave();
     }
   }
 
   function again(): void {
-    due += 1;
+    due = Math.min(due + 1, MAX_DUE);
     wake();
   }
 

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
 import { ProtocolError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
-import { createAsking } from "./asking.js";
+import { createAsking, type TimedRequests } from "./asking.js";
 import { busEventTypeName, type EventType } from "./event-types.js";
 import {
   type CheckedEventsRequest,
@@ -126,10 +126,12 @@ function loadDefinitions(): Promise<typeof import("./definitions.js")> {
 }
 
 /**
- * How often a request for the next batch is sent, in milliseconds. A data node waits 5 s for one after each second without
- * a full batch, sends nothing meanwhile, and ends the stream without it (v0.78.0, datanode/api/trading_data_v2.go).
+ * The requests for batches beside the one that follows each answer. A data node takes one request for each batch, and one
+ * more each second. Where none has come it sends nothing, collects what happens meanwhile into one large batch, and after
+ * 5 s it ends the stream (v0.78.0, `observeEventsWithAck` in datanode/api/event_observer.go). Those that are sent ahead
+ * make up for timers that are late.
  */
-const BATCH_REQUEST_MS = 2000;
+const BATCH_REQUESTS: TimedRequests = { everyMs: 1000, ahead: 2 };
 
 /** The events that are asked for, with the gaps among them. */
 function eventSource(
@@ -153,7 +155,7 @@ function eventSource(
       reconnect: options.reconnect ?? false,
       stream: "the stream of events",
       requests(connection: AbortSignal) {
-        const asking = createAsking(request, connection, batchSize > 0 ? BATCH_REQUEST_MS : undefined);
+        const asking = createAsking(request, connection, batchSize > 0 ? BATCH_REQUESTS : undefined);
         askAgain = asking.again;
         return asking.requests;
       },

@@ -16,15 +16,27 @@ const BLOCKS_AFTER = 6;
 
 /** The streams that are read at the same time. */
 const STREAMS = {
-  gRPC: { client: "grpc", batchSize: 0 },
-  WebSocket: { client: "rest", batchSize: 0 },
-  "gRPC, batches of 4": { client: "grpc", batchSize: BATCH_SIZE },
-  "WebSocket, batches of 4": { client: "rest", batchSize: BATCH_SIZE },
+  gRPC: { client: "grpc", request: { types: TYPES } },
+  WebSocket: { client: "rest", request: { types: TYPES } },
+  "gRPC, batches of 4": { client: "grpc", request: { types: TYPES, batchSize: BATCH_SIZE } },
+  "WebSocket, batches of 4": { client: "rest", request: { types: TYPES, batchSize: BATCH_SIZE } },
+};
+
+/** Orders with their ends, of all parties and of one: read at the same time, too. */
+const LIFECYCLES = {
+  "lifecycle over gRPC": { client: "grpc", ofAlice: false },
+  "lifecycle over WebSocket": { client: "rest", ofAlice: false },
+  "lifecycle of a party over gRPC": { client: "grpc", ofAlice: true },
+  "lifecycle of a party over WebSocket": { client: "rest", ofAlice: true },
 };
 
 /** Make the cases. */
 export function eventCases({ network, market, report, options }) {
   const { clients, urls } = network;
+  const endpoints = {
+    grpc: { transport: "grpc", grpc: { url: urls.dataGrpc } },
+    rest: { transport: "rest", rest: { url: urls.dataRest } },
+  };
   const ended = new Map();
   let traded;
 
@@ -37,7 +49,11 @@ export function eventCases({ network, market, report, options }) {
   async function run(signal) {
     const { id, alice, bob } = await market();
     const ending = new AbortController();
-    const readers = Object.entries(STREAMS).map(([name, stream]) => [
+    const lifecycles = Object.entries(LIFECYCLES).map(([name, { client, ofAlice }]) => {
+      const request = { types: ["order"], lifecycle: true, ...(ofAlice && { partyId: alice.publicKey }) };
+      return [name, { client, request }];
+    });
+    const readers = [...Object.entries(STREAMS), ...lifecycles].map(([name, stream]) => [
       name,
       read(stream, AbortSignal.any([signal, ending.signal])),
     ]);
@@ -48,26 +64,31 @@ export function eventCases({ network, market, report, options }) {
     for (const [name, reading] of readers) {
       ended.set(name, await reading);
     }
-    return { id, sent };
+    return { id, sent, alice };
   }
 
   /** Read a stream until its signal is aborted. */
-  async function read({ client, batchSize }, signal) {
+  async function read({ client, request }, signal) {
     const events = new Map();
     const gaps = [];
     let error;
+    const losses = [];
+    const hooks = { onRetry: (lost) => losses.push(lost.error.message.split("\n")[0]) };
+    const observing = network.createClient(endpoints[client], { hooks });
     try {
-      for await (const event of clients[client].events({ types: TYPES, batchSize }, { signal, reconnect: true })) {
+      for await (const event of observing.events(request, { signal, reconnect: true })) {
         if ("gap" in event) {
           gaps.push(event.gap);
         } else {
-          events.set(event.id, event);
+          // With `lifecycle`, one event of the node becomes one for each order that ends.
+          events.set(event.case === "order" ? `${event.id} ${event.value.id}` : event.id, event);
         }
       }
     } catch (reason) {
       error = signal.aborted ? undefined : reason;
     }
-    return { events, gaps, error };
+    await observing.close();
+    return { events, gaps, losses, error };
   }
 
   /** Send orders that rest, trade, are cancelled and expire, one transaction of each party a block or so. */
@@ -91,8 +112,10 @@ export function eventCases({ network, market, report, options }) {
 
   /** The blocks that all streams have seen wholly. */
   function commonBlocks() {
-    const ends = [...ended.values()].map(({ events }) =>
-      [...events.values()].filter((event) => event.case === "endBlock").map(({ block }) => Number(block)),
+    const ends = Object.keys(STREAMS).map((name) =>
+      [...ended.get(name).events.values()]
+        .filter((event) => event.case === "endBlock")
+        .map(({ block }) => Number(block)),
     );
     const first = BigInt(Math.max(...ends.map((blocks) => blocks[0])));
     const last = BigInt(Math.min(...ends.map((blocks) => blocks.at(-1))));
@@ -104,7 +127,7 @@ export function eventCases({ network, market, report, options }) {
   /** A stream beside the first one. */
   async function compare(name, signal) {
     await trading(signal);
-    const { events, gaps, error } = ended.get(name);
+    const { events, gaps, losses, error } = ended.get(name);
     assert.equal(error, undefined, `the stream ended after ${events.size} events: ${error?.message}`);
     const blocks = commonBlocks();
     const isLost = ({ block }) =>
@@ -120,41 +143,67 @@ export function eventCases({ network, market, report, options }) {
     const [own, base] = [of(events), of(ended.get("gRPC").events)];
     report.figure(
       `events, ${name}`,
-      `blocks ${blocks.from} to ${blocks.to}: ${own.length} of ${base.length} events, ${gaps.length} gaps (${byType(within(events, blocks))})`,
+      `blocks ${blocks.from} to ${blocks.to}: ${own.length} of ${base.length} events, ${gaps.length} gaps (${byType(within(events, blocks))})${losses.map((loss) => `; lost: ${loss}`).join("")}`,
     );
     assert.deepEqual(own, base);
     // A socket ends at a line of more than 64 KiB, and says so by a gap; nothing else may.
-    assert.ok(gaps.length === 0 || (name === "WebSocket" && own.length > base.length / 2), `${gaps.length} gaps`);
+    assert.ok(
+      gaps.length === 0 || (name.startsWith("WebSocket") && own.length > base.length / 2),
+      `${gaps.length} gaps`,
+    );
   }
 
-  /** Orders and trades of the bus beside those of the data node's tables. */
-  async function tables(signal) {
+  /** Rows of the data node's tables in the blocks and the market of the trading. */
+  async function rows(table, columns, condition = "") {
     if (urls.postgres === undefined) {
       throw new LeftOut("the data node's PostgreSQL is not given");
     }
-    const { id, sent } = await trading(signal);
+    const { id } = await traded;
     const { from, to } = commonBlocks();
     const client = new pg.Client(urls.postgres);
     await client.connect();
     try {
-      const query = async (table, columns) => {
-        const sql = `SELECT ${columns} FROM ${table} JOIN blocks USING (vega_time) WHERE height BETWEEN ${from} AND ${to} AND market_id = decode('${id}', 'hex')`;
-        return (await client.query({ text: sql, rowMode: "array" })).rows.map((row) => row.join(" "));
-      };
-      const events = within(ended.get("gRPC").events, { from, to }).filter(({ value }) => value.marketId === id);
-      const lifecycle = events.flatMap((event) => statesOf(event));
-      const orders = [...new Set(await query("orders", "height, encode(id, 'hex'), status"))].sort();
-      const trades = [...new Set(await query("trades", "height, encode(id, 'hex')"))].sort();
-      const traded = events.filter((event) => event.case === "trade").map(({ block, value }) => `${block} ${value.id}`);
-      report.figure(
-        "events beside the data node's tables",
-        `${sent} transactions in ${options.tradingMs / 60_000} minutes; ${lifecycle.length} states of orders from events, ${orders.length} in the table; ${traded.length} trades from events, ${trades.length} in the table`,
-      );
-      assert.deepEqual([...new Set(traded)].sort(), trades);
-      assert.deepEqual([...new Set(lifecycle)].sort(), orders);
+      const sql = `SELECT DISTINCT ${columns} FROM ${table} JOIN blocks USING (vega_time) WHERE height BETWEEN ${from} AND ${to} AND market_id = decode('${id}', 'hex') ${condition}`;
+      return (await client.query({ text: sql, rowMode: "array" })).rows.map((row) => row.join(" ")).sort();
     } finally {
       await client.end();
     }
+  }
+
+  /** Orders and trades of the bus beside those of the data node's tables. */
+  async function tables(signal) {
+    const { id, sent } = await trading(signal);
+    const events = within(ended.get("gRPC").events, commonBlocks()).filter(({ value }) => value.marketId === id);
+    const states = unique(events.flatMap((event) => statesOf(event)));
+    const orders = await rows("orders", "height, encode(id, 'hex'), status");
+    const trades = await rows("trades", "height, encode(id, 'hex')");
+    const seen = events.filter((event) => event.case === "trade").map(({ block, value }) => `${block} ${value.id}`);
+    report.figure(
+      "events beside the data node's tables",
+      `${sent} transactions in ${options.tradingMs / 60_000} minutes; ${states.length} states of orders from events, ${orders.length} in the table; ${seen.length} trades from events, ${trades.length} in the table`,
+    );
+    assert.deepEqual(unique(seen), trades);
+    assert.deepEqual(states, orders);
+  }
+
+  /** Orders with their ends, each as an event of the type `order`, beside the data node's table. */
+  async function lifecycle(name, { ofAlice }, signal) {
+    const { id, alice } = await trading(signal);
+    const { events, gaps, losses, error } = ended.get(name);
+    assert.equal(error, undefined, `the stream ended after ${events.size} events: ${error?.message}`);
+    const orders = within(events, commonBlocks()).filter(({ case: type, value }) => {
+      return type === "order" && value.marketId === id;
+    });
+    const states = unique(orders.flatMap((event) => statesOf(event)));
+    const party = ofAlice ? `AND party_id = decode('${alice.publicKey}', 'hex')` : "";
+    const expected = await rows("orders", "height, encode(id, 'hex'), status", party);
+    const ends = orders.filter(({ value: { status } }) => status === Status.CANCELLED || status === Status.EXPIRED);
+    report.figure(
+      name,
+      `${states.length} states of orders, ${expected.length} in the table; ${ends.length} cancelled or expired; ${gaps.length} gaps${losses.map((loss) => `; lost: ${loss}`).join("")}`,
+    );
+    assert.deepEqual(states, expected);
+    assert.equal(gaps.length, 0);
   }
 
   return [
@@ -162,6 +211,12 @@ export function eventCases({ network, market, report, options }) {
       group: "events",
       name: `${name}: the same events`,
       check: (signal) => compare(name, signal),
+      extraMs: options.tradingMs,
+    })),
+    ...Object.entries(LIFECYCLES).map(([name, stream]) => ({
+      group: "events",
+      name: `${name}: the states of the data node's table`,
+      check: (signal) => lifecycle(name, stream, signal),
       extraMs: options.tradingMs,
     })),
     {
@@ -172,6 +227,8 @@ export function eventCases({ network, market, report, options }) {
     },
   ];
 }
+
+const unique = (texts) => [...new Set(texts)].sort();
 
 /** The states of orders that an event tells of: `BLOCK ID STATUS`. */
 function statesOf(event) {

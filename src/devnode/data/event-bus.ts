@@ -19,7 +19,7 @@ export interface BusRequest extends BusFilter {
   readonly batchSize: bigint;
 }
 
-/** How long the data node waits for a batch to fill before it reads the next request, in milliseconds. */
+/** How often the data node reads a request without having sent a batch, in milliseconds. */
 const BATCH_WAIT_MS = 1000;
 
 /** What the event bus of a node needs. */
@@ -39,9 +39,9 @@ export type BusNode = "core" | "data";
  * - With a batch size of 0 or below, events come as they happen, and further requests change nothing.
  * - With a batch size, that many come at once. A request has to follow within 5 seconds, and has the size of the next
  *   batch. Otherwise the stream fails with `Internal`.
- * - The data node reads that request also where a second has passed without a full batch, and sends nothing until it has
- *   it: a caller has to send requests on a timer (`observeEventsWithAck` in datanode/api/event_observer.go, where the tick
- *   of the statistics goes on to the request). The core waits for the batch.
+ * - The data node reads one request more each second, and sends nothing until it has it: a caller has to send requests on a
+ *   timer as well (`observeEventsWithAck` in datanode/api/event_observer.go, where the tick of the statistics goes on to the
+ *   request). The core waits for the batch.
  * - A caller that reads too slowly is dropped: the stream ends without an error.
  *
  * A batch has {@link MAX_WAITING_RECORDS} events at most. A size of 0 behind a batch asks for what there is.
@@ -107,7 +107,7 @@ export function eventBus({ chainId, streams }: EventBusOptions, node: BusNode) {
  * Collect events into batches.
  *
  * @param blocks the events of each block
- * @param waitMs how often the wait for a full batch ends without one, in milliseconds; never by default
+ * @param waitMs how often `next` ends without a batch, in milliseconds; never by default
  * @returns `next` waits for a batch of a size, 0 for what there is; for the tick of the clock (`wait`); or for the end.
  *   `stop` stops the clock
  */
@@ -128,14 +128,14 @@ function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, waitMs: numb
     stop: () => clearInterval(clock),
 
     async next(size: number): Promise<BusEvent[] | "wait" | "end"> {
-      while (state.waiting.length < Math.max(size, 1)) {
-        if (state.isOver) {
-          await failed;
-          return "end";
-        }
+      while (state.hasTicked || state.waiting.length < Math.max(size, 1)) {
         if (state.hasTicked) {
           state.hasTicked = false;
           return "wait";
+        }
+        if (state.isOver) {
+          await failed;
+          return "end";
         }
         await new Promise<void>((resolve) => {
           wake = resolve;
