@@ -11,6 +11,7 @@ import { CoreService } from "../gen/client/vega/api/v1/core_pb.js";
 import { staysOnLoopback } from "./config/loopback.js";
 import { type ClientConfig, readConfig } from "./config/schema.js";
 import { type CallOptions, connectOptions, readCallOptions } from "./given/call-options.js";
+import { type DataNodeLag, measureLag } from "./history/data-node-lag.js";
 import { createExport } from "./history/export.js";
 import { checkExportOptions } from "./history/export-options.js";
 import type { ExportOptions, NetworkHistoryExport } from "./history/network-history-export.js";
@@ -87,6 +88,19 @@ export interface Client
    * @throws {@link TradewireError} if the call fails: its subclass says how
    */
   listSegments(options?: CallOptions): Promise<HistorySegment[]>;
+  /**
+   * Compares the last block of the data node with that of its core, and with this machine's clock. A data node that stopped
+   * writing keeps answering with old state, which its answers do not show.
+   *
+   * @param options a signal, headers and a time limit
+   * @returns how they compare
+   * @throws {@link TradewireError} if the data node cannot be asked; a core that cannot be asked is no error
+   *
+   * @example
+   * const { state, behindCoreMs } = await client.dataNodeLag();
+   * if (state === "lagging") console.warn(`the data node is ${behindCoreMs} ms behind its core`);
+   */
+  dataNodeLag(options?: CallOptions): Promise<DataNodeLag>;
   /**
    * Create a client of any service of the node, such as one that a fork has added, with a function for each method.
    *
@@ -219,6 +233,8 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     },
 
     listSegments: async (listOptions) => listSegments(dataService, readCallOptions(listOptions)),
+
+    dataNodeLag: async (lagOptions) => measureLag({ core, data: dataService }, readCallOptions(lagOptions)),
 
     ...createFollowing({
       exportNetworkHistory: (request, exportOptions) => client.exportNetworkHistory(request, exportOptions),

@@ -50,6 +50,7 @@ export type { CallOptions } from "./given/call-options.js";
 export { type AssembleOptions, assemble } from "./history/assemble.js";
 export { capturedChunks } from "./history/captured.js";
 export { type ExportChunk, type ExportResult, exportChunks } from "./history/chunks.js";
+export type { DataNodeLag } from "./history/data-node-lag.js";
 export type {
   ExportOptions,
   ExportProgress,

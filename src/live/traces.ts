@@ -3,6 +3,7 @@ import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_
 import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { NodeError, TradewireError } from "../errors/index.js";
 import { connectOptions } from "../given/call-options.js";
+import { describeLag, measureLag } from "../history/data-node-lag.js";
 import {
   type Brought,
   type CommandPart,
@@ -118,7 +119,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
     const age = isTooOld ? "is too old to be taken now" : "may still be taken";
     return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
   });
-  look("data node", (options) => describeLag(services, options));
+  look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
   const lookedAt = await Promise.all(looks);
   return { lookedAt, proof: proofOf({ txHash: sent.txHash, block, evidence: "records" }, sent.parts, states, byHash) };
 }
@@ -223,25 +224,6 @@ function statusOf(parts: readonly { readonly status: "executed" | "failed"; read
   }
   const status = reasons.length === parts.length ? ("failed" as const) : ("partial" as const);
   return { status, reason: [...new Set(reasons)].join(", ") };
-}
-
-/** By how much blocks may be late before that is reported, in milliseconds. */
-const MAX_LAG_MS = 10_000;
-
-/** Says whether the data node has the core's last block: one that stopped writing keeps answering with old state. */
-async function describeLag({ core, data }: TraceServices, options: CallOptions): Promise<string> {
-  const [stored, made] = await Promise.all([data.getVegaTime({}, options), core.getVegaTime({}, options)]);
-  const behindCoreMs = Number((made.timestamp - stored.timestamp) / 1_000_000n);
-  const behindClockMs = Date.now() - Number(made.timestamp / 1_000_000n);
-  const late = [
-    ...(behindCoreMs > MAX_LAG_MS ? [`its last block is ${seconds(behindCoreMs)} older than the core's`] : []),
-    ...(behindClockMs > MAX_LAG_MS ? [`the core's last block is ${seconds(behindClockMs)} old`] : []),
-  ];
-  return late.length === 0 ? "it has the core's last blocks" : `it lags: ${late.join("; ")}`;
-}
-
-function seconds(ms: number): string {
-  return `${Math.round(ms / 1000)} s`;
 }
 
 function lookOptions(headers: CallOptions["headers"]): CallOptions {

@@ -1,5 +1,6 @@
 import { ProtocolError, type TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import type { DataNodeLag } from "../history/data-node-lag.js";
 import type { SyncClient } from "./options.js";
 import { changedError } from "./parting.js";
 import { firstEndingAt, segmentEndingAt } from "./standing.js";
@@ -16,6 +17,12 @@ export interface Listing extends NodeHistory {
 export interface NodeAway {
   readonly node: string;
   readonly error: TradewireError;
+}
+
+/** How a node's last block compares with its core's. */
+export interface NodeLag {
+  readonly node: string;
+  readonly lag: DataNodeLag;
 }
 
 /** The history that nodes agree on. */

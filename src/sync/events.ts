@@ -1,5 +1,6 @@
 import type { UnknownPart } from "../archive/unknown-part.js";
 import type { TradewireError } from "../errors/index.js";
+import type { DataNodeLag } from "../history/data-node-lag.js";
 import type { TableSurvey } from "./sink.js";
 import type { LedgerEntry, NodeHistory, Unit } from "./unit.js";
 
@@ -26,6 +27,8 @@ export type SyncEvent =
   | { readonly case: "waiting"; readonly error: TradewireError; readonly againMs: number }
   /** One of several nodes could not be asked for its history. It gets no units until it was compared with the others. */
   | { readonly case: "away"; readonly node: string; readonly error: TradewireError }
+  /** A node's last block was compared with its core's and the clock. It comes with each look for new segments. */
+  | { readonly case: "lag"; readonly node: string; readonly lag: DataNodeLag }
   /** A newer node has sent what this release does not know. */
   | { readonly case: "unknown"; readonly unknown: UnknownPart }
   /**

@@ -5,6 +5,8 @@
  */
 
 export { SinkError } from "../errors/index.js";
+export type { DataNodeLag } from "../history/data-node-lag.js";
+export type { NodeLag } from "./agree.js";
 export type { SyncEvent } from "./events.js";
 export { createLoader, type LoadOptions, type UnitOutcome } from "./load-unit.js";
 export type {

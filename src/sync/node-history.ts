@@ -3,9 +3,12 @@ import { RequestError, TradewireError } from "../errors/index.js";
 import { checkHistory } from "../history/segment-chain.js";
 import { followingController } from "../signal/follow.js";
 import { requireGoing } from "../signal/wait.js";
-import { type AgreedHistory, agreeOn, type Listing, type NodeAway } from "./agree.js";
+import { type AgreedHistory, agreeOn, type Listing, type NodeAway, type NodeLag } from "./agree.js";
 import type { SyncClient } from "./options.js";
 import type { NodeHistory } from "./unit.js";
+
+/** The longest time to compare a node's last block, in milliseconds. What cannot be compared is left out. */
+const LAG_MS = 5000;
 
 /** What a node is called where its client does not say. */
 const THE_NODE = "the node";
@@ -19,7 +22,7 @@ const THE_NODE = "the node";
  * @param clients of the nodes, at least one
  * @param signal ends the calls
  * @param known what was known before, which the nodes must go on from
- * @returns the history, which node has what of it, and which nodes are away; without any segment, the chain is empty
+ * @returns the history, which node has what of it, which nodes are away, and how their last blocks compare; without any segment, the chain is empty
  *   where no node tells it
  * @throws {@link ProtocolError} where a listing breaks a rule (as {@link checkHistory} says), or two nodes are of
  *   different chains or histories; it names both
@@ -34,15 +37,23 @@ export async function readHistory(
   clients: readonly SyncClient[],
   signal: AbortSignal,
   known?: NodeHistory,
-): Promise<AgreedHistory> {
+): Promise<AgreedHistory & { readonly lags: readonly NodeLag[] }> {
   const call = followingController(signal);
   const away: NodeAway[] = [];
+  const lags: NodeLag[] = [];
   try {
     const asked = await Promise.all(
       clients.map(async (client, index): Promise<Listing[]> => {
         const node = nodeName(client, index, clients.length);
         try {
-          return [{ client, node, ...checkHistory(await client.listSegments({ signal: call.signal }), node) }];
+          const [segments, lag] = await Promise.all([
+            client.listSegments({ signal: call.signal }),
+            client.dataNodeLag?.({ signal: call.signal, timeoutMs: LAG_MS }).catch(() => undefined),
+          ]);
+          if (lag !== undefined) {
+            lags.push({ node, lag });
+          }
+          return [{ client, node, ...checkHistory(segments, node) }];
         } catch (reason) {
           requireGoing(signal);
           if (!(reason instanceof TradewireError) || !mayPass(reason)) {
@@ -57,7 +68,7 @@ export async function readHistory(
     if (listings.length === 0) {
       throw away[0]?.error ?? noClient();
     }
-    return agreeOn(listings, away, known);
+    return { ...agreeOn(listings, away, known), lags };
   } finally {
     call.abort(); // Where one node failed for good, the others are not waited for.
   }

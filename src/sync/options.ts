@@ -1,5 +1,6 @@
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { TradewireError } from "../errors/index.js";
+import type { DataNodeLag } from "../history/data-node-lag.js";
 import type { ExportOptions, NetworkHistoryExport } from "../history/network-history-export.js";
 import type { ExportRequest } from "../history/request.js";
 import type { TableName } from "../schema/tables.js";
@@ -13,6 +14,8 @@ export interface SyncClient {
   readonly name?: string | undefined;
   exportNetworkHistory(request: ExportRequest, options?: ExportOptions): NetworkHistoryExport;
   listSegments(options?: { readonly signal?: AbortSignal }): Promise<HistorySegment[]>;
+  /** Compares the data node with its core and the clock. Without it, nobody notices a data node that stopped writing. */
+  dataNodeLag?(options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<DataNodeLag>;
 }
 
 /** Who is told of what happens. */

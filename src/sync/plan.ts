@@ -8,7 +8,7 @@ import { requireSameChain } from "./parting.js";
 import { patiently } from "./patiently.js";
 import type { Parting, Sink } from "./sink.js";
 import { partingAt, standings } from "./standing.js";
-import { teller } from "./tell.js";
+import { teller, tellNodes } from "./tell.js";
 import type { LedgerEntry, Segment } from "./unit.js";
 import { joins } from "./units.js";
 import { withSink } from "./with-sink.js";
@@ -59,9 +59,7 @@ export function planHistory(clients: SyncClient | readonly SyncClient[], options
     const tell = teller(hooks);
     const patience = { patienceMs, tell, signal };
     const history = await patiently(() => readHistory(clientsOf(clients), signal), patience);
-    for (const { node, error } of history.away) {
-      tell({ case: "away", node, error });
-    }
+    tellNodes(history, tell);
     const held = await patiently(() => sink.inspect(signal), patience);
     requireSameChain(sink.name, held, history.chainId);
     const { segments } = history;

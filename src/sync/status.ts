@@ -2,6 +2,7 @@ import { checkSignal, requireKnown, whole } from "../errors/check-values.js";
 import { MAX_SEGMENTS } from "../history/segment-chain.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
+import type { NodeLag } from "./agree.js";
 import { checkBlocks, checkTables, clientsOf } from "./check-options.js";
 import { readHistory } from "./node-history.js";
 import type { SyncClient, SyncOptions } from "./options.js";
@@ -36,6 +37,8 @@ export interface SyncStatus {
   readonly blocks?: BlockRange;
   /** How many segments the node has within the range; absent without clients. */
   readonly segments?: number;
+  /** How the last blocks of the nodes compare with those of their cores, and with the clock; absent without clients. */
+  readonly lags?: readonly NodeLag[];
   readonly tables: readonly TableSurvey[];
   /** The oldest missing segments. */
   readonly missing: readonly MissingSegment[];
@@ -81,7 +84,7 @@ export function syncStatus(sink: Sink, options: StatusOptions = {}): Promise<Syn
     return {
       ...(held !== undefined && { chainId: held }),
       ...(first && last && { blocks: { fromBlock: first.fromBlock, toBlock: last.toBlock } }),
-      ...(history && { segments: countWithin(history.segments, range) }),
+      ...(history && { segments: countWithin(history.segments, range), lags: history.lags }),
       ...found,
     };
   });

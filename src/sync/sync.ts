@@ -11,7 +11,7 @@ import { partingError } from "./parting.js";
 import { patiently } from "./patiently.js";
 import type { Sink, SinkOpening, Survey } from "./sink.js";
 import { createSurveyor, withHeld } from "./surveyor.js";
-import { teller } from "./tell.js";
+import { teller, tellNodes } from "./tell.js";
 import type { NodeHistory, Unit } from "./unit.js";
 import { unitsOf } from "./units.js";
 import { withSink } from "./with-sink.js";
@@ -79,16 +79,11 @@ async function run(
   const read = (known?: NodeHistory) => patiently(() => readHistory(clients, signal, known), patience);
   let look = await read();
   let readAt = performance.now();
-  const tellAway = () => {
-    for (const { node, error } of look.away) {
-      tell({ case: "away", node, error });
-    }
-  };
-  tellAway();
+  tellNodes(look, tell);
   async function lookAgain(): Promise<void> {
     readAt = performance.now();
     look = await read(look);
-    tellAway();
+    tellNodes(look, tell);
   }
 
   const replace = replaceFrom !== undefined;

@@ -70,7 +70,8 @@ describe("tradewire sync", () => {
     const { out, err, code } = await sync("--to", "duckdb:json.duckdb", ...two, "--json", "--to-block", "20");
     expect({ code, err }).toEqual({ code: 0, err: "" });
     const events = lines(out);
-    expect(events[0]).toMatchObject({
+    expect(events[0]).toMatchObject({ event: "lag", node: node.grpcUrl, state: "stalled", behindCoreMs: 0 });
+    expect(events[1]).toMatchObject({
       event: "planned",
       chainId: "sync-1",
       segments: 3,

@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../../src/client.js";
 import { serveNode } from "../support/node.js";
@@ -28,6 +29,52 @@ describe("an outcome that is not known", () => {
   });
 
   test("says that the network makes no blocks", async () => {
-    expect(await saidOfDataNode(0n, 90n)).toBe("it lags: the core's last block is 90 s old");
+    expect(await saidOfDataNode(0n, 90n)).toBe(
+      "it has the core's last block, but that is 90 s old: the network makes no blocks, the core is behind, or its clock is not this machine's",
+    );
+  });
+});
+
+describe("dataNodeLag", () => {
+  test.each([
+    [1n, 1n, "current"],
+    [45n, 0n, "lagging"],
+    [45n, 90n, "lagging"],
+    [0n, 90n, "stalled"],
+  ] as const)("%s s behind the core, whose block is %s s old, is %s", async (behindCore, behindClock, state) => {
+    const coreTime = BigInt(Date.now()) * 1_000_000n - behindClock * SECOND;
+    const dataNodeTime = coreTime - behindCore * SECOND;
+    await using node = await serveNode(
+      { getVegaTime: () => ({ timestamp: dataNodeTime }) },
+      { getVegaTime: () => ({ timestamp: coreTime }) },
+    );
+    for (const config of [
+      { transport: "grpc", grpc: { url: node.grpcUrl } },
+      { transport: "rest", rest: { url: node.restUrl } },
+    ] as const) {
+      await using client = createClient(config);
+      const lag = await client.dataNodeLag();
+      expect(lag).toMatchObject({ state, dataNodeTime, coreTime, behindCoreMs: Number(behindCore) * 1000 });
+      expect(lag.behindClockMs).toBeGreaterThanOrEqual(Number(behindClock) * 1000);
+    }
+  });
+
+  test.each([
+    [1n, "current"],
+    [90n, "old"],
+  ] as const)("of a data node without its core, %s s behind the clock, is %s", async (behindClock, state) => {
+    const dataNodeTime = BigInt(Date.now()) * 1_000_000n - behindClock * SECOND;
+    await using node = await serveNode({ getVegaTime: () => ({ timestamp: dataNodeTime }) });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    const lag = await client.dataNodeLag();
+    expect(lag).toMatchObject({ state, dataNodeTime });
+    expect(lag).not.toHaveProperty("coreTime");
+    expect(lag).not.toHaveProperty("behindCoreMs");
+  });
+
+  test("of a node without a data node fails", async () => {
+    await using node = await serveNode({}, { getVegaTime: () => ({ timestamp: 1n }) });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    await expect(client.dataNodeLag()).rejects.toMatchObject({ code: Code.Unimplemented });
   });
 });

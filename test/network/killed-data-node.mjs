@@ -19,6 +19,7 @@ export function killedDataNodeCases({ network, market, options }) {
       throw new LeftOut("it ends the network: give --kill-data-node FILE");
     }
     const { id, alice } = await market();
+    assert.equal((await grpc.dataNodeLag({ signal })).state, "current");
     const reading = (async () => {
       for await (const _ of grpc.events({ types: ["endBlock"] }, { signal })) {
         // Until the connection is lost.
@@ -46,6 +47,7 @@ export function killedDataNodeCases({ network, market, options }) {
     for (const client of [grpc, rest]) {
       await assert.rejects(client.service(TradingDataService).listAssets({}, { signal }), ConnectionError);
       await assert.rejects(client.listSegments({ signal }), ConnectionError);
+      await assert.rejects(client.dataNodeLag({ signal }), ConnectionError);
     }
   }
 

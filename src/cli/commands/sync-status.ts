@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { RequestError, SinkError, TradewireError } from "../../errors/index.js";
+import { describeLag } from "../../history/data-node-lag.js";
 import { partingError } from "../../sync/parting.js";
 import { type QueueStatus, queueStatus } from "../../sync/queue/index.js";
 import { type SyncStatus, syncStatus } from "../../sync/status.js";
@@ -103,7 +104,7 @@ function listedTables({ tables }: SyncStatus, { table }: RangeOptions): SyncStat
 }
 
 function statusText({ status, nodeError }: Found, name: string, asked: RangeOptions, format: Tables["format"]): string {
-  const { chainId, blocks, segments } = status;
+  const { chainId, blocks, segments, lags = [] } = status;
   const compared = nodeError === undefined;
   const tables = listedTables(status, asked);
   const rows = tables.map(({ table, units, rows: count, bytes, fromBlock = "", toBlock = "", missing }) =>
@@ -117,6 +118,9 @@ function statusText({ status, nodeError }: Found, name: string, asked: RangeOpti
     blocks === undefined
       ? ""
       : ` The node has ${grouped(segments ?? 0)} segments, blocks ${blocks.fromBlock} to ${blocks.toBlock}.`;
+  const lagging = lags
+    .filter(({ lag }) => lag.state !== "current")
+    .map(({ node: of, lag }) => printable(` The data node of ${of} ${describeLag(lag)}.`));
   const missing = tables.reduce((sum, each) => sum + each.missing, 0n);
   const others = status.tables.length - tables.length;
   const rest = [
@@ -127,7 +131,7 @@ function statusText({ status, nodeError }: Found, name: string, asked: RangeOpti
   ].join(" ");
   const header = ["table", "units", "rows", "CSV", "first block", "last block", ...(compared ? [MISSING] : [])];
   const ranked = ["table", MISSING, "units", "rows", "last block", "first block"];
-  return `${held}${node}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
+  return `${held}${node}${lagging.join("")}\n\n${format(header, rows, { ranked })}${rest === "" ? "" : `\n${rest}\n`}`;
 }
 
 /** The header of the column that is there beside a node. */

@@ -69,6 +69,7 @@ export function openClients(options: SyncClientOptions, reports: Reports): SyncC
       name: nameOf(config.grpc?.url, config.rest?.url, config.transport),
       exportNetworkHistory: (request, more) => client.exportNetworkHistory(request, more),
       listSegments: (more) => client.listSegments(more),
+      dataNodeLag: (more) => client.dataNodeLag(more),
     };
   });
   return { clients, overGrpc, [Symbol.asyncDispose]: close };

@@ -1,4 +1,5 @@
 import type { TradewireError } from "../../errors/index.js";
+import { describeLag } from "../../history/data-node-lag.js";
 import type { SyncEvent } from "../../sync/events.js";
 import type { SyncSummary } from "../../sync/options.js";
 import type { Unit } from "../../sync/unit.js";
@@ -27,6 +28,8 @@ export function eventObject(event: SyncEvent): object | undefined {
       return { event: "waiting", ...againOf(event) };
     case "away":
       return { event: "away", node: event.node, error: event.error };
+    case "lag":
+      return { event: "lag", node: event.node, ...event.lag };
     case "unknown": {
       const { table, column, value } = event.unknown;
       return { event: "unknown", table, column, value };
@@ -55,12 +58,33 @@ export function summaryObject({ failed, ...summary }: SyncSummary): object {
 }
 
 /**
- * Describe an event for a person, where it is more than a part of the figures.
+ * Creates the function that describes events for a person, where they are more than a part of the figures. That a data node
+ * lags comes with each look, and is described when it begins and when it ends. A network that makes no blocks, or has a
+ * clock of its own, is left to the status and the metrics.
  *
- * @param event the event
- * @returns a line; `undefined` for most events
+ * @returns a line for an event; `undefined` for most events
  */
-export function eventLine(event: SyncEvent): string | undefined {
+export function createEventLines(): (event: SyncEvent) => string | undefined {
+  const lagging = new Set<string>();
+  return (event) => {
+    if (event.case !== "lag") {
+      return eventLine(event);
+    }
+    const { node, lag } = event;
+    const lags = lag.state === "lagging" || lag.state === "old";
+    if (lags === lagging.has(node)) {
+      return undefined;
+    }
+    if (lags) {
+      lagging.add(node);
+    } else {
+      lagging.delete(node);
+    }
+    return printable(`the data node of ${node} ${describeLag(lag)}`);
+  };
+}
+
+function eventLine(event: SyncEvent): string | undefined {
   switch (event.case) {
     case "failed": {
       const { table, fromBlock, toBlock } = event.unit;

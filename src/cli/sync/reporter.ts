@@ -3,7 +3,7 @@ import type { SyncState } from "../../sync/watch/state.js";
 import type { LineTaker } from "../client.js";
 import { type CommandContext, json } from "../output.js";
 import { createDisplay, sizeOf } from "./display.js";
-import { eventLine, eventObject, logLine } from "./events.js";
+import { createEventLines, eventObject, logLine } from "./events.js";
 import { progressLines } from "./progress-lines.js";
 import { workerLines, workerLogLine } from "./worker-lines.js";
 
@@ -57,6 +57,7 @@ function onTerminal(
   linesOf: typeof progressLines,
 ): Reporter {
   const display = createDisplay(notes);
+  const eventLine = createEventLines();
   const draw = () => display.draw(linesOf(state.snapshot(), sizeOf(notes)));
   const timer = setInterval(draw, DRAW_MS);
   notes.on("resize", draw);
@@ -84,6 +85,7 @@ function inLog(
   notes: CommandContext["notes"],
   lineOf: typeof logLine,
 ): Reporter {
+  const eventLine = createEventLines();
   let [planned, waited, ended] = [false, false, false];
   let last = "";
   const line = () => {

@@ -8,7 +8,7 @@ import { patiently } from "../patiently.js";
 import type { Survey, TableSurvey } from "../sink.js";
 import { createSurveyor, withHeld } from "../surveyor.js";
 import { removeForeign } from "../sync.js";
-import type { Tell } from "../tell.js";
+import { type Tell, tellNodes } from "../tell.js";
 import type { NodeHistory, Unit } from "../unit.js";
 import { unitsOf } from "../units.js";
 import { type Database, dbOf } from "./database.js";
@@ -63,9 +63,7 @@ export async function planAsLeader(
   const patience = { patienceMs: options.patienceMs, tell, signal };
   async function read(known?: NodeHistory) {
     const look = await patiently(() => readHistory(clients, signal, known), patience);
-    for (const { node, error } of look.away) {
-      tell({ case: "away", node, error });
-    }
+    tellNodes(look, tell);
     return look;
   }
   const queueing = { replace: replaceFrom !== undefined, attempts: options.attempts, retrySeconds: pace.retrySeconds };

@@ -32,6 +32,7 @@ export function politeListings(
   return clients.map((client, index) => ({
     name: names[index],
     exportNetworkHistory: (request, options) => client.exportNetworkHistory(request, options),
+    ...(client.dataNodeLag && { dataNodeLag: client.dataNodeLag.bind(client) }),
     async listSegments(options) {
       await takeCall(db, names[index] ?? "", budget, options?.signal ?? signal);
       return client.listSegments(options);

@@ -7,6 +7,7 @@ export {
   type ErrorReport,
   isReady,
   type Lag,
+  type LagReport,
   type Loaded,
   type NodeReport,
   type Phase,

@@ -1,4 +1,4 @@
-import { isReady, type SyncSnapshot } from "./snapshot.js";
+import { isReady, type LagReport, type SyncSnapshot } from "./snapshot.js";
 
 /** A sample: the value of the metric's one label, where it has one, and the number. */
 type Sample = readonly [label: string | undefined, value: number | bigint];
@@ -16,6 +16,14 @@ const perTable = (value: (table: SyncSnapshot["tables"][number]) => number | big
     tables.flatMap((table) => {
       const found = value(table);
       return found === undefined ? [] : [[table.table, found] as const];
+    });
+};
+
+const perNode = (value: (lag: LagReport) => number | undefined) => {
+  return ({ nodes }: SyncSnapshot): Sample[] =>
+    nodes.flatMap(({ name, lag }) => {
+      const found = lag && value(lag);
+      return found === undefined ? [] : [[name, found] as const];
     });
 };
 
@@ -80,6 +88,18 @@ const METRICS: readonly Metric[] = [
     name: "lag_seconds",
     help: "Time since the oldest segment behind that table's last block was first seen in the node's listing.",
     samples: ({ lag }) => one(lag?.seconds),
+  },
+  {
+    name: "data_node_lag_seconds",
+    help: "How much older the data node's last block was than its core's at the last look.",
+    label: "node",
+    samples: perNode((lag) => lag.behindCoreSeconds),
+  },
+  {
+    name: "last_block_age_seconds",
+    help: "How old the core's last block was at the last look; the data node's if the core could not be asked.",
+    label: "node",
+    samples: perNode((lag) => lag.behindClockSeconds),
   },
   {
     name: "queue_units",

@@ -1,7 +1,8 @@
 import { codeName, type TradewireError } from "../../errors/index.js";
 import { cut } from "../../errors/quoted.js";
+import { type DataNodeLag, describeLag } from "../../history/data-node-lag.js";
 import type { Unit } from "../unit.js";
-import type { ErrorReport, NodeReport } from "./snapshot.js";
+import type { ErrorReport, LagReport, Loaded, NodeReport } from "./snapshot.js";
 import { sum } from "./table-progress.js";
 
 /** How many of the last errors are kept. */
@@ -63,15 +64,20 @@ function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFa
  * @returns functions that add and show it
  */
 export function createNodeReports() {
-  const nodes = new Map<string, Omit<NodeReport, "name" | "underWay">>();
+  const nodes = new Map<string, Loaded>();
+  const lags = new Map<string, LagReport>();
   const nothing = { units: 0n, rows: 0n, bytes: 0n };
+  /** Make a node's name fit to be shown, and remember it. */
+  function nameOf(node: string): string {
+    const name = plain(node).replace(/\/\/[^/@]*@/, "//"); // A URL may hold a password.
+    const known = nodes.has(name) || nodes.size < MAX_NODES ? name : "other";
+    nodes.set(known, nodes.get(known) ?? nothing);
+    return known;
+  }
   return {
-    /** Make a node's name fit to be shown, and remember it. */
-    name(node: string): string {
-      const name = plain(node).replace(/\/\/[^/@]*@/, "//"); // A URL may hold a password.
-      const known = nodes.has(name) || nodes.size < MAX_NODES ? name : "other";
-      nodes.set(known, nodes.get(known) ?? nothing);
-      return known;
+    name: nameOf,
+    compare(node: string, lag: DataNodeLag): void {
+      lags.set(nameOf(node), lagReport(lag));
     },
     add(name: string | undefined, { rows, bytes }: { readonly rows: bigint; readonly bytes: bigint }): void {
       if (name === undefined) {
@@ -80,12 +86,26 @@ export function createNodeReports() {
       nodes.set(name, sum(nodes.get(name) ?? nothing, { units: 1n, rows, bytes }));
     },
     show(underWay: readonly { readonly node: string }[]): NodeReport[] {
-      return [...nodes].map(([name, loaded]) => ({
-        name,
-        ...loaded,
-        underWay: underWay.filter(({ node }) => node === name).length,
-      }));
+      return [...nodes].map(([name, loaded]) => {
+        const lag = lags.get(name);
+        return {
+          name,
+          ...loaded,
+          underWay: underWay.filter(({ node }) => node === name).length,
+          ...(lag && { lag }),
+        };
+      });
     },
+  };
+}
+
+function lagReport(lag: DataNodeLag): LagReport {
+  const { state, behindCoreMs, behindClockMs } = lag;
+  return {
+    state,
+    ...(behindCoreMs === undefined ? {} : { behindCoreSeconds: behindCoreMs / 1000 }),
+    behindClockSeconds: behindClockMs / 1000,
+    text: describeLag(lag),
   };
 }
 

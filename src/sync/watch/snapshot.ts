@@ -1,3 +1,4 @@
+import type { DataNodeLag } from "../../history/data-node-lag.js";
 import type { BlockRange } from "../../history/segments.js";
 import type { TableName } from "../../schema/tables.js";
 import type { Picture } from "./picture.js";
@@ -69,10 +70,23 @@ export interface ErrorReport {
   readonly againAt?: string;
 }
 
-/** A node that units came from. */
+/** How a node's last block compares with its core's and with the clock, at the last look at its history. */
+export interface LagReport {
+  readonly state: DataNodeLag["state"];
+  /** How much older the data node's last block was than the core's; absent if the core could not be asked. */
+  readonly behindCoreSeconds?: number;
+  /** How old the core's last block was; that of the data node if the core could not be asked. */
+  readonly behindClockSeconds: number;
+  /** The same for people; the data node is its subject. */
+  readonly text: string;
+}
+
+/** A node that was asked, or that units came from. */
 export interface NodeReport extends Loaded {
   readonly name: string;
   readonly underWay: number;
+  /** Absent if it could not be compared. */
+  readonly lag?: LagReport;
 }
 
 /** How far the sink is behind the node. */

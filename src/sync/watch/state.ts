@@ -161,6 +161,8 @@ export function createSyncState({
       case "away":
         errors.add(event.error, { at: epoch + now() });
         return;
+      case "lag":
+        return nodes.compare(event.node, event.lag);
       case "unknown": {
         const { table, column, value } = event.unknown;
         return remember(unknown, `${table}.${column}`, { table, column, ...(value === undefined ? {} : { value }) });

@@ -32,6 +32,7 @@ export const page = `<!doctype html>
 </header>
 <p class="card notice bad" id="lost" hidden></p>
 <p class="card notice" id="waiting" hidden></p>
+<p class="card notice" id="lagging" hidden></p>
 <section class="card" id="figures" aria-label="Figures">
 <dl>
 ${figure("done", "Done")}

@@ -79,6 +79,9 @@ function show(state) {
   byId("waiting").hidden = waiting === undefined;
   byId("waiting").replaceChildren(...(waiting === undefined ? [] : [
     element("div", "", waiting.message), soft(waiting.advice + (waiting.againAt ? " Next try at " + clock(waiting.againAt) + "." : ""))]));
+  const lagging = nodes.filter(({ lag }) => lag !== undefined && lag.state !== "current");
+  byId("lagging").hidden = lagging.length === 0;
+  byId("lagging").replaceChildren(...lagging.map(({ name, lag }) => element("div", "", "The data node of " + name + " " + lag.text + ".")));
   showFigures(state);
   showTables(tables);
   picture = state.picture;

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file vega/api/v1/core.proto.
  */
 export const file_vega_api_v1_core: GenFile = /*@__PURE__*/
-  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSK0AQobU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0EgoKAnR4GAEgASgMEjsKBHR5cGUYAiABKA4yLS52ZWdhLmFwaS52MS5TdWJtaXRSYXdUcmFuc2FjdGlvblJlcXVlc3QuVHlwZSJMCgRUeXBlEhQKEFRZUEVfVU5TUEVDSUZJRUQQABIOCgpUWVBFX0FTWU5DEAESDQoJVFlQRV9TWU5DEAISDwoLVFlQRV9DT01NSVQQAyJ5ChxTdWJtaXRSYXdUcmFuc2FjdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDwoHdHhfaGFzaBgCIAEoCRIMCgRjb2RlGAMgASgNEgwKBGRhdGEYBCABKAkSCwoDbG9nGAUgASgJEg4KBmhlaWdodBgGIAEoAyJEChdDaGVja1RyYW5zYWN0aW9uUmVxdWVzdBIpCgJ0eBgBIAEoCzIdLnZlZ2EuY29tbWFuZHMudjEuVHJhbnNhY3Rpb24iiAEKGENoZWNrVHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEgwKBGNvZGUYAiABKA0SEgoKZ2FzX3dhbnRlZBgDIAEoAxIQCghnYXNfdXNlZBgEIAEoAxIMCgRkYXRhGAUgASgJEgsKA2xvZxgGIAEoCRIMCgRpbmZvGAcgASgJIigKGkNoZWNrUmF3VHJhbnNhY3Rpb25SZXF1ZXN0EgoKAnR4GAEgASgMIosBChtDaGVja1Jhd1RyYW5zYWN0aW9uUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIMCgRjb2RlGAIgASgNEhIKCmdhc193YW50ZWQYAyABKAMSEAoIZ2FzX3VzZWQYBCABKAMSDAoEZGF0YRgFIAEoCRILCgNsb2cYBiABKAkSDAoEaW5mbxgHIAEoCSIsChhHZXRTcGFtU3RhdGlzdGljc1JlcXVlc3QSEAoIcGFydHlfaWQYASABKAkiXgoZR2V0U3BhbVN0YXRpc3RpY3NSZXNwb25zZRIQCghjaGFpbl9pZBgBIAEoCRIvCgpzdGF0aXN0aWNzGAIgASgLMhsudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpY3MiowQKDlNwYW1TdGF0aXN0aWNzEi0KCXByb3Bvc2FscxgBIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLwoLZGVsZWdhdGlvbnMYAiABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi0KCXRyYW5zZmVycxgDIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSNgoSbm9kZV9hbm5vdW5jZW1lbnRzGAQgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxIuCgV2b3RlcxgFIAEoCzIfLnZlZ2EuYXBpLnYxLlZvdGVTcGFtU3RhdGlzdGljcxImCgNwb3cYBiABKAsyGS52ZWdhLmFwaS52MS5Qb1dTdGF0aXN0aWMSNAoQaXNzdWVfc2lnbmF0dXJlcxgHIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSEQoJZXBvY2hfc2VxGAggASgEEjcKE2NyZWF0ZV9yZWZlcnJhbF9zZXQYCSABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEjcKE3VwZGF0ZV9yZWZlcnJhbF9zZXQYCiABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEjcKE2FwcGx5X3JlZmVycmFsX2NvZGUYCyABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljIogBCg1TcGFtU3RhdGlzdGljEhcKD2NvdW50X2Zvcl9lcG9jaBgBIAEoBBIVCg1tYXhfZm9yX2Vwb2NoGAIgASgEEhkKDGJhbm5lZF91bnRpbBgEIAEoCUgAiAEBEhsKE21pbl90b2tlbnNfcmVxdWlyZWQYBSABKAlCDwoNX2Jhbm5lZF91bnRpbCKLAQoSVm90ZVNwYW1TdGF0aXN0aWNzEjIKCnN0YXRpc3RpY3MYASADKAsyHi52ZWdhLmFwaS52MS5Wb3RlU3BhbVN0YXRpc3RpYxIVCg1tYXhfZm9yX2Vwb2NoGAIgASgEEhkKDGJhbm5lZF91bnRpbBgDIAEoCUgAiAEBQg8KDV9iYW5uZWRfdW50aWwiWwoRVm90ZVNwYW1TdGF0aXN0aWMSEAoIcHJvcG9zYWwYASABKAkSFwoPY291bnRfZm9yX2Vwb2NoGAIgASgEEhsKE21pbl90b2tlbnNfcmVxdWlyZWQYAyABKAkiiwEKDFBvV1N0YXRpc3RpYxIwCgxibG9ja19zdGF0ZXMYASADKAsyGi52ZWdhLmFwaS52MS5Qb1dCbG9ja1N0YXRlEhkKDGJhbm5lZF91bnRpbBgCIAEoCUgAiAEBEh0KFW51bWJlcl9vZl9wYXN0X2Jsb2NrcxgDIAEoBEIPCg1fYmFubmVkX3VudGlsIu4BCg1Qb1dCbG9ja1N0YXRlEhQKDGJsb2NrX2hlaWdodBgBIAEoBBISCgpibG9ja19oYXNoGAIgASgJEhkKEXRyYW5zYWN0aW9uc19zZWVuGAMgASgEEiAKE2V4cGVjdGVkX2RpZmZpY3VsdHkYBCABKARIAIgBARIVCg1oYXNoX2Z1bmN0aW9uGAUgASgJEhIKCmRpZmZpY3VsdHkYBiABKAQSFAoMdHhfcGVyX2Jsb2NrGAcgASgEEh0KFWluY3JlYXNpbmdfZGlmZmljdWx0eRgIIAEoCEIWChRfZXhwZWN0ZWRfZGlmZmljdWx0eTKuBgoLQ29yZVNlcnZpY2USewoRU3VibWl0VHJhbnNhY3Rpb24SJS52ZWdhLmFwaS52MS5TdWJtaXRUcmFuc2FjdGlvblJlcXVlc3QaJi52ZWdhLmFwaS52MS5TdWJtaXRUcmFuc2FjdGlvblJlc3BvbnNlIheC0+STAhE6ASoiDC90cmFuc2FjdGlvbhJ4Cg9MYXN0QmxvY2tIZWlnaHQSIy52ZWdhLmFwaS52MS5MYXN0QmxvY2tIZWlnaHRSZXF1ZXN0GiQudmVnYS5hcGkudjEuTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2UiGoLT5JMCFBISL2Jsb2NrY2hhaW4vaGVpZ2h0EogBChRTdWJtaXRSYXdUcmFuc2FjdGlvbhIoLnZlZ2EuYXBpLnYxLlN1Ym1pdFJhd1RyYW5zYWN0aW9uUmVxdWVzdBopLnZlZ2EuYXBpLnYxLlN1Ym1pdFJhd1RyYW5zYWN0aW9uUmVzcG9uc2UiG4LT5JMCFToBKiIQL3RyYW5zYWN0aW9uL3JhdxKBAQoQQ2hlY2tUcmFuc2FjdGlvbhIkLnZlZ2EuYXBpLnYxLkNoZWNrVHJhbnNhY3Rpb25SZXF1ZXN0GiUudmVnYS5hcGkudjEuQ2hlY2tUcmFuc2FjdGlvblJlc3BvbnNlIiCQAgGC0+STAhc6ASoiEi90cmFuc2FjdGlvbi9jaGVjaxKOAQoTQ2hlY2tSYXdUcmFuc2FjdGlvbhInLnZlZ2EuYXBpLnYxLkNoZWNrUmF3VHJhbnNhY3Rpb25SZXF1ZXN0GigudmVnYS5hcGkudjEuQ2hlY2tSYXdUcmFuc2FjdGlvblJlc3BvbnNlIiSQAgGC0+STAhs6ASoiFi90cmFuc2FjdGlvbi9yYXcvY2hlY2sShwEKEUdldFNwYW1TdGF0aXN0aWNzEiUudmVnYS5hcGkudjEuR2V0U3BhbVN0YXRpc3RpY3NSZXF1ZXN0GiYudmVnYS5hcGkudjEuR2V0U3BhbVN0YXRpc3RpY3NSZXNwb25zZSIjgtPkkwIdEhsvc3RhdGlzdGljcy9zcGFtL3twYXJ0eV9pZH1iBnByb3RvMw", [file_google_api_annotations, file_vega_commands_v1_transaction]);
+  fileDesc("ChZ2ZWdhL2FwaS92MS9jb3JlLnByb3RvEgt2ZWdhLmFwaS52MSLNAQoYU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0EikKAnR4GAEgASgLMh0udmVnYS5jb21tYW5kcy52MS5UcmFuc2FjdGlvbhI4CgR0eXBlGAIgASgOMioudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMidgoZU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiGAoWTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdCL/AQoXTGFzdEJsb2NrSGVpZ2h0UmVzcG9uc2USDgoGaGVpZ2h0GAEgASgEEgwKBGhhc2gYAiABKAkSHgoWc3BhbV9wb3dfaGFzaF9mdW5jdGlvbhgDIAEoCRIbChNzcGFtX3Bvd19kaWZmaWN1bHR5GAQgASgNEiYKHnNwYW1fcG93X251bWJlcl9vZl9wYXN0X2Jsb2NrcxgFIAEoDRInCh9zcGFtX3Bvd19udW1iZXJfb2ZfdHhfcGVyX2Jsb2NrGAYgASgNEiYKHnNwYW1fcG93X2luY3JlYXNpbmdfZGlmZmljdWx0eRgHIAEoCBIQCghjaGFpbl9pZBgIIAEoCSIUChJHZXRWZWdhVGltZVJlcXVlc3QiKAoTR2V0VmVnYVRpbWVSZXNwb25zZRIRCgl0aW1lc3RhbXAYASABKAMitAEKG1N1Ym1pdFJhd1RyYW5zYWN0aW9uUmVxdWVzdBIKCgJ0eBgBIAEoDBI7CgR0eXBlGAIgASgOMi0udmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0LlR5cGUiTAoEVHlwZRIUChBUWVBFX1VOU1BFQ0lGSUVEEAASDgoKVFlQRV9BU1lOQxABEg0KCVRZUEVfU1lOQxACEg8KC1RZUEVfQ09NTUlUEAMieQocU3VibWl0UmF3VHJhbnNhY3Rpb25SZXNwb25zZRIPCgdzdWNjZXNzGAEgASgIEg8KB3R4X2hhc2gYAiABKAkSDAoEY29kZRgDIAEoDRIMCgRkYXRhGAQgASgJEgsKA2xvZxgFIAEoCRIOCgZoZWlnaHQYBiABKAMiRAoXQ2hlY2tUcmFuc2FjdGlvblJlcXVlc3QSKQoCdHgYASABKAsyHS52ZWdhLmNvbW1hbmRzLnYxLlRyYW5zYWN0aW9uIogBChhDaGVja1RyYW5zYWN0aW9uUmVzcG9uc2USDwoHc3VjY2VzcxgBIAEoCBIMCgRjb2RlGAIgASgNEhIKCmdhc193YW50ZWQYAyABKAMSEAoIZ2FzX3VzZWQYBCABKAMSDAoEZGF0YRgFIAEoCRILCgNsb2cYBiABKAkSDAoEaW5mbxgHIAEoCSIoChpDaGVja1Jhd1RyYW5zYWN0aW9uUmVxdWVzdBIKCgJ0eBgBIAEoDCKLAQobQ2hlY2tSYXdUcmFuc2FjdGlvblJlc3BvbnNlEg8KB3N1Y2Nlc3MYASABKAgSDAoEY29kZRgCIAEoDRISCgpnYXNfd2FudGVkGAMgASgDEhAKCGdhc191c2VkGAQgASgDEgwKBGRhdGEYBSABKAkSCwoDbG9nGAYgASgJEgwKBGluZm8YByABKAkiLAoYR2V0U3BhbVN0YXRpc3RpY3NSZXF1ZXN0EhAKCHBhcnR5X2lkGAEgASgJIl4KGUdldFNwYW1TdGF0aXN0aWNzUmVzcG9uc2USEAoIY2hhaW5faWQYASABKAkSLwoKc3RhdGlzdGljcxgCIAEoCzIbLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWNzIqMECg5TcGFtU3RhdGlzdGljcxItCglwcm9wb3NhbHMYASABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEi8KC2RlbGVnYXRpb25zGAIgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxItCgl0cmFuc2ZlcnMYAyABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEjYKEm5vZGVfYW5ub3VuY2VtZW50cxgEIAEoCzIaLnZlZ2EuYXBpLnYxLlNwYW1TdGF0aXN0aWMSLgoFdm90ZXMYBSABKAsyHy52ZWdhLmFwaS52MS5Wb3RlU3BhbVN0YXRpc3RpY3MSJgoDcG93GAYgASgLMhkudmVnYS5hcGkudjEuUG9XU3RhdGlzdGljEjQKEGlzc3VlX3NpZ25hdHVyZXMYByABKAsyGi52ZWdhLmFwaS52MS5TcGFtU3RhdGlzdGljEhEKCWVwb2NoX3NlcRgIIAEoBBI3ChNjcmVhdGVfcmVmZXJyYWxfc2V0GAkgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI3ChN1cGRhdGVfcmVmZXJyYWxfc2V0GAogASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYxI3ChNhcHBseV9yZWZlcnJhbF9jb2RlGAsgASgLMhoudmVnYS5hcGkudjEuU3BhbVN0YXRpc3RpYyKIAQoNU3BhbVN0YXRpc3RpYxIXCg9jb3VudF9mb3JfZXBvY2gYASABKAQSFQoNbWF4X2Zvcl9lcG9jaBgCIAEoBBIZCgxiYW5uZWRfdW50aWwYBCABKAlIAIgBARIbChNtaW5fdG9rZW5zX3JlcXVpcmVkGAUgASgJQg8KDV9iYW5uZWRfdW50aWwiiwEKElZvdGVTcGFtU3RhdGlzdGljcxIyCgpzdGF0aXN0aWNzGAEgAygLMh4udmVnYS5hcGkudjEuVm90ZVNwYW1TdGF0aXN0aWMSFQoNbWF4X2Zvcl9lcG9jaBgCIAEoBBIZCgxiYW5uZWRfdW50aWwYAyABKAlIAIgBAUIPCg1fYmFubmVkX3VudGlsIlsKEVZvdGVTcGFtU3RhdGlzdGljEhAKCHByb3Bvc2FsGAEgASgJEhcKD2NvdW50X2Zvcl9lcG9jaBgCIAEoBBIbChNtaW5fdG9rZW5zX3JlcXVpcmVkGAMgASgJIosBCgxQb1dTdGF0aXN0aWMSMAoMYmxvY2tfc3RhdGVzGAEgAygLMhoudmVnYS5hcGkudjEuUG9XQmxvY2tTdGF0ZRIZCgxiYW5uZWRfdW50aWwYAiABKAlIAIgBARIdChVudW1iZXJfb2ZfcGFzdF9ibG9ja3MYAyABKARCDwoNX2Jhbm5lZF91bnRpbCLuAQoNUG9XQmxvY2tTdGF0ZRIUCgxibG9ja19oZWlnaHQYASABKAQSEgoKYmxvY2tfaGFzaBgCIAEoCRIZChF0cmFuc2FjdGlvbnNfc2VlbhgDIAEoBBIgChNleHBlY3RlZF9kaWZmaWN1bHR5GAQgASgESACIAQESFQoNaGFzaF9mdW5jdGlvbhgFIAEoCRISCgpkaWZmaWN1bHR5GAYgASgEEhQKDHR4X3Blcl9ibG9jaxgHIAEoBBIdChVpbmNyZWFzaW5nX2RpZmZpY3VsdHkYCCABKAhCFgoUX2V4cGVjdGVkX2RpZmZpY3VsdHkyjwcKC0NvcmVTZXJ2aWNlEnsKEVN1Ym1pdFRyYW5zYWN0aW9uEiUudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXF1ZXN0GiYudmVnYS5hcGkudjEuU3VibWl0VHJhbnNhY3Rpb25SZXNwb25zZSIXgtPkkwIROgEqIgwvdHJhbnNhY3Rpb24SeAoPTGFzdEJsb2NrSGVpZ2h0EiMudmVnYS5hcGkudjEuTGFzdEJsb2NrSGVpZ2h0UmVxdWVzdBokLnZlZ2EuYXBpLnYxLkxhc3RCbG9ja0hlaWdodFJlc3BvbnNlIhqC0+STAhQSEi9ibG9ja2NoYWluL2hlaWdodBJfCgtHZXRWZWdhVGltZRIfLnZlZ2EuYXBpLnYxLkdldFZlZ2FUaW1lUmVxdWVzdBogLnZlZ2EuYXBpLnYxLkdldFZlZ2FUaW1lUmVzcG9uc2UiDYLT5JMCBxIFL3RpbWUSiAEKFFN1Ym1pdFJhd1RyYW5zYWN0aW9uEigudmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXF1ZXN0GikudmVnYS5hcGkudjEuU3VibWl0UmF3VHJhbnNhY3Rpb25SZXNwb25zZSIbgtPkkwIVOgEqIhAvdHJhbnNhY3Rpb24vcmF3EoEBChBDaGVja1RyYW5zYWN0aW9uEiQudmVnYS5hcGkudjEuQ2hlY2tUcmFuc2FjdGlvblJlcXVlc3QaJS52ZWdhLmFwaS52MS5DaGVja1RyYW5zYWN0aW9uUmVzcG9uc2UiIJACAYLT5JMCFzoBKiISL3RyYW5zYWN0aW9uL2NoZWNrEo4BChNDaGVja1Jhd1RyYW5zYWN0aW9uEicudmVnYS5hcGkudjEuQ2hlY2tSYXdUcmFuc2FjdGlvblJlcXVlc3QaKC52ZWdhLmFwaS52MS5DaGVja1Jhd1RyYW5zYWN0aW9uUmVzcG9uc2UiJJACAYLT5JMCGzoBKiIWL3RyYW5zYWN0aW9uL3Jhdy9jaGVjaxKHAQoRR2V0U3BhbVN0YXRpc3RpY3MSJS52ZWdhLmFwaS52MS5HZXRTcGFtU3RhdGlzdGljc1JlcXVlc3QaJi52ZWdhLmFwaS52MS5HZXRTcGFtU3RhdGlzdGljc1Jlc3BvbnNlIiOC0+STAh0SGy9zdGF0aXN0aWNzL3NwYW0ve3BhcnR5X2lkfWIGcHJvdG8z", [file_google_api_annotations, file_vega_commands_v1_transaction]);
 
 /**
  * What to submit, and how long to wait.
@@ -226,6 +226,36 @@ export const LastBlockHeightResponseSchema: GenMessage<LastBlockHeightResponse> 
   messageDesc(file_vega_api_v1_core, 3);
 
 /**
+ * @generated from message vega.api.v1.GetVegaTimeRequest
+ */
+export type GetVegaTimeRequest = Message<"vega.api.v1.GetVegaTimeRequest"> & {
+};
+
+/**
+ * Describes the message vega.api.v1.GetVegaTimeRequest.
+ * Use `create(GetVegaTimeRequestSchema)` to create a new message.
+ */
+export const GetVegaTimeRequestSchema: GenMessage<GetVegaTimeRequest> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 4);
+
+/**
+ * @generated from message vega.api.v1.GetVegaTimeResponse
+ */
+export type GetVegaTimeResponse = Message<"vega.api.v1.GetVegaTimeResponse"> & {
+  /**
+   * @generated from field: int64 timestamp = 1;
+   */
+  timestamp: bigint;
+};
+
+/**
+ * Describes the message vega.api.v1.GetVegaTimeResponse.
+ * Use `create(GetVegaTimeResponseSchema)` to create a new message.
+ */
+export const GetVegaTimeResponseSchema: GenMessage<GetVegaTimeResponse> = /*@__PURE__*/
+  messageDesc(file_vega_api_v1_core, 5);
+
+/**
  * @generated from message vega.api.v1.SubmitRawTransactionRequest
  */
 export type SubmitRawTransactionRequest = Message<"vega.api.v1.SubmitRawTransactionRequest"> & {
@@ -245,7 +275,7 @@ export type SubmitRawTransactionRequest = Message<"vega.api.v1.SubmitRawTransact
  * Use `create(SubmitRawTransactionRequestSchema)` to create a new message.
  */
 export const SubmitRawTransactionRequestSchema: GenMessage<SubmitRawTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 4);
+  messageDesc(file_vega_api_v1_core, 6);
 
 /**
  * @generated from enum vega.api.v1.SubmitRawTransactionRequest.Type
@@ -276,7 +306,7 @@ export enum SubmitRawTransactionRequest_Type {
  * Describes the enum vega.api.v1.SubmitRawTransactionRequest.Type.
  */
 export const SubmitRawTransactionRequest_TypeSchema: GenEnum<SubmitRawTransactionRequest_Type> = /*@__PURE__*/
-  enumDesc(file_vega_api_v1_core, 4, 0);
+  enumDesc(file_vega_api_v1_core, 6, 0);
 
 /**
  * @generated from message vega.api.v1.SubmitRawTransactionResponse
@@ -318,7 +348,7 @@ export type SubmitRawTransactionResponse = Message<"vega.api.v1.SubmitRawTransac
  * Use `create(SubmitRawTransactionResponseSchema)` to create a new message.
  */
 export const SubmitRawTransactionResponseSchema: GenMessage<SubmitRawTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 5);
+  messageDesc(file_vega_api_v1_core, 7);
 
 /**
  * What to check.
@@ -339,7 +369,7 @@ export type CheckTransactionRequest = Message<"vega.api.v1.CheckTransactionReque
  * Use `create(CheckTransactionRequestSchema)` to create a new message.
  */
 export const CheckTransactionRequestSchema: GenMessage<CheckTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 6);
+  messageDesc(file_vega_api_v1_core, 8);
 
 /**
  * What would become of a transaction if it were submitted.
@@ -402,7 +432,7 @@ export type CheckTransactionResponse = Message<"vega.api.v1.CheckTransactionResp
  * Use `create(CheckTransactionResponseSchema)` to create a new message.
  */
 export const CheckTransactionResponseSchema: GenMessage<CheckTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 7);
+  messageDesc(file_vega_api_v1_core, 9);
 
 /**
  * @generated from message vega.api.v1.CheckRawTransactionRequest
@@ -419,7 +449,7 @@ export type CheckRawTransactionRequest = Message<"vega.api.v1.CheckRawTransactio
  * Use `create(CheckRawTransactionRequestSchema)` to create a new message.
  */
 export const CheckRawTransactionRequestSchema: GenMessage<CheckRawTransactionRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 8);
+  messageDesc(file_vega_api_v1_core, 10);
 
 /**
  * @generated from message vega.api.v1.CheckRawTransactionResponse
@@ -466,7 +496,7 @@ export type CheckRawTransactionResponse = Message<"vega.api.v1.CheckRawTransacti
  * Use `create(CheckRawTransactionResponseSchema)` to create a new message.
  */
 export const CheckRawTransactionResponseSchema: GenMessage<CheckRawTransactionResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 9);
+  messageDesc(file_vega_api_v1_core, 11);
 
 /**
  * Whose statistics to get.
@@ -487,7 +517,7 @@ export type GetSpamStatisticsRequest = Message<"vega.api.v1.GetSpamStatisticsReq
  * Use `create(GetSpamStatisticsRequestSchema)` to create a new message.
  */
 export const GetSpamStatisticsRequestSchema: GenMessage<GetSpamStatisticsRequest> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 10);
+  messageDesc(file_vega_api_v1_core, 12);
 
 /**
  * A party's statistics.
@@ -515,7 +545,7 @@ export type GetSpamStatisticsResponse = Message<"vega.api.v1.GetSpamStatisticsRe
  * Use `create(GetSpamStatisticsResponseSchema)` to create a new message.
  */
 export const GetSpamStatisticsResponseSchema: GenMessage<GetSpamStatisticsResponse> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 11);
+  messageDesc(file_vega_api_v1_core, 13);
 
 /**
  * How much of its allowances against spam a party has used up in the current epoch.
@@ -606,7 +636,7 @@ export type SpamStatistics = Message<"vega.api.v1.SpamStatistics"> & {
  * Use `create(SpamStatisticsSchema)` to create a new message.
  */
 export const SpamStatisticsSchema: GenMessage<SpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 12);
+  messageDesc(file_vega_api_v1_core, 14);
 
 /**
  * How much of one allowance is used up.
@@ -649,7 +679,7 @@ export type SpamStatistic = Message<"vega.api.v1.SpamStatistic"> & {
  * Use `create(SpamStatisticSchema)` to create a new message.
  */
 export const SpamStatisticSchema: GenMessage<SpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 13);
+  messageDesc(file_vega_api_v1_core, 15);
 
 /**
  * How much of the allowance for votes is used up.
@@ -684,7 +714,7 @@ export type VoteSpamStatistics = Message<"vega.api.v1.VoteSpamStatistics"> & {
  * Use `create(VoteSpamStatisticsSchema)` to create a new message.
  */
 export const VoteSpamStatisticsSchema: GenMessage<VoteSpamStatistics> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 14);
+  messageDesc(file_vega_api_v1_core, 16);
 
 /**
  * How much of the allowance for votes on one proposal is used up.
@@ -720,7 +750,7 @@ export type VoteSpamStatistic = Message<"vega.api.v1.VoteSpamStatistic"> & {
  * Use `create(VoteSpamStatisticSchema)` to create a new message.
  */
 export const VoteSpamStatisticSchema: GenMessage<VoteSpamStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 15);
+  messageDesc(file_vega_api_v1_core, 17);
 
 /**
  * What proofs of work the party has shown, and what its next ones need.
@@ -755,7 +785,7 @@ export type PoWStatistic = Message<"vega.api.v1.PoWStatistic"> & {
  * Use `create(PoWStatisticSchema)` to create a new message.
  */
 export const PoWStatisticSchema: GenMessage<PoWStatistic> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 16);
+  messageDesc(file_vega_api_v1_core, 18);
 
 /**
  * What proofs of work the party has shown that are tied to one block, and what the next one needs.
@@ -825,7 +855,7 @@ export type PoWBlockState = Message<"vega.api.v1.PoWBlockState"> & {
  * Use `create(PoWBlockStateSchema)` to create a new message.
  */
 export const PoWBlockStateSchema: GenMessage<PoWBlockState> = /*@__PURE__*/
-  messageDesc(file_vega_api_v1_core, 17);
+  messageDesc(file_vega_api_v1_core, 19);
 
 /**
  * The node's way into the network: transactions, and what is needed to make them.
@@ -855,6 +885,16 @@ export const CoreService: GenService<{
     methodKind: "unary";
     input: typeof LastBlockHeightRequestSchema;
     output: typeof LastBlockHeightResponseSchema;
+  },
+  /**
+   * Get the network's time: that of the last block.
+   *
+   * @generated from rpc vega.api.v1.CoreService.GetVegaTime
+   */
+  getVegaTime: {
+    methodKind: "unary";
+    input: typeof GetVegaTimeRequestSchema;
+    output: typeof GetVegaTimeResponseSchema;
   },
   /**
    * Submit a signed transaction, given as its serialized bytes.
