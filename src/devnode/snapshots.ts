@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { sortedListing, timePart } from "./data/listing.js";
+import type { CheckpointEvent } from "../../gen/vega/events/v1/events_pb.js";
+import { sortedListing, timelineListing, timePart } from "./data/listing.js";
 import { readPage } from "./data/page.js";
 import type { History } from "./history/history.js";
 import type { World } from "./world/world.js";
@@ -9,16 +10,17 @@ import type { World } from "./world/world.js";
 const CORE_VERSION = "v0.78.0";
 
 /**
- * Implement the listing of the engine's snapshots: as on deployed nodes, one is taken at the end of each segment.
+ * Implements the listings of the engine's snapshots, of which one is taken at the end of each segment, and of checkpoints,
+ * which the history alone has.
  *
  * @param history the history, with its segments
- * @param world how things stand; it knows the blocks
- * @returns the method of the data service
+ * @param world how things stand; it has the blocks and the checkpoints
+ * @returns the methods of the data service
  */
 export function snapshotMethods(
   history: Pick<History, "segments">,
-  world: Pick<World, "blockAt">,
-): Pick<ServiceImpl<typeof TradingDataService>, "listCoreSnapshots"> {
+  world: Pick<World, "blockAt" | "checkpoints">,
+): Pick<ServiceImpl<typeof TradingDataService>, "listCoreSnapshots" | "listCheckpoints"> {
   return {
     async listCoreSnapshots({ pagination }) {
       const heights = history.segments().map(({ toHeight }) => toHeight);
@@ -28,6 +30,12 @@ export function snapshotMethods(
         return { blockHeight, blockHash, coreVersion: CORE_VERSION };
       };
       return { coreSnapshots: readPage(listing, pagination, node, { message: "failed to list core snapshots" }) };
+    },
+
+    async listCheckpoints({ pagination }) {
+      const node = ({ hash, blockHash, blockHeight }: CheckpointEvent) => ({ hash, blockHash, atBlock: blockHeight });
+      const listing = timelineListing(world.checkpoints);
+      return { checkpoints: readPage(listing, pagination, node, { message: "failed to get checkpoint" }) };
     },
   };
 }

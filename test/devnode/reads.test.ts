@@ -30,6 +30,10 @@ beforeAll(async () => {
     trades: await exportedRows(clients.grpc, "trades", BLOCKS),
     markets: await exportedRows(clients.grpc, "markets", BLOCKS),
     orders: await exportedRows(clients.grpc, "orders", BLOCKS),
+    deposits: await exportedRows(clients.grpc, "deposits", BLOCKS),
+    checkpoints: await exportedRows(clients.grpc, "checkpoints", BLOCKS),
+    balances: await exportedRows(clients.grpc, "balances", BLOCKS),
+    margin_levels: await exportedRows(clients.grpc, "margin_levels", BLOCKS),
   };
 });
 afterAll(async () => {
@@ -38,7 +42,10 @@ afterAll(async () => {
 });
 
 /** The rows of exported tables. */
-let rowsOf: Record<"trades" | "markets" | "orders", Record<string, string | null>[]>;
+let rowsOf: Record<
+  "trades" | "markets" | "orders" | "deposits" | "checkpoints" | "balances" | "margin_levels",
+  Record<string, string | null>[]
+>;
 
 /** A filter of trades. */
 interface TradesFilter {
@@ -151,6 +158,36 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     const time = Date.parse(rows[0]?.["vega_time"]?.replace(/\.\d+\+00/, "Z").replace(" ", "T") ?? "");
     const micros = /\.(\d+)\+/.exec(rows[0]?.["vega_time"] ?? "")?.[1]?.padEnd(6, "0");
     expect(trades[0]?.timestamp).toBe(BigInt(time) * 1_000_000n + BigInt(micros ?? 0) * 1000n);
+  });
+
+  test("deposits, checkpoints, balances and margin levels are those that are exported", async () => {
+    const { deposits, checkpoints, balances, margin_levels: margins } = rowsOf;
+    const found = await allPages(async (pagination) => (await data.listDeposits({ pagination })).deposits);
+    const brief = found.map(({ id, partyId, asset, amount, txHash }) => [id, partyId, asset, amount, txHash].join(" "));
+    const rows = deposits.map((row) =>
+      [hex(row["id"]), hex(row["party_id"]), hex(row["asset"]), row["amount"], row["foreign_tx_hash"]].join(" "),
+    );
+    expect(brief.toSorted()).toEqual(rows.toSorted());
+    const [newest] = found;
+    expect((await data.getDeposit({ id: newest?.id ?? "" })).deposit).toEqual(newest);
+
+    const listed = await allPages(async (pagination) => (await data.listCheckpoints({ pagination })).checkpoints);
+    expect(listed.map(({ hash, blockHash, atBlock }) => [hash, blockHash, String(atBlock)])).toEqual(
+      checkpoints.toReversed().map((row) => [row["hash"], row["block_hash"], row["block_height"]]),
+    );
+
+    const { timestamp: now } = await data.getVegaTime({});
+    const dateRange = { startTimestamp: now - 3_600_000_000_000n };
+    const changes = await allPages(
+      async (pagination) => (await data.listBalanceChanges({ dateRange, pagination })).balances,
+    );
+    expect(changes.map(({ balance }) => balance).toSorted()).toEqual(balances.map((row) => row["balance"]).toSorted());
+
+    const levels = await allPages(async (pagination) => (await data.listMarginLevels({ pagination })).marginLevels);
+    const latest = new Map(margins.map((row) => [row["account_id"], row["maintenance_margin"]]));
+    expect(levels.map(({ maintenanceMargin }) => maintenanceMargin).toSorted()).toEqual(
+      [...latest.values()].toSorted(),
+    );
   });
 
   test("pages of any size, from either end, give the same records once", async () => {

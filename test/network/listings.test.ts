@@ -70,7 +70,7 @@ const partyCommands: readonly CommandInit[] = [
 
 let node: Devnode;
 let call: (method: string, request: JsonObject) => Promise<Message>;
-/** What the names in the recorded requests stand for on the local node. */
+/** What the names in the recorded requests stand for on the local node; with a method's name, in its requests alone. */
 const identifiers = new Map<string, string>();
 
 beforeAll(async () => {
@@ -88,9 +88,11 @@ beforeAll(async () => {
   const party = signer.publicKey;
   const hashes: string[] = [];
   await own.sendCommand(withdrawal, { signer: await signerFromMnemonic(node.mnemonic, { index: 2 }) });
-  for (const [second, command] of partyCommands.entries()) {
+  for (const command of partyCommands) {
     hashes.push((await own.sendCommand(command, { signer })).txHash);
-    node.setTime(`2024-10-01T00:00:0${second}Z`);
+    const { timestamp } = await client.getVegaTime({});
+    // The blocks follow those of the history, so that what is of the last hour is of both.
+    node.setTime(new Date(Number(timestamp / 1_000_000n) + 1000).toISOString());
     await node.makeBlock();
   }
   const { orders } = await client.listOrders({ filter: { partyIds: [party] }, pagination: { first: 1 } });
@@ -99,6 +101,7 @@ beforeAll(async () => {
   const product = market?.tradableInstrument?.instrument?.product;
   const { timestamp: now } = await client.getVegaTime({});
   const hours = (count: bigint) => String(now + count * 3_600_000_000_000n);
+  const deposit = (await client.listDeposits({ pagination: { first: 1 } })).deposits?.edges[0]?.node;
   const found = {
     ...{ MARKET: openMarket, PARTY: party, UNKNOWN: "e".repeat(64), UPPERUNKNOWN: "E".repeat(64) },
     ORDER: orders?.edges[0]?.node?.id,
@@ -107,7 +110,8 @@ beforeAll(async () => {
     TXHASH: hashes[0],
     UPPERTXHASH: hashes[0]?.toUpperCase(),
     ...{ HOURAGO: hours(-1n), DAYAGO: hours(-24n), TWOYEARSAGO: hours(-17_520n), LATER: hours(1n) },
-    DEPOSIT: "d".repeat(64),
+    DEPOSIT: deposit?.id,
+    "PARTY ListDeposits": deposit?.partyId,
     NODE: (await client.listNodes({})).nodes?.edges[0]?.node?.id,
     ORACLESPEC: "d".repeat(64),
   };
@@ -155,7 +159,7 @@ async function filled(method: string, request: JsonObject, base: JsonObject): Pr
     identifiers.set(`CURSOR ${method}`, page.endCursor ?? "");
   }
   return JSON.parse(
-    text.replaceAll(/\$([A-Z]+)/g, (_, name) => identifiers.get(name === "CURSOR" ? `CURSOR ${method}` : name) ?? ""),
+    text.replaceAll(/\$([A-Z]+)/g, (_, name) => identifiers.get(`${name} ${method}`) ?? identifiers.get(name) ?? ""),
   );
 }
 

@@ -119,6 +119,9 @@ export function historyOf({
     orders: timelineOf<Order>([]),
     trades: timelineOf<Trade>([]),
     marketDataHistory: timelineOf([]),
+    balances: timelineOf([]),
+    deposits: timelineOf([]),
+    checkpoints: timelineOf([]),
     ...timelines,
     start: {
       parameters: new Map(),
@@ -128,6 +131,7 @@ export function historyOf({
       parties: [],
       accounts: [],
       positions: [],
+      marginLevels: [],
       stopOrders: [],
       orders: [],
       ...start,

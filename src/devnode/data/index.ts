@@ -3,12 +3,15 @@ import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_da
 import type { World } from "../world/world.js";
 import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
+import { balanceChangeMethods } from "./balance-changes.js";
 import { candleMethods } from "./candles.js";
+import { depositMethods } from "./deposits.js";
 import { type Books, depthMethods } from "./depth.js";
 import { entityMethods } from "./entities.js";
 import { type EventBusOptions, eventBus } from "./event-bus.js";
 import { governanceMethods } from "./governance.js";
 import { liquidityMethods } from "./liquidity.js";
+import { marginMethods } from "./margin-levels.js";
 import { marketDataMethods } from "./market-data.js";
 import { marketMethods } from "./markets.js";
 import { networkMethods } from "./network.js";
@@ -52,7 +55,10 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...depthMethods(world, engine, streams),
     ...partyMethods(world),
     ...accountMethods(world, streams),
+    ...balanceChangeMethods(world, streams),
+    ...depositMethods(world),
     ...positionMethods(world, streams),
+    ...marginMethods(world, streams),
     ...orderMethods(world, streams),
     ...stopOrderMethods(world),
     ...tradeMethods(world, streams),

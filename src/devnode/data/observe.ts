@@ -7,6 +7,8 @@ export type Subject =
   | "order"
   | "position"
   | "trade"
+  | "marginLevels"
+  | "ledgerMovements"
   | "governance"
   | "vote"
   | "marketData"

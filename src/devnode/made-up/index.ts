@@ -8,14 +8,14 @@ import { madeUpMarketData } from "./market-data.js";
 import { madeUpMarket } from "./markets.js";
 import {
   BALANCES_PER_BLOCK,
-  balanceEvent,
-  depositEvent,
   ENTRIES_PER_BLOCK,
   ledgerEvent,
-  marginEvent,
+  madeUpBalance,
+  madeUpDeposit,
+  madeUpMargin,
   withdrawalEvent,
 } from "./money.js";
-import { checkpointEvent, delegationEvent, liquidityEvent, rewardEvent } from "./network.js";
+import { delegationEvent, liquidityEvent, madeUpCheckpoint, rewardEvent } from "./network.js";
 import { once } from "./once.js";
 import { madeUpPosition } from "./positions.js";
 import { type MadeUpOptions, type MadeUpStart, madeUpStart } from "./start.js";
@@ -47,16 +47,16 @@ const SOURCES = {
   trades: [TRADES_PER_BLOCK, (block, index) => ({ case: "trade", value: madeUpTrade(block, index) })],
   market_data: [1, (block) => ({ case: "marketData", value: madeUpMarketData(block, turn(block.height)) })],
   positions: [1, (block) => ({ case: "position", value: madeUpPosition(block, turn(block.height)) })],
-  balances: [BALANCES_PER_BLOCK, balanceEvent],
+  balances: [BALANCES_PER_BLOCK, (block, index) => ({ case: "account", value: madeUpBalance(block, index) })],
   ledger: [ENTRIES_PER_BLOCK, ledgerEvent],
-  margin_levels: [1, marginEvent],
+  margin_levels: [1, (block) => ({ case: "marginLevels", value: madeUpMargin(block, turn(block.height)) })],
   liquidity_provisions: [1, liquidityEvent],
   markets: [1, marketEvent],
-  deposits: [1, depositEvent],
+  deposits: [1, (block) => ({ case: "deposit", value: madeUpDeposit(block) })],
   withdrawals: [1, withdrawalEvent],
   rewards: [1, rewardEvent],
   delegations: [1, delegationEvent],
-  checkpoints: [1, checkpointEvent],
+  checkpoints: [1, (block) => ({ case: "checkpoint", value: madeUpCheckpoint(block) })],
 } as const satisfies { readonly [table in TableName]: Source };
 
 const tables = Object.entries(SOURCES);
@@ -108,6 +108,18 @@ export function createMadeUp({ blocks, ...options }: MadeUpOptions): MadeUp {
       perBlock: 1,
       make: (block) => madeUpMarketData(block, turn(block.height)),
     }),
+    balances: madeUpTimeline({
+      lastHeight,
+      perBlock: BALANCES_PER_BLOCK,
+      make: (block, index) => ({ time: block.time, value: madeUpBalance(block, index) }),
+    }),
+    deposits: madeUpTimeline({
+      lastHeight,
+      perBlock: 1,
+      kind: "deposit",
+      make: (block) => ({ time: block.time, value: madeUpDeposit(block) }),
+    }),
+    checkpoints: madeUpTimeline({ lastHeight, perBlock: 1, make: madeUpCheckpoint }),
   };
 }
 

@@ -2,8 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { LedgerMovementsSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import {
   type Account,
+  type Deposit,
   Deposit_Status,
   DepositSchema,
+  type MarginLevels,
   MarginLevelsSchema,
   MarginMode,
   TransferType,
@@ -25,9 +27,9 @@ export const ENTRIES_PER_BLOCK = 2;
 const SECOND = 1_000_000_000n;
 
 /** An account whose balance changed. */
-export function balanceEvent({ height }: Block, index: number): Event {
+export function madeUpBalance({ height }: Block, index: number): Account {
   const number = BALANCES_PER_BLOCK * turn(height) + index;
-  return { case: "account", value: madeUpAccount(number % ACCOUNTS, number) };
+  return madeUpAccount(number % ACCOUNTS, number);
 }
 
 /** An entry of the ledger, between two accounts of one asset. */
@@ -58,22 +60,19 @@ function details({ owner, asset, marketId: market, type }: Account) {
 }
 
 /** A deposit that was found on Ethereum. */
-export function depositEvent({ height, time }: Block): Event {
+export function madeUpDeposit({ height, time }: Block): Deposit {
   const k = turn(height);
   const status = pick([Deposit_Status.FINALIZED, Deposit_Status.OPEN, Deposit_Status.CANCELLED], k);
-  return {
-    case: "deposit",
-    value: create(DepositSchema, {
-      id: numberedId("deposit", k),
-      status,
-      partyId: partyId(k),
-      asset: assetId(k),
-      amount: String(scatter(1, 90_000_000, k)),
-      txHash: ethereumHash(k),
-      creditedTimestamp: status === Deposit_Status.FINALIZED ? time : 0n,
-      createdTimestamp: time - 12n * SECOND,
-    }),
-  };
+  return create(DepositSchema, {
+    id: numberedId("deposit", k),
+    status,
+    partyId: partyId(k),
+    asset: assetId(k),
+    amount: String(scatter(1, 90_000_000, k)),
+    txHash: ethereumHash(k),
+    creditedTimestamp: status === Deposit_Status.FINALIZED ? time : 0n,
+    createdTimestamp: time - 12n * SECOND,
+  });
 }
 
 /** A withdrawal, in its last state. */
@@ -101,25 +100,26 @@ export function withdrawalEvent({ height, time }: Block): Event {
 
 const ethereumHash = (number: number): string => `0x${hashOf(`ethereum:${number}`)}`;
 
-/** The margin that a party has to hold on its market. */
-export function marginEvent({ height, time }: Block): Event {
-  const k = turn(height);
+/**
+ * The margin that a party has to hold on its market.
+ *
+ * @param block the time of the block that it is of
+ * @param k the number of the block, from 0; each block is of the party with this number
+ */
+export function madeUpMargin({ time }: Pick<Block, "time">, k: number): MarginLevels {
   const { owner, marketId: market, asset } = madeUpAccount(2 * COUNT.party + (k % COUNT.party), 0);
   const isolated = k % 2 === 0;
-  return {
-    case: "marginLevels",
-    value: create(MarginLevelsSchema, {
-      maintenanceMargin: String(scatter(1_000, 90_000, k)),
-      searchLevel: String(scatter(1_100, 99_000, k)),
-      initialMargin: String(scatter(1_500, 120_000, k)),
-      collateralReleaseLevel: String(scatter(2_000, 150_000, k)),
-      partyId: owner,
-      marketId: market,
-      asset,
-      timestamp: time,
-      orderMargin: isolated ? String(scatter(1, 9_000, k)) : "0",
-      marginMode: isolated ? MarginMode.ISOLATED_MARGIN : MarginMode.CROSS_MARGIN,
-      marginFactor: isolated ? decimal(1 + (k % 1000), 3) : "0",
-    }),
-  };
+  return create(MarginLevelsSchema, {
+    maintenanceMargin: String(scatter(1_000, 90_000, k)),
+    searchLevel: String(scatter(1_100, 99_000, k)),
+    initialMargin: String(scatter(1_500, 120_000, k)),
+    collateralReleaseLevel: String(scatter(2_000, 150_000, k)),
+    partyId: owner,
+    marketId: market,
+    asset,
+    timestamp: time,
+    orderMargin: isolated ? String(scatter(1, 9_000, k)) : "0",
+    marginMode: isolated ? MarginMode.ISOLATED_MARGIN : MarginMode.CROSS_MARGIN,
+    marginFactor: isolated ? decimal(1 + (k % 1000), 3) : "0",
+  });
 }

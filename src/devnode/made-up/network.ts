@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type CheckpointEvent,
   CheckpointEventSchema,
   DelegationBalanceEventSchema,
   RewardPayoutEventSchema,
@@ -17,13 +18,12 @@ const epochOf = (height: bigint): bigint => height / BigInt(EPOCH_BLOCKS);
 export const validatorIds: readonly string[] = Array.from({ length: 13 }, (_, k) => nodeId(k));
 
 /** A checkpoint of the network's state. */
-export function checkpointEvent({ height, hash }: Block): Event {
-  const value = create(CheckpointEventSchema, {
+export function madeUpCheckpoint({ height, hash }: Block): CheckpointEvent {
+  return create(CheckpointEventSchema, {
     hash: hashOf(`checkpoint:${height}`),
     blockHash: hash,
     blockHeight: height,
   });
-  return { case: "checkpoint", value };
 }
 
 /** What a party delegates to a node in the block's epoch. */

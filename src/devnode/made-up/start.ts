@@ -5,7 +5,7 @@ import { restingOrders } from "./book.js";
 import { blockTime, COUNT, madeUpBlock, partyId } from "./chain.js";
 import { madeUpMarketData } from "./market-data.js";
 import { madeUpMarket } from "./markets.js";
-import { BALANCES_PER_BLOCK } from "./money.js";
+import { BALANCES_PER_BLOCK, madeUpMargin } from "./money.js";
 import { networkParameters } from "./network-parameters.js";
 import { once } from "./once.js";
 import { madeUpPosition, POSITIONS } from "./positions.js";
@@ -67,6 +67,12 @@ export function madeUpStart(
     const from = Math.max(count, POSITIONS) - POSITIONS;
     return numbers(POSITIONS).map((n) => madeUpPosition(toldBy(from + n), from + n));
   });
+  const marginLevels = once(() =>
+    numbers(Math.min(count, COUNT.party)).map((before) => {
+      const k = count - 1 - before;
+      return madeUpMargin({ time: blockTime(k + 1) }, k);
+    }),
+  );
   const stopOrders = once(() => madeUpStopOrders({ lastHeight, end: last.time, lastPrice }));
   const orders = once(() => restingOrders(last, dataTurn));
   return {
@@ -81,6 +87,9 @@ export function madeUpStart(
     },
     get positions() {
       return positions();
+    },
+    get marginLevels() {
+      return marginLevels();
     },
     get stopOrders() {
       return stopOrders();

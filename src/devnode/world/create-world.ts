@@ -1,8 +1,10 @@
 import type { Asset } from "../../../gen/vega/assets_pb.js";
-import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import type { CheckpointEvent, StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
 import {
   type Account,
+  type Deposit,
+  type MarginLevels,
   type MarketData,
   type Order,
   Order_Status,
@@ -14,7 +16,7 @@ import type { Block, Happening } from "./event.js";
 import { kept, keptMap, restoreAll, saveAll } from "./kept.js";
 import { createLiveTimeline, MAX_RECORDS } from "./live-timeline.js";
 import { createRecords } from "./records.js";
-import type { Timeline } from "./timeline.js";
+import type { Timed, Timeline } from "./timeline.js";
 import { createTransactions } from "./transactions.js";
 import type { PartyRecord, World } from "./world.js";
 
@@ -29,6 +31,8 @@ export interface StandingStart {
   readonly parties: readonly PartyRecord[];
   readonly accounts: readonly Account[];
   readonly positions: readonly Position[];
+  /** The latest margin levels of each party on each market. */
+  readonly marginLevels: readonly MarginLevels[];
   /** All of them, in the order of their times. */
   readonly stopOrders: readonly StopOrderEvent[];
   /** Those that can still trade, in the order of their priority. The timeline of orders does not have them. */
@@ -46,6 +50,9 @@ export interface WorldStart {
   readonly orders: Timeline<Order>;
   readonly trades: Timeline<Trade>;
   readonly marketDataHistory: Timeline<MarketData>;
+  readonly balances: Timeline<Timed<Account>>;
+  readonly deposits: Timeline<Timed<Deposit>>;
+  readonly checkpoints: Timeline<CheckpointEvent>;
 }
 
 /** How things stood when it was saved: each part by its name. */
@@ -68,7 +75,7 @@ export interface LivingWorld {
  * Make a world that lives: events change how things stand.
  *
  * It keeps {@link MAX_RECORDS} records at most of what is finished, of each kind, beside the history: orders, stop
- * orders, trades, market data and blocks.
+ * orders, trades, market data, balances and blocks.
  *
  * @param madeUp the history, and how things stand at its end
  * @returns the world
@@ -89,6 +96,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
   const parties = keptMap(() => start.parties.map((party) => [party.id, party] as const));
   const accounts = keptMap(() => start.accounts.map((account) => [account.id, account] as const));
   const positions = keptMap(() => start.positions.map((position) => [positionKey(position), position] as const));
+  const marginLevels = keptMap(() => start.marginLevels.map((levels) => [positionKey(levels), levels] as const));
   const stopOrders = keptMap(() => start.stopOrders.map((event) => [event.stopOrder?.id ?? "", event] as const));
   const orders = createLiveTimeline<Order>({
     history: madeUp.orders,
@@ -99,6 +107,12 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
   });
   const trades = createLiveTimeline<Trade>({ history: madeUp.trades, lastHeight, idOf: ({ id }) => id });
   const marketDataHistory = createLiveTimeline<MarketData>({ history: madeUp.marketDataHistory, lastHeight });
+  const balances = createLiveTimeline<Timed<Account>>({
+    history: madeUp.balances,
+    lastHeight,
+    // Of the balances that an account has in a block, the last one counts.
+    idOf: ({ time, value }) => `${value.id} ${time}`,
+  });
 
   const records = createRecords();
   const transactions = createTransactions();
@@ -116,7 +130,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
       positions,
       stopOrders,
     },
-    ...{ orders, trades, marketDataHistory },
+    ...{ orders, trades, marketDataHistory, marginLevels, balances },
   };
   const lastBlock = () => blocks.value.at(-1) ?? madeUp.blockAt(lastHeight);
 
@@ -161,6 +175,12 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
     liveOrders: orders.open,
     trades,
     marketDataHistory,
+    get marginLevels() {
+      return marginLevels.value;
+    },
+    balances,
+    deposits: madeUp.deposits,
+    checkpoints: madeUp.checkpoints,
     get totals() {
       return { orders: orders.total(), trades: trades.total() };
     },
@@ -212,9 +232,13 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
           break;
         case "account":
           accounts.change().set(event.value.id, event.value);
+          balances.put(block.height, { time: block.time, value: event.value });
           break;
         case "position":
           positions.change().set(positionKey(event.value), event.value);
+          break;
+        case "marginLevels":
+          marginLevels.change().set(positionKey(event.value), event.value);
           break;
         case "stopOrder":
           putStopOrder(event.value);
@@ -252,4 +276,4 @@ export function isLive({ status }: Order): boolean {
   return status === Order_Status.ACTIVE || status === Order_Status.PARKED;
 }
 
-const positionKey = ({ partyId, marketId }: Position) => `${partyId} ${marketId}`;
+const positionKey = ({ partyId, marketId }: Pick<Position, "partyId" | "marketId">) => `${partyId} ${marketId}`;

@@ -12,6 +12,12 @@ export interface Placed<T> {
   readonly value: T;
 }
 
+/** A record of a block, and the time of the block in Unix nanoseconds. */
+export interface Timed<T> {
+  readonly time: bigint;
+  readonly value: T;
+}
+
 /** Records in the order in which they came: those of the history, and behind them those that blocks have brought since. */
 export interface Timeline<T> {
   /**

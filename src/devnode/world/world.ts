@@ -1,10 +1,10 @@
 import type { Asset } from "../../../gen/vega/assets_pb.js";
-import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import type { CheckpointEvent, StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { Market } from "../../../gen/vega/markets_pb.js";
-import type { Account, MarketData, Order, Position, Trade } from "../../../gen/vega/vega_pb.js";
+import type { Account, Deposit, MarginLevels, MarketData, Order, Position, Trade } from "../../../gen/vega/vega_pb.js";
 import type { Block } from "./event.js";
 import type { Records } from "./records.js";
-import type { Timeline } from "./timeline.js";
+import type { Timed, Timeline } from "./timeline.js";
 import type { Transactions } from "./transactions.js";
 
 /** A party, and when it came, in Unix nanoseconds. */
@@ -43,6 +43,14 @@ export interface World {
   readonly trades: Timeline<Trade>;
   /** All data of markets. Records have no identifier of their own: `find` finds none. */
   readonly marketDataHistory: Timeline<MarketData>;
+  /** The latest margin levels, by `PARTY MARKET`. */
+  readonly marginLevels: ReadonlyMap<string, MarginLevels>;
+  /** Each account as each block left it that changed it. */
+  readonly balances: Timeline<Timed<Account>>;
+  /** The deposits of the history. Blocks bring no others. */
+  readonly deposits: Timeline<Timed<Deposit>>;
+  /** The checkpoints of the history. Blocks bring no others. */
+  readonly checkpoints: Timeline<CheckpointEvent>;
   /** How many orders and trades there were since the first block. */
   readonly totals: { readonly orders: bigint; readonly trades: bigint };
 }

@@ -1,7 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { TransactionResultSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { LedgerMovementsSchema, TransactionResultSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { MarginLevelsSchema } from "../../../gen/vega/vega_pb.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { type DataService, serveData } from "../../support/data-service.js";
 import { until } from "../../support/event-bus.js";
@@ -109,6 +110,31 @@ describe("streams tell what happens", () => {
     expect((await positions.next())?.response.value?.positions).toMatchObject([{ openVolume: 6n }]);
     accounts.end();
     positions.end();
+  });
+
+  test("margin levels of a party, and every movement of the ledger", async () => {
+    const { data, happen, streams } = serveData(historyOf());
+    const margins = reader((options) => data.observeMarginLevels({ partyId: id(2), marketId: id(1) }, options));
+    const movements = reader((options) => data.observeLedgerMovements({}, options));
+    const first = [margins.next(), movements.next()] as const;
+    await until(() => streams.open("marginLevels") + streams.open("ledgerMovements") === 2);
+    const levels = (partyId: string, marketId: string, initialMargin: string): Event => ({
+      case: "marginLevels",
+      value: create(MarginLevelsSchema, { partyId, marketId, initialMargin }),
+    });
+    const moved = (...amounts: string[]): Event => ({
+      case: "ledgerMovements",
+      value: create(LedgerMovementsSchema, {
+        ledgerMovements: amounts.map((amount) => ({ entries: [{ amount }] })),
+      }),
+    });
+    happen(levels(id(3), id(1), "1"), levels(id(2), id(9), "2"), levels(id(2), id(1), "3"), moved("10", "11"));
+    happen(moved("12"));
+    expect((await first[0])?.marginLevels).toMatchObject({ partyId: id(2), initialMargin: "3" });
+    const amounts = [await first[1], await movements.next(), await movements.next()];
+    expect(amounts.map((message) => message?.ledgerMovement?.entries[0]?.amount)).toEqual(["10", "11", "12"]);
+    margins.end();
+    movements.end();
   });
 
   test("an empty snapshot is one page", async () => {
