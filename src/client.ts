@@ -20,6 +20,7 @@ import { listSegments } from "./history/segments.js";
 import { createLedgerExport } from "./ledger/export.js";
 import { checkLedgerOptions, type LedgerExport, type LedgerOptions } from "./ledger/ledger-export.js";
 import { type LedgerRequest, readLedgerRequest } from "./ledger/request.js";
+import { requireDeployedOrder } from "./listing/deployed-order.js";
 import { createListings, type Listings } from "./listing/listings.js";
 import { createPaging, type Paging } from "./listing/paging.js";
 import { createBlockWatch } from "./live/block-watch.js";
@@ -148,12 +149,13 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
   const checked = readConfig(config);
   const transport = refusing(createTransport(checked, options), REFUSALS);
   const failing = failingCall(checked);
-  const { extensions, chainIdPrefix } = profileRules[checked.profile];
+  const { extensions, chainIdPrefix, orderPages } = profileRules[checked.profile];
   const serviceClient = <S extends DescService>(service: S) => createServiceClient(service, transport, failing);
   const dataService = serviceClient(TradingDataService);
   const { exportNetworkHistory: exportMethod, exportLedgerEntries: ledgerMethod } = TradingDataService.method;
   const calls = throwingOurErrors(transport, failing);
-  const { listRecords, ...paging } = createPaging(calls.unary, failing);
+  const requireOrder = orderPages === "newest-first" ? requireDeployedOrder : () => undefined;
+  const { listRecords, ...paging } = createPaging(calls.unary, failing, requireOrder);
   const core = serviceClient(CoreService);
   const { prepare, ...transactions } = createTransactions(core, {
     serviceClient,
@@ -241,7 +243,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
       listSegments: (listOptions) => client.listSegments(listOptions),
     }),
     ...paging,
-    ...createListings(dataService, listRecords, failing),
+    ...createListings(dataService, listRecords, failing, requireOrder),
     ...createTransactionResults(live),
     ...events,
     ...transactions,

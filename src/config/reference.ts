@@ -10,7 +10,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   chainId:
     "the chain to sign for, 1 to 50 characters of `A-Z a-z 0-9 . _ -`; a node on another one is refused, and without it only nodes on loopback are signed for",
   profile:
-    "what to expect where deployed nodes differ from the specification: with `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier before it, and the name of an archive is padded where the node gives none (`network-trades-000001-000300.zip`); the single options and a path of one's own win",
+    "what to expect where deployed nodes differ from the specification: with `deployed`, the first chunk of an export needs no extensions, input data is submitted without the chain's identifier before it, the oldest orders and stop orders are not asked for first, and the name of an archive is padded where the node gives none (`network-trades-000001-000300.zip`); the single options and a path of one's own win",
   "grpc.url": "where the node answers gRPC; no path for `grpc-js`",
   "grpc.codec":
     "how messages are written; `json` makes an archive a third larger on the wire, and is not for `grpc-js`",

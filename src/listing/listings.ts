@@ -11,7 +11,7 @@ import type { FailingCall } from "../errors/failing.js";
 import { ProtocolError } from "../errors/index.js";
 import { type CallOptions, readCallOptions } from "../given/call-options.js";
 import { type PaginationRequest, readPagination } from "./pagination.js";
-import { type ListRecords, RECORDS_OPTIONS } from "./paging.js";
+import { type ListRecords, RECORDS_OPTIONS, type RequireOrder } from "./paging.js";
 import type { ListedRecord, ListOptions } from "./records.js";
 import { readStopOrderFilter, type StopOrderFilter } from "./stop-order-filter.js";
 import { withJson } from "./with-json.js";
@@ -119,12 +119,14 @@ export interface Listings {
  * @param service a client whose methods throw the library's errors
  * @param listRecords lists the records of a method
  * @param failing adds to an error about an answer which call it came from
+ * @param requireOrder refuses pages that the node does not give
  * @returns the listings
  */
 export function createListings(
   service: Client<typeof TradingDataService>,
   listRecords: ListRecords,
   failing: FailingCall,
+  requireOrder: RequireOrder,
 ): Listings {
   const { method } = TradingDataService;
 
@@ -154,6 +156,7 @@ export function createListings(
       requireKnown("request", request, { pagination: true, filter: true });
       const { pagination = {}, filter = {} } = request;
       const asked = { pagination: readPagination(pagination), filter: readStopOrderFilter(filter) };
+      requireOrder(method.listStopOrders, asked.pagination);
       return withJson(method.listStopOrders.output, await service.listStopOrders(asked, readCallOptions(options)));
     },
 

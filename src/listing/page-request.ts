@@ -10,6 +10,8 @@ export interface PagedRequest {
   readonly first: number | undefined;
   /** The cursor after which it starts, if any. */
   readonly after: string | undefined;
+  /** Whether the newest records come first, if it says so. */
+  readonly newestFirst: boolean | undefined;
   /**
    * Make the request for a page.
    *
@@ -39,9 +41,11 @@ export function readRequest<I extends DescMessage>(desc: I, init: MessageInitSha
   }
   const first = givenIn(asked, "first");
   const after = givenIn(asked, "after");
+  const newestFirst = givenIn(asked, "newestFirst");
   return {
     first: typeof first === "number" ? pageSize(first, "first") : undefined,
     after: typeof after === "string" ? cursor(after, "after") : undefined,
+    newestFirst: typeof newestFirst === "boolean" ? newestFirst : undefined,
     pageRequest(page) {
       const next = clone(desc, request);
       const pagination = paginationOf(desc, next);

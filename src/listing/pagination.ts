@@ -12,12 +12,12 @@ export interface PaginationRequest {
   readonly after?: string | undefined;
   /**
    * How many records, 1 to 5000, counted back from `before` or else from the end. Deployed nodes refuse it for stop
-   * orders.
+   * orders; with the profile `deployed` it is not sent for them.
    */
   readonly last?: number | undefined;
   /** The cursor of the next page's first record. */
   readonly before?: string | undefined;
-  /** Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders. */
+  /** Whether the newest records come first, as they do by default. As `last`, `false` is refused for stop orders. */
   readonly newestFirst?: boolean | undefined;
 }
 

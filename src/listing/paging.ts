@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   type DescField,
+  type DescMethod,
   type DescMethodUnary,
   isMessage,
   type Message,
@@ -13,6 +14,7 @@ import { type FailingCall, failingWith } from "../errors/failing.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./connection.js";
 import { readRequest } from "./page-request.js";
+import type { PaginationRequest } from "./pagination.js";
 import { type ListedRecord, type ListOptions, type RecordRules, recordsOf } from "./records.js";
 import { type CountedPage, type PageOptions, sentPages } from "./sent-pages.js";
 import { recordMaker, withJson } from "./with-json.js";
@@ -86,6 +88,9 @@ export type ListRecords = <M extends DescMethodUnary, N extends NodeOf<M>>(
   rules: RecordRules<NodeOf<M>, N>,
 ) => AsyncIterable<ListedRecord<N>>;
 
+/** Throws a {@link RequestError} if a node does not give the pages of a method in the order that is asked for. */
+export type RequireOrder = (method: DescMethod, pagination: PaginationRequest) => void;
+
 /** A page of a method, and the answer that held it. */
 interface AnswerPage<R, N> extends SentPage<N> {
   readonly answer: R;
@@ -96,11 +101,13 @@ interface AnswerPage<R, N> extends SentPage<N> {
  *
  * @param unary makes the calls; its errors are the library's
  * @param failing adds to an error about an answer which call it came from
+ * @param requireOrder refuses pages that the node does not give
  * @returns the pages and records of any method, and the records of a listing that has rules of its own
  */
 export function createPaging(
   unary: Transport["unary"],
   failing: FailingCall,
+  requireOrder: RequireOrder,
 ): Paging & { readonly listRecords: ListRecords } {
   function answers<M extends DescMethodUnary, N extends NodeOf<M>>(
     method: M,
@@ -110,7 +117,8 @@ export function createPaging(
   ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
     checkCallOptions({ signal, headers, timeoutMs });
     const { field, node } = connectionOf(method);
-    const { first, after, pageRequest } = readRequest(method.input, init);
+    const { first, after, newestFirst, pageRequest } = readRequest(method.input, init);
+    requireOrder(method, { newestFirst });
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
     const isPage = (page: SentPage<Message>): page is SentPage<NodeOf<M>> =>
       page.edges.every((edge) => edge.node === undefined || isMessage(edge.node, node));

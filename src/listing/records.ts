@@ -3,7 +3,10 @@ import { brokenListing, type CountedPage, type PageOptions, throwIfAborted } fro
 
 /** How to go through a listing. */
 export interface ListOptions<N> extends PageOptions {
-  /** Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders. */
+  /**
+   * Whether the newest records come first, as they do by default. Deployed nodes refuse `false` for stop orders; with the
+   * profile `deployed` it is not sent for them.
+   */
   readonly newestFirst?: boolean | undefined;
   /**
    * Called with each record that was listed before, which happens when pages shift while they are read. The record is

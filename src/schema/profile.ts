@@ -7,6 +7,8 @@ export interface ProfileRules {
   readonly extensions: "required" | "optional";
   /** Where the chain's identifier goes in a transaction of version TX_VERSION_V3 (specification, 2.5). */
   readonly chainIdPrefix: "signed-and-submitted" | "signature-only";
+  /** Which pages of orders and stop orders there are (specification, 2.1): all, or forwards and newest first only. */
+  readonly orderPages: "all" | "newest-first";
   /** How archives and the files in them are named (specification, 4.1). */
   readonly names: NameRules;
 }
@@ -28,11 +30,13 @@ export const profileRules: { readonly [name in Profile]: ProfileRules } = {
   specification: {
     extensions: "required",
     chainIdPrefix: "signed-and-submitted",
+    orderPages: "all",
     names: { versioned: "crossing", versionDigits: 1, blockDigits: 1 },
   },
   deployed: {
     extensions: "optional",
     chainIdPrefix: "signature-only",
+    orderPages: "newest-first",
     names: { versioned: "files", versionDigits: 3, blockDigits: 6 },
   },
 };
