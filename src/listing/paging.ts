@@ -12,6 +12,7 @@ import type { Transport } from "@connectrpc/connect";
 import { requireKnown } from "../errors/check-values.js";
 import { type FailingCall, failingWith } from "../errors/failing.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
+import { rowsOf } from "./batch-rows.js";
 import { connectionOf, type NodeOf, type PagingMethod, type SentPage } from "./connection.js";
 import { readRequest } from "./page-request.js";
 import type { PaginationRequest } from "./pagination.js";
@@ -117,6 +118,7 @@ export function createPaging(
   ): AsyncIterable<CountedPage<AnswerPage<MessageShape<M["output"]>, NodeOf<M>>>> {
     checkCallOptions({ signal, headers, timeoutMs });
     const { field, node } = connectionOf(method);
+    const rows = rowsOf(method);
     const { first, after, newestFirst, pageRequest } = readRequest(method.input, init);
     requireOrder(method, { newestFirst });
     const isAnswer = (value: Message): value is MessageShape<M["output"]> => isMessage(value, method.output);
@@ -134,6 +136,7 @@ export function createPaging(
           return { answer, edges: connection.edges, pageInfo: connection.pageInfo };
         },
         idOf: ({ cursor, node }) => (node !== undefined && isWhole(node) ? idOf(node) : cursor),
+        ...(rows && { rowsOf: ({ node }) => (node === undefined ? 1 : rows(node)) }),
       },
       { pageSize: pageSize ?? first, after, limit, signal },
     );

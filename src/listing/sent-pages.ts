@@ -3,11 +3,11 @@ import { CanceledError, ProtocolError, RequestError } from "../errors/index.js";
 import type { CallOptions } from "../given/call-options.js";
 import { followingController } from "../signal/follow.js";
 import type { SentPage } from "./connection.js";
-import { cursor, pageSize } from "./pagination.js";
+import { cursor, MAX_PAGE_SIZE, pageSize } from "./pagination.js";
 
 /** Which pages of a listing are fetched. */
 export interface PageOptions extends CallOptions {
-  /** Records per page, 1 to 5000; 1000 by default. */
+  /** Records per page, 1 to 5000; 1000 by default, and 5000 for `ListGovernanceData` of a data node. */
   readonly pageSize?: number | undefined;
   /** The cursor of a record: the listing starts after it. */
   readonly after?: string | undefined;
@@ -32,6 +32,11 @@ export interface PageSource<P extends SentPage<unknown>> {
    * @returns a text that is different for each record
    */
   idOf(edge: P["edges"][number]): string;
+  /**
+   * Counts the rows of the node's page that a record takes, if a record may take several. The node then ends a page early
+   * that holds such a record.
+   */
+  rowsOf?(edge: P["edges"][number]): number;
 }
 
 /** A page with its number of records, of which no more than a limit count. */
@@ -60,7 +65,7 @@ export function sentPages<P extends SentPage<unknown>>(
   source: PageSource<P>,
   options: PageOptions,
 ): AsyncIterable<CountedPage<P>> {
-  const size = pageSize(options.pageSize ?? DEFAULT_PAGE_SIZE, "pageSize");
+  const size = pageSize(options.pageSize ?? (source.rowsOf ? MAX_PAGE_SIZE : DEFAULT_PAGE_SIZE), "pageSize");
   const after = options.after === undefined ? undefined : cursor(options.after, "after");
   const { limit = Number.POSITIVE_INFINITY, signal } = options;
   if (limit !== Number.POSITIVE_INFINITY && (!Number.isSafeInteger(limit) || limit < 1)) {
@@ -79,6 +84,7 @@ async function* iterate<P extends SentPage<unknown>>(
   const abort = followingController(signal);
   const asked = new Set<string>();
   const checkProgress = progressCheck(source);
+  const checkRows = rowsCheck(source, options);
   let left = options.limit;
 
   async function fetchAfter(page: P | undefined): Promise<P> {
@@ -91,7 +97,9 @@ async function* iterate<P extends SentPage<unknown>>(
       throw brokenListing(`the node repeats the cursor ${JSON.stringify(after?.slice(0, 200))}`);
     }
     asked.add(digest);
-    const fetched = await source.fetchPage({ first: Math.min(options.pageSize, left), after }, abort.signal);
+    // A node that counts rows would end a page that is as small as the limit before it has so many records.
+    const first = source.rowsOf ? options.pageSize : Math.min(options.pageSize, left);
+    const fetched = await source.fetchPage({ first, after }, abort.signal);
     if (fetched?.pageInfo === undefined) {
       throw brokenListing("the response holds no page");
     }
@@ -110,6 +118,9 @@ async function* iterate<P extends SentPage<unknown>>(
         checkProgress(page);
       }
       yield { page, edges };
+      if (left > 0) {
+        checkRows(page);
+      }
     }
   } finally {
     abort.abort(); // A page that was fetched ahead is not wanted.
@@ -135,6 +146,31 @@ function progressCheck<P extends SentPage<unknown>>({ idOf }: PageSource<P>): (p
     if (pages === keepUntil) {
       kept = new Set(edges.map(idOf));
       keepUntil *= 4;
+    }
+  };
+}
+
+/**
+ * Makes a function that fails if the node may have left out records: a record that takes several rows was given, and all
+ * rows were not on one page.
+ */
+function rowsCheck<P extends SentPage<unknown>>(
+  { rowsOf }: PageSource<P>,
+  { pageSize: size, after }: { readonly pageSize: number; readonly after?: string | undefined },
+): (page: P) => void {
+  let isWhole = after === undefined;
+  let hasSeveral = false;
+  return ({ edges, pageInfo }) => {
+    if (rowsOf === undefined) {
+      return;
+    }
+    const rows = edges.reduce((sum, edge) => sum + rowsOf(edge), 0);
+    hasSeveral ||= rows > edges.length;
+    isWhole &&= rows <= size && pageInfo?.hasNextPage !== true;
+    if (hasSeveral && !isWhole) {
+      throw new ProtocolError("the node may have left out records: on its pages, each record of a batch counts", {
+        advice: `Ask for all records on one page: without "after", and with a pageSize of ${MAX_PAGE_SIZE}, the default here.`,
+      });
     }
   };
 }
