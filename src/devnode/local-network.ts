@@ -146,7 +146,6 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
       startingBalance,
       validators: validatorIds,
-      stakes: new Map(keys.map((key) => [key, BigInt(startingBalance)])),
       keepsStopOrderIds: profile === "specification",
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },
@@ -207,7 +206,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   }
 
   const isFunded = (party: string) => options.fundedKeys === undefined || keys.includes(party);
-  const stakeOf = (party: string) => (keys.includes(party) ? BigInt(startingBalance) : 0n);
+  const stakeOf = (party: string) => start.stakes.get(party) ?? 0n;
   const policies = createSpamPolicies(blocks.last().height, { world: state.world, stakeOf });
   const chain = createLocalChain({
     chainId,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+import { StakeLinking_Status } from "../../gen/vega/events/v1/events_pb.js";
 import { AccountType, ChainStatus } from "../../gen/vega/vega_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
@@ -127,8 +128,10 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     expect(before.epoch).toEqual((await data.getEpoch({ id: 0n })).epoch);
     expect(before.epoch?.timestamps?.endTime).toBeLessThan(startTime);
     const { limits } = await data.getNetworkLimits({});
-    expect(limits).toMatchObject({ canProposeMarket: true, proposeMarketEnabledFrom: 1_683_504_000_000_000_000n });
-    expect((await state.listNetworkLimits({})).networkLimits).toEqual(limits);
+    expect(limits).toMatchObject({ canProposeMarket: true, proposeMarketEnabledFrom: 0n, canProposeSpotMarket: false });
+    // As recorded: only the core says what may be proposed of the newer kinds.
+    const ofCore = (await state.listNetworkLimits({})).networkLimits;
+    expect(ofCore).toEqual({ ...limits, canProposeSpotMarket: true, canProposePerpetualMarket: true, canUseAmm: true });
     expect((await data.info({})).version).toMatch(/^v0\.78\./);
   });
 
@@ -190,9 +193,25 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     await expect(call()).rejects.toMatchObject({ code: Code.Internal });
   });
 
-  test("what the node has no data for is UNIMPLEMENTED", async () => {
-    await expect(data.listBalanceChanges({})).rejects.toMatchObject({ code: Code.Unimplemented });
-    await expect(state.listValidators({})).rejects.toMatchObject({ code: Code.Unimplemented });
+  test("the keys with balances have governance tokens, by a link each", async () => {
+    const [party = ""] = node.keys;
+    const { currentStakeAvailable, stakeLinkings } = await data.getStake({ partyId: party });
+    expect(currentStakeAvailable).toBe(`1${"0".repeat(24)}`);
+    const [link] = stakeLinkings?.edges.map((edge) => edge.node) ?? [];
+    expect(link).toMatchObject({ party, amount: currentStakeAvailable, status: StakeLinking_Status.ACCEPTED });
+    expect((await state.listPartiesStake({ party })).partiesStake).toMatchObject([
+      { party, currentStakeAvailable, stakeLinkings: [link] },
+    ]);
+    expect((await state.listPartiesStake({})).partiesStake).toHaveLength(10);
+    expect((await data.getStake({ partyId: NOBODY })).currentStakeAvailable).toBe("0");
+  });
+
+  test("the validators of the engine are the nodes of the data node", async () => {
+    const nodes = (await data.listNodes({})).nodes?.edges.map((edge) => edge.node);
+    expect((await state.listValidators({})).validators).toMatchObject([
+      { nodeId: nodes?.[0]?.id, vegaPubKey: nodes?.[0]?.pubKey, tmPubKey: nodes?.[0]?.tmPubKey, added: true },
+    ]);
+    expect(nodes).toHaveLength(1);
   });
 });
 

@@ -112,6 +112,7 @@ beforeAll(async () => {
     ...{ HOURAGO: hours(-1n), DAYAGO: hours(-24n), TWOYEARSAGO: hours(-17_520n), LATER: hours(1n) },
     DEPOSIT: deposit?.id,
     "PARTY ListDeposits": deposit?.partyId,
+    "PARTY GetStake": deposit?.partyId,
     NODE: (await client.listNodes({})).nodes?.edges[0]?.node?.id,
     ORACLESPEC: "d".repeat(64),
   };

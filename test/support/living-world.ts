@@ -132,6 +132,7 @@ export function historyOf({
       accounts: [],
       positions: [],
       marginLevels: [],
+      stakes: new Map(),
       stopOrders: [],
       orders: [],
       ...start,

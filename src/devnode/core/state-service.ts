@@ -5,6 +5,8 @@ import { NETWORK_PARTY, oneOf } from "../data/conditions.js";
 import { latestMarketData } from "../data/market-data.js";
 import { isSettled } from "../data/markets.js";
 import { networkLimits } from "../data/network.js";
+import { validators } from "../data/nodes.js";
+import { stakeLinkings } from "../data/stakes.js";
 import type { World } from "../world/world.js";
 
 type StateMethods = Pick<
@@ -19,13 +21,15 @@ type StateMethods = Pick<
   | "listProposals"
   | "listVotes"
   | "listDelegations"
+  | "listPartiesStake"
+  | "listValidators"
 >;
 
 /**
  * Implement the methods that give the state of the network's engine. Nothing is paged.
  *
  * @param options how things stand
- * @returns the methods of the state service for which the local node has data
+ * @returns the methods of the state service
  */
 export function stateMethods({ world }: { readonly world: World }): StateMethods {
   const chosen = (id: string) => (id === "" ? [] : [id]);
@@ -78,6 +82,25 @@ export function stateMethods({ world }: { readonly world: World }): StateMethods
     async listParties() {
       // The engine of v0.78 tells of no other party.
       return { parties: [{ id: NETWORK_PARTY }] };
+    },
+
+    async listPartiesStake({ party }) {
+      const isOfParty = oneOf(chosen(party));
+      return {
+        partiesStake: [...world.stakes]
+          .filter(([id]) => isOfParty(id))
+          .map(([id, stake]) => ({
+            ...{ party: id, currentStakeAvailable: String(stake), stakeLinkings: stakeLinkings(world, id) },
+          })),
+      };
+    },
+
+    async listValidators() {
+      return {
+        validators: validators().map(({ id, pubKey, ethereumAddress, tmPubKey, name }) => ({
+          ...{ nodeId: id, vegaPubKey: pubKey, ethereumAddress, tmPubKey, name, vegaPubKeyIndex: 1, added: true },
+        })),
+      };
     },
 
     async listProposals({ proposal, proposer }) {

@@ -23,6 +23,8 @@ import { partyMethods } from "./parties.js";
 import { partyChoiceMethods } from "./party-choices.js";
 import { positionMethods } from "./positions.js";
 import { referralMethods } from "./referrals.js";
+import { riskMethods } from "./risk.js";
+import { stakeMethods } from "./stakes.js";
 import { stopOrderMethods } from "./stop-orders.js";
 import { tradeMethods } from "./trades.js";
 import { transactionResultMethods } from "./transaction-results.js";
@@ -76,6 +78,8 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...liquidityMethods(world),
     ...oracleMethods(world),
     ...entityMethods(world),
+    ...stakeMethods(world),
+    ...riskMethods(world),
     observeEventBus: eventBus(options, "data"),
   };
 }

@@ -26,7 +26,14 @@ export function networkMethods(world: World): NetworkMethods {
     info: () => ({ version: VERSION }),
     ping: () => ({}),
     getVegaTime: () => ({ timestamp: world.block.time }),
-    getNetworkLimits: () => ({ limits: networkLimits(world) }),
+    getNetworkLimits: () => ({
+      // The data node does not store what may be proposed of the newer kinds (datanode/entities/limits.go).
+      limits: {
+        ...networkLimits(world),
+        ...{ canProposeSpotMarket: false, canProposePerpetualMarket: false },
+        canUseAmm: false,
+      },
+    }),
 
     async getEpoch({ id, block }) {
       const { height } = world.block;
@@ -43,7 +50,7 @@ export function networkMethods(world: World): NetworkMethods {
 }
 
 /**
- * Tell what the network allows to be proposed, from its parameters.
+ * Reads from the network's parameters what may be proposed.
  *
  * @param world how things stand
  * @returns the limits
@@ -59,6 +66,8 @@ export function networkLimits({ parameters }: World): MessageInitShape<typeof Ne
     genesisLoaded: true,
     proposeMarketEnabledFrom: from("markets"),
     proposeAssetEnabledFrom: from("assets"),
-    canProposeSpotMarket: parameters.get("spot_market.trading_enabled") === "1",
+    canProposeSpotMarket: parameters.get("limits.markets.proposeSpotEnabled") === "1",
+    canProposePerpetualMarket: parameters.get("limits.markets.proposePerpetualEnabled") === "1",
+    canUseAmm: parameters.get("limits.markets.ammPoolEnabled") === "1",
   };
 }

@@ -1,7 +1,7 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { type NodeSchema, NodeStatus, ValidatorNodeStatus } from "../../../gen/vega/vega_pb.js";
+import { type Node, NodeSchema, NodeStatus, ValidatorNodeStatus } from "../../../gen/vega/vega_pb.js";
 import { apiError, invalidArgument, NO_RESOURCE } from "../api-error.js";
 import { hashOf } from "../made-up/numbers.js";
 import type { World } from "../world/world.js";
@@ -19,9 +19,9 @@ const VALIDATOR_ID = hashOf("validator:0");
  *
  * @returns the validators, as `GetEpoch` and `ListNodes` have them
  */
-export function validators(): MessageInitShape<typeof NodeSchema>[] {
+export function validators(): Node[] {
   return [
-    {
+    create(NodeSchema, {
       id: VALIDATOR_ID,
       pubKey: hashOf("validator:0:key"),
       tmPubKey: Buffer.from(hashOf("validator:0:consensus"), "hex").toString("base64"),
@@ -41,7 +41,7 @@ export function validators(): MessageInitShape<typeof NodeSchema>[] {
         votingPower: 10,
         rankingScore: "0",
       },
-    },
+    }),
   ];
 }
 
@@ -54,7 +54,7 @@ export function validators(): MessageInitShape<typeof NodeSchema>[] {
 export function nodeMethods(world: World): NodeMethods {
   return {
     async listNodes({ pagination }) {
-      const listing = sortedListing(validators(), [keyPart.id], ({ id = "" }) => [id]);
+      const listing = sortedListing(validators(), [keyPart.id], ({ id }) => [id]);
       return { nodes: readPage(listing, pagination, (node) => node, { message: "failed to get nodes" }) };
     },
 

@@ -1,10 +1,12 @@
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { Pagination, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
+import { settlementAsset } from "../engine/start.js";
 import type { World } from "../world/world.js";
 import { canBeIdentifier, identifier, NO_IDENTIFIER, type Query, queryError, queryIdentifier } from "./conditions.js";
+import { epochOf } from "./epochs.js";
 import type { Listing } from "./listing.js";
-import { marketIdentifier } from "./markets.js";
+import { isSettled, marketIdentifier } from "./markets.js";
 import { type Page, readPageOf, readPagination } from "./page.js";
 
 /** The network's text for a query of one record that found none. */
@@ -148,6 +150,7 @@ export function programMethods(
   | "getCurrentVolumeRebateProgram"
   | "getVolumeDiscountStats"
   | "getVolumeRebateStats"
+  | "getFeesStats"
   | "getFeesStatsForParty"
   | "getTotalTransferFeeDiscount"
   | "getPartyDiscountStats"
@@ -169,6 +172,28 @@ export function programMethods(
     },
     async getVolumeRebateStats({ pagination }) {
       return { stats: nothing(pagination, { message: "failed to get volume rebate stats" }) };
+    },
+    async getFeesStats({ marketId, assetId, partyId, epochSeq, epochFrom, epochTo }) {
+      if (marketId === undefined && assetId === undefined) {
+        throw apiError(Code.Internal, "marketID or assetID must be provided");
+      }
+      const query: Query = { message: "failed to get current fees stats" };
+      if (marketId !== undefined && assetId !== undefined) {
+        throw queryError(query, "only a marketID or assetID should be provided");
+      }
+      checkIdentifiers(query, [marketId, assetId]);
+      // Each epoch that ended has statistics of each open market, and no party is in them.
+      const last = epochOf(world.block.height) - 1n;
+      const seq = epochSeq ?? epochTo ?? last;
+      const isOfEpoch = seq >= (epochFrom ?? 0n) && seq >= 0n && seq <= last;
+      const market = [...world.markets.values()].find(
+        (each) =>
+          !isSettled(each) && [each.id, settlementAsset(each)].includes((marketId ?? assetId ?? "").toLowerCase()),
+      );
+      if (market === undefined || !isOfEpoch || partyId !== undefined) {
+        throw queryError(query, "no  fees stats found");
+      }
+      return { feesStats: { market: market.id, asset: settlementAsset(market), epochSeq: seq } };
     },
     async getFeesStatsForParty({ partyId, assetId }) {
       checkIdentifiers({ message: "failed to get current fees stats for party" }, [partyId, assetId]);

@@ -36,7 +36,7 @@ const ZERO = {
  * @param fill the trade
  * @returns the fees that the party pays whose order came in
  */
-export function feesOf(market: MarketState, { price, size }: Fill): Fee {
+export function feesOf(market: MarketState, { price, size }: Pick<Fill, "price" | "size">): Fee {
   const factors = market.market.fees?.factors;
   const due = (factor = "0") => String(factoredAmount(market, price * size * parseDecimal(factor, FACTOR_DECIMALS)));
   return create(FeeSchema, {

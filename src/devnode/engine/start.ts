@@ -104,7 +104,7 @@ const NO_DATA = {
 };
 
 /** The asset that a market settles in; a spot market, which is traded here like a future, in the one that it quotes. */
-function settlementAsset({ tradableInstrument }: Market): string {
+export function settlementAsset({ tradableInstrument }: Market): string {
   const product = tradableInstrument?.instrument?.product;
   switch (product?.case) {
     case "future":

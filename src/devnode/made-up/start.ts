@@ -26,7 +26,7 @@ export interface MadeUpOptions {
   readonly blocksPerSegment?: bigint | number | undefined;
   /** Public keys that are parties too, 64 hex digits each: they have an account of every asset that markets settle in. */
   readonly keys?: readonly string[] | undefined;
-  /** What is in those accounts, in units of the asset's last decimal; 1e24 by default. */
+  /** What is in those accounts, in units of the asset's last decimal, and their governance tokens; 1e24 by default. */
   readonly startingBalance?: string | undefined;
 }
 
@@ -81,6 +81,7 @@ export function madeUpStart(
     marketData,
     parties: [...numbers(COUNT.party).map(partyId), ...keys].map((id) => ({ id, createdAt: blockTime(1n) })),
     lastPrices: new Map(marketData.map((data) => [data.market, data.lastTradedPrice])),
+    stakes: new Map(keys.map((key) => [key, BigInt(startingBalance)])),
     parameters: new Map(networkParameters).set("snapshot.interval.length", String(blocksPerSegment)),
     get accounts() {
       return accounts();

@@ -31,6 +31,8 @@ export interface StandingStart {
   readonly parties: readonly PartyRecord[];
   readonly accounts: readonly Account[];
   readonly positions: readonly Position[];
+  /** The governance tokens of parties, in units of the last decimal, by party. */
+  readonly stakes: ReadonlyMap<string, bigint>;
   /** The latest margin levels of each party on each market. */
   readonly marginLevels: readonly MarginLevels[];
   /** All of them, in the order of their times. */
@@ -179,6 +181,7 @@ export function createWorld(madeUp: WorldStart): LivingWorld {
       return marginLevels.value;
     },
     balances,
+    stakes: start.stakes,
     deposits: madeUp.deposits,
     checkpoints: madeUp.checkpoints,
     get totals() {

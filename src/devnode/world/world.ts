@@ -43,6 +43,8 @@ export interface World {
   readonly trades: Timeline<Trade>;
   /** All data of markets. Records have no identifier of their own: `find` finds none. */
   readonly marketDataHistory: Timeline<MarketData>;
+  /** The governance tokens of parties, in units of the last decimal, by party. They do not change. */
+  readonly stakes: ReadonlyMap<string, bigint>;
   /** The latest margin levels, by `PARTY MARKET`. */
   readonly marginLevels: ReadonlyMap<string, MarginLevels>;
   /** Each account as each block left it that changed it. */
