@@ -3,6 +3,7 @@ import type {
   TransactionResult,
   TransactionResult_Status,
 } from "../../gen/vega/events/v1/events_pb.js";
+import { setBounded } from "../signal/set-bounded.js";
 import type { BlockWatch } from "./block-watch.js";
 import type { Outcome } from "./outcome.js";
 import { isOfSameCommand, type Sent } from "./sent.js";
@@ -72,6 +73,22 @@ const FAILURE: TransactionResult_Status = 3;
 /** How many results of the same party are kept, until the node has said under which hash it knows the transaction. */
 const MAX_OTHER_RESULTS = 1000;
 
+/** A result, and the block that has it. */
+interface Placed {
+  readonly result: TransactionResult;
+  readonly block: bigint;
+}
+
+/** What the wait knows. */
+type State =
+  | { readonly kind: "waiting" }
+  /** Its result came; the events of its stop orders may follow. */
+  | ({ readonly kind: "seen" } & Placed)
+  /** Results may not have come; that many blocks are still waited for. */
+  | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint; readonly left: number }
+  /** All results came, and it cannot be in a later block. The submission may still be under way. */
+  | { readonly kind: "too old"; readonly block: bigint };
+
 /**
  * Waits for the result of a transaction. The wait has begun when this returns.
  *
@@ -86,77 +103,76 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     sent.parts.flatMap(({ id, brings }) => (id !== undefined && brings === "stop order" ? [id] : [])),
   );
   const stopOrders = new Map<string, StopOrderEvent>();
-  const others = new Map<string, { readonly result: TransactionResult; readonly block: bigint }>();
+  const others = new Map<string, Placed>();
   let { txHash } = sent;
   let isSubmitted = false;
-  let tooOldAt: bigint | undefined;
   let similar: string | undefined;
-  let seen: { readonly result: TransactionResult; readonly block: bigint } | undefined;
-  let missed: { readonly from: bigint | undefined; readonly to: bigint; left: number } | undefined;
+  let state: State = { kind: "waiting" };
   let end: (ending: Ending) => void = () => undefined;
   const ended = new Promise<Ending>((resolve) => {
     end = resolve;
   });
 
-  function endIfComplete(isLate = false): void {
-    const isComplete = isLate || [...awaited].every((id) => stopOrders.has(id));
-    if (seen !== undefined && (isComplete || seen.result.statusDetail === FAILURE)) {
-      end({ kind: "seen", ...seen, stopOrders });
+  /** Ends the wait if what is known suffices; once it is late, a result suffices without its stop orders. */
+  function settle(isLate = false): void {
+    if (state.kind === "seen") {
+      const isComplete = isLate || [...awaited].every((id) => stopOrders.has(id));
+      if (isComplete || state.result.statusDetail === FAILURE) {
+        end({ ...state, stopOrders });
+      }
+    } else if (state.kind === "too old" && isSubmitted) {
+      end({ ...state, similar });
     }
   }
 
-  function endIfTooOld(): void {
-    if (isSubmitted && tooOldAt !== undefined && seen === undefined) {
-      end({ kind: "too old", block: tooOldAt, similar });
-    }
+  function takeUp(next: State): void {
+    state = next;
+    settle();
   }
 
   const timeUp = () => {
-    endIfComplete(true);
-    end(missed === undefined ? { kind: "time up" } : { kind: "missed", ...missed });
+    settle(true);
+    end(state.kind === "missed" ? { kind: "missed", from: state.from, to: state.to } : { kind: "time up" });
   };
   signal.addEventListener("abort", timeUp, { once: true });
   const stop = watch.observe({
     result(result, block) {
       const hash = result.hash.toUpperCase();
       if (hash === txHash) {
-        seen = { result, block };
-        endIfComplete();
+        takeUp({ kind: "seen", result, block });
       } else if (sent.publicKey !== undefined && result.partyId.toLowerCase() === sent.publicKey) {
         similar ??= isOfSameCommand(sent, result) ? hash : undefined;
-        others.set(hash, { result, block });
-        const [oldest] = others.keys();
-        if (others.size > MAX_OTHER_RESULTS && oldest !== undefined) {
-          others.delete(oldest);
-        }
+        setBounded(others, hash, { result, block }, MAX_OTHER_RESULTS);
       }
     },
     stopOrder(event) {
       const id = event.stopOrder?.id ?? "";
       if (awaited.has(id) && !stopOrders.has(id)) {
         stopOrders.set(id, event); // The first one says whether it was rejected; what follows is another matter.
-        endIfComplete();
+        settle();
       }
     },
     ended(block) {
-      if (seen !== undefined) {
-        endIfComplete(block > seen.block + BLOCKS_FOR_STOP_ORDERS);
-      } else if (missed !== undefined) {
-        missed.left -= 1;
-        if (lookUp !== undefined && missed.left <= 0) {
+      if (state.kind === "seen") {
+        settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
+      } else if (state.kind === "missed") {
+        state = { ...state, left: state.left - 1 };
+        if (lookUp !== undefined && state.left <= 0) {
           timeUp();
         }
         void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
-      } else if (lastBlock !== undefined && block >= lastBlock) {
-        tooOldAt ??= block;
-        endIfTooOld();
+      } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
+        takeUp({ kind: "too old", block });
       }
     },
     missed(from, to) {
-      missed = { from: missed === undefined ? from : missed.from, to, left: BLOCKS_AFTER_LOSS + 1 };
+      if (state.kind === "waiting" || state.kind === "missed") {
+        const first = state.kind === "missed" ? state.from : from;
+        state = { kind: "missed", from: first, to, left: BLOCKS_AFTER_LOSS + 1 };
+      }
     },
     failed(error) {
-      endIfComplete(true);
+      settle(true);
       end({ kind: "failed", error });
     },
   });
@@ -165,9 +181,8 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
     submitted(hash) {
       isSubmitted = true;
       txHash = hash;
-      seen ??= others.get(hash);
-      endIfComplete();
-      endIfTooOld();
+      const seen = others.get(hash);
+      takeUp(state.kind === "seen" || seen === undefined ? state : { kind: "seen", ...seen });
     },
     close() {
       signal.removeEventListener("abort", timeUp);

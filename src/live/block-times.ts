@@ -1,3 +1,5 @@
+import { setBounded } from "../signal/set-bounded.js";
+
 /** The number of blocks whose times are kept: an outcome is looked for soon after its block. */
 const MAX_BLOCKS = 1000;
 
@@ -18,11 +20,7 @@ export function createBlockTimes(): BlockTimes {
   const times = new Map<bigint, bigint>();
   return {
     add(height, time) {
-      times.set(height, microseconds(time));
-      const [oldest] = times.keys();
-      if (times.size > MAX_BLOCKS && oldest !== undefined) {
-        times.delete(oldest);
-      }
+      setBounded(times, height, microseconds(time), MAX_BLOCKS);
     },
     blockAt(time) {
       const wanted = microseconds(time);

@@ -1,4 +1,5 @@
 import { ProtocolError } from "../errors/index.js";
+import { setBounded } from "../signal/set-bounded.js";
 import type { LiveEvent } from "./live-event.js";
 
 /**
@@ -94,8 +95,8 @@ export function createPlaces(): Places {
         last = event;
       }
       if (!blocks.has(block)) {
-        blocks.set(block, { hash: blockHash, connection });
-        forgetOldest();
+        const oldest = setBounded(blocks, block, { hash: blockHash, connection }, REMEMBERED_BLOCKS);
+        forgotten = oldest !== undefined && oldest > forgotten ? oldest : forgotten;
       }
       return placed;
     },
@@ -108,14 +109,6 @@ export function createPlaces(): Places {
     },
     wholeBlock,
   };
-
-  function forgetOldest(): void {
-    const [oldest] = blocks.keys();
-    if (blocks.size > REMEMBERED_BLOCKS && oldest !== undefined) {
-      blocks.delete(oldest);
-      forgotten = oldest > forgotten ? oldest : forgotten;
-    }
-  }
 }
 
 function isBehind(event: LiveEvent, other: LiveEvent): boolean {

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Order, Order_Status, Order_TimeInForce, Order_Type, OrderSchema } from "../../gen/vega/vega_pb.js";
 import { ConnectionError } from "../errors/index.js";
+import { setBounded } from "../signal/set-bounded.js";
 import type { CheckedEventsRequest, ObserveOptions } from "./events-request.js";
 import type { Gap } from "./gaps.js";
 import type { LiveEvent, LiveEventOf } from "./live-event.js";
@@ -161,11 +162,7 @@ function createLiveOrders(): LiveOrders {
   let ended: { readonly block: bigint; readonly ids: Set<string> } = { block: -1n, ids: new Set() };
 
   function remember(order: Order): void {
-    orders.set(order.id, order);
-    if (orders.size > MAX_REMEMBERED_ORDERS) {
-      const [oldest = ""] = orders.keys();
-      orders.delete(oldest);
-    }
+    setBounded(orders, order.id, order, MAX_REMEMBERED_ORDERS);
   }
 
   return {

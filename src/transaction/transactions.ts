@@ -18,6 +18,7 @@ import {
   readCallOptions,
 } from "../given/call-options.js";
 import { readInit } from "../given/init.js";
+import { setBounded } from "../signal/set-bounded.js";
 import { createBlockAllowance, type Share } from "./block-allowance.js";
 import { type ChainSettings, namedChain } from "./chain-to-sign.js";
 import { within } from "./deadline.js";
@@ -201,16 +202,11 @@ const MAX_CHECKED = 10_000;
 
 /** Remembers the transactions that this client had the node check, by their `tid`. */
 function createCheckedTids() {
-  const tids = new Set<string>();
+  const tids = new Map<string, true>();
   return {
     add({ pow }: Transaction): void {
-      if (pow === undefined) {
-        return;
-      }
-      tids.add(pow.tid);
-      const [oldest] = tids;
-      if (tids.size > MAX_CHECKED && oldest !== undefined) {
-        tids.delete(oldest);
+      if (pow !== undefined) {
+        setBounded(tids, pow.tid, true, MAX_CHECKED);
       }
     },
     has: ({ pow }: Transaction) => pow !== undefined && tids.has(pow.tid),

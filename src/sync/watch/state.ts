@@ -1,4 +1,5 @@
 import { type TableName, tableNames } from "../../schema/tables.js";
+import { setBounded } from "../../signal/set-bounded.js";
 import type { SyncEvent } from "../events.js";
 import type { SyncOptions } from "../options.js";
 import type { TableCoverage } from "../sink.js";
@@ -127,7 +128,8 @@ export function createSyncState({
         forecast.add(0);
         progress.get(event.unit.table)?.begin();
         const entry = { unit: event.unit, node: nodes.name(event.node), bytes: 0, began: now() };
-        return remember(underWay, keyOf(event.unit), entry);
+        setBounded(underWay, keyOf(event.unit), entry, MAX_REMEMBERED);
+        return;
       }
       case "arrived": {
         work("syncing");
@@ -150,7 +152,7 @@ export function createSyncState({
       case "failed": {
         const { unit, error, attempt, againMs } = event;
         settle(unit);
-        remember(failed, keyOf(unit), unit);
+        setBounded(failed, keyOf(unit), unit, MAX_REMEMBERED);
         errors.add(error, { at: epoch + now(), unit, attempt, againMs });
         return;
       }
@@ -165,7 +167,13 @@ export function createSyncState({
         return nodes.compare(event.node, event.lag);
       case "unknown": {
         const { table, column, value } = event.unknown;
-        return remember(unknown, `${table}.${column}`, { table, column, ...(value === undefined ? {} : { value }) });
+        setBounded(
+          unknown,
+          `${table}.${column}`,
+          { table, column, ...(value === undefined ? {} : { value }) },
+          MAX_REMEMBERED,
+        );
+        return;
       }
       case "idle":
         return work("idle");
@@ -220,12 +228,4 @@ export function createSyncState({
 
 function keyOf({ table, fromBlock }: Unit): string {
   return `${table} ${fromBlock}`;
-}
-
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
-  const [oldest] = map.keys();
-  if (map.size >= MAX_REMEMBERED && oldest !== undefined && !map.has(key)) {
-    map.delete(oldest);
-  }
-  map.set(key, value);
 }

@@ -1,11 +1,4 @@
-import {
-  create,
-  type DescMessage,
-  type DescMethodStreaming,
-  type DescMethodUnary,
-  type MessageInitShape,
-  type MessageShape,
-} from "@bufbuild/protobuf";
+import { create, type MessageShape } from "@bufbuild/protobuf";
 import { ConnectError, type ContextValues, type Transport } from "@connectrpc/connect";
 import type { RequestError } from "../../errors/index.js";
 import type { HeaderInit } from "../bare-call.js";
@@ -50,14 +43,7 @@ export function refusing(transport: ClosableTransport, refusals: ReadonlyMap<str
   }
 
   return {
-    async unary<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodUnary<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeaderInit,
-      message: MessageInitShape<I>,
-      contextValues?: ContextValues,
-    ) {
+    async unary(method, signal, timeoutMs, header, message, contextValues) {
       const refuse = refusals.get(methodName(method));
       if (refuse !== undefined) {
         await requireSendable(refuse, create(method.input, message), { signal, timeoutMs, header, contextValues });
@@ -65,19 +51,12 @@ export function refusing(transport: ClosableTransport, refusals: ReadonlyMap<str
       return transport.unary(method, signal, timeoutMs, header, message, contextValues);
     },
 
-    async stream<I extends DescMessage, O extends DescMessage>(
-      method: DescMethodStreaming<I, O>,
-      signal: AbortSignal | undefined,
-      timeoutMs: number | undefined,
-      header: HeaderInit,
-      input: AsyncIterable<MessageInitShape<I>>,
-      contextValues?: ContextValues,
-    ) {
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
       const refuse = refusals.get(methodName(method));
       if (refuse === undefined) {
         return transport.stream(method, signal, timeoutMs, header, input, contextValues);
       }
-      const requests: MessageShape<I>[] = [];
+      const requests: MessageShape<typeof method.input>[] = [];
       for await (const init of input) {
         const request = create(method.input, init);
         await requireSendable(refuse, request, { signal, timeoutMs, header, contextValues });

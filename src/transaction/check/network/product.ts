@@ -29,17 +29,9 @@ export function* newInstrumentProblems(
   at: Field,
   tickSize: string,
 ): Problems {
-  if (instrument === undefined) {
-    yield at.problem(MESSAGE.required);
-    return;
-  }
-  yield* required(at.field("name"), instrument.name);
-  yield* required(at.field("code"), instrument.code);
-  const { product } = instrument;
-  switch (product.case) {
-    case undefined:
-      yield at.field("product").problem(MESSAGE.required);
-      break;
+  yield* instrumentProblems(instrument, at);
+  const product = instrument?.product;
+  switch (product?.case) {
     case "future":
       yield* newFutureProblems(product.value, productField(at, "future"), tickSize);
       break;
@@ -65,17 +57,9 @@ export function* updatedInstrumentProblems(
   at: Field,
   change: Field,
 ): Problems {
-  if (instrument === undefined) {
-    yield at.problem(MESSAGE.required);
-    return;
-  }
-  yield* required(at.field("code"), instrument.code);
-  yield* required(at.field("name"), instrument.name);
-  const { product } = instrument;
-  switch (product.case) {
-    case undefined:
-      yield at.field("product").problem(MESSAGE.required);
-      break;
+  yield* instrumentProblems(instrument, at);
+  const product = instrument?.product;
+  switch (product?.case) {
     case "future":
       yield* updatedFutureProblems(product.value, productField(at, "future"));
       break;
@@ -89,6 +73,22 @@ export function* updatedInstrumentProblems(
         field.named(`${terms}.new_market.changes.instrument.product.perps`),
       );
     }
+  }
+}
+
+/** Checks what new and changed instruments have in common. */
+function* instrumentProblems(
+  instrument: InstrumentConfiguration | UpdateInstrumentConfiguration | undefined,
+  at: Field,
+): Problems {
+  if (instrument === undefined) {
+    yield at.problem(MESSAGE.required);
+    return;
+  }
+  yield* required(at.field("name"), instrument.name);
+  yield* required(at.field("code"), instrument.code);
+  if (instrument.product.case === undefined) {
+    yield at.field("product").problem(MESSAGE.required);
   }
 }
 
@@ -138,14 +138,11 @@ function* futureSourceProblems(future: UpdateFutureProduct | FutureProduct, at: 
     isOfFuture: true,
   });
   const bound = at.field("dataSourceSpecBinding");
+  yield* settlementProblems(binding, bound, settlement);
   if (binding === undefined) {
-    yield bound.problem(MESSAGE.required);
     return;
   }
-  const { settlementDataProperty, tradingTerminationProperty } = binding;
-  yield* bindingProblems(settlementDataProperty, bound.field("settlementDataProperty"), () =>
-    hasProperty(settlement, settlementDataProperty),
-  );
+  const { tradingTerminationProperty } = binding;
   yield* bindingProblems(
     tradingTerminationProperty,
     bound.field("tradingTerminationProperty"),
@@ -155,6 +152,22 @@ function* futureSourceProblems(future: UpdateFutureProduct | FutureProduct, at: 
         termination !== undefined &&
         termination.sourceType.case !== "external") ||
       hasProperty(termination, tradingTerminationProperty),
+  );
+}
+
+/** Checks that a product's binding names a property of its settlement data. */
+function* settlementProblems(
+  binding: { readonly settlementDataProperty: string } | undefined,
+  at: Field,
+  settlement: Parameters<typeof hasProperty>[0],
+): Problems {
+  if (binding === undefined) {
+    yield at.problem(MESSAGE.required);
+    return;
+  }
+  const { settlementDataProperty } = binding;
+  yield* bindingProblems(settlementDataProperty, at.field("settlementDataProperty"), () =>
+    hasProperty(settlement, settlementDataProperty),
   );
 }
 
@@ -194,15 +207,7 @@ function* perpetualProblems(
     settles: true,
     isOfFuture: false,
   });
-  const bound = at.field("dataSourceSpecBinding");
-  if (binding === undefined) {
-    yield bound.problem(MESSAGE.required);
-  } else {
-    const { settlementDataProperty } = binding;
-    yield* bindingProblems(settlementDataProperty, bound.field("settlementDataProperty"), () =>
-      hasProperty(settlement, settlementDataProperty),
-    );
-  }
+  yield* settlementProblems(binding, at.field("dataSourceSpecBinding"), settlement);
   if (perpetual.internalCompositePriceConfiguration !== undefined) {
     const config = at.field("internalCompositePriceConfiguration");
     yield* compositePriceProblems(perpetual.internalCompositePriceConfiguration, config);
