@@ -9,6 +9,9 @@ const PAGE_SIZES = [1, 2, 5, 5000];
 /** How many records are compared at most: a page of one record is a call. */
 const LIMIT = 60;
 
+/** Listings of which v0.78.0 gives the first page alone, and what it says of the next. The client must not end them as if whole. */
+const FIRST_PAGE_ALONE = { listLedgerEntries: /column reference "vega_time" is ambiguous/ };
+
 /** Make the cases. */
 export function listingCases({ network, market, report }) {
   const { method } = TradingDataService;
@@ -45,15 +48,17 @@ export function listingCases({ network, market, report }) {
     const pageSizes = name === "listGovernanceData" ? PAGE_SIZES.slice(-1) : PAGE_SIZES;
     const found = [];
     for (const pageSize of pageSizes) {
+      const options = { pageSize, limit: LIMIT, signal };
       const records = [];
-      for await (const { node } of network.clients[transport].records(method[name], request, {
-        pageSize,
-        limit: LIMIT,
-        signal,
-      })) {
-        records.push(JSON.stringify(toJson(nodeOf(method[name]), node)));
+      try {
+        for await (const { node } of network.clients[transport].records(method[name], request, options)) {
+          records.push(JSON.stringify(toJson(nodeOf(method[name]), node)));
+        }
+        found.push(records);
+      } catch (error) {
+        assert.match(error.message, FIRST_PAGE_ALONE[name] ?? /^$/);
+        assert.equal(records.length, pageSize, "the first page did not come");
       }
-      found.push(records);
     }
     lines.push(`${name} over ${transport}: ${found.map(({ length }) => length).join(", ")} records`);
     for (const [at, records] of found.entries()) {
