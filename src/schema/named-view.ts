@@ -9,6 +9,7 @@ import type { TableSchema } from "./table-schema.js";
  * @param columns the names of the view's columns, in their order, quoted as they need; those that the schema does not
  *   know are taken as they are
  * @param dialect the database
+ * @param before what stands before the names of view and table, such as `public.`; nothing by default
  * @returns the statement, without a semicolon; the view is called as the table, with `_named` behind it
  *
  * @example
@@ -19,6 +20,7 @@ export function namedViewSql(
   { table, columns: known }: TableSchema,
   columns: readonly string[],
   dialect: SqlDialect,
+  before = "",
 ): string {
   const codes = new Map(known.flatMap(({ name, code }) => (code === undefined ? [] : [[name, code.names] as const])));
   const selected = columns.map((column) => {
@@ -29,7 +31,7 @@ export function namedViewSql(
     const cases = Object.entries(names).map(([number, name]) => `WHEN ${number} THEN '${name}'`);
     return `  CASE ${column} ${cases.join(" ")} ELSE ${asText(column, dialect)} END AS ${column}`;
   });
-  return `CREATE OR REPLACE VIEW ${table}_named AS SELECT\n${selected.join(",\n")}\nFROM ${table}`;
+  return `CREATE OR REPLACE VIEW ${before}${table}_named AS SELECT\n${selected.join(",\n")}\nFROM ${before}${table}`;
 }
 
 function asText(column: string, dialect: SqlDialect): string {

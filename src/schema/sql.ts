@@ -25,6 +25,8 @@ export interface SqlOptions {
   readonly withoutKey?: boolean | undefined;
   /** Definitions of further columns of a new table, behind its own; none by default. */
   readonly further?: readonly string[] | undefined;
+  /** The schema that holds tables and types, as SQL writes it; that of the search path by default. */
+  readonly within?: string | undefined;
 }
 
 /**
@@ -82,21 +84,28 @@ const TYPES: { readonly [dialect in SqlDialect]: { readonly [type in ScalarType]
  *
  * @param schemas the tables; a type that several use is created once
  * @param dialect the database
+ * @param options the schema that they are made in
  * @returns the statements, without semicolons
  *
  * @example
  * for (const statement of createTypesSql([tableSchema("trades", 116)], "postgres")) await database.query(statement);
  */
-export function createTypesSql(schemas: readonly TableSchema[], dialect: SqlDialect): string[] {
+export function createTypesSql(
+  schemas: readonly TableSchema[],
+  dialect: SqlDialect,
+  options: Pick<SqlOptions, "within"> = {},
+): string[] {
   requireList("schemas", schemas, "Give what tableSchema() gives, of each table.");
   schemas.forEach(requireSchema);
   const statements = schemas.flatMap(({ columns }) =>
     columns.flatMap(({ type, values }) => {
       if (values !== undefined && dialect !== "clickhouse") {
         const list = values.map((value) => `\n  '${value}'`).join(",");
-        return [`CREATE TYPE ${type} AS ENUM (${list}\n)`];
+        return [`CREATE TYPE ${placed(type, options)} AS ENUM (${list}\n)`];
       }
-      return type === "hugeint" && dialect === "postgres" ? ["CREATE DOMAIN hugeint AS numeric(1000,0)"] : [];
+      return type === "hugeint" && dialect === "postgres"
+        ? [`CREATE DOMAIN ${placed(type, options)} AS numeric(1000,0)`]
+        : [];
     }),
   );
   return [...new Set(statements)];
@@ -127,7 +136,7 @@ export function createTableSql(schema: TableSchema, dialect: SqlDialect, options
   const parts = [...own, ...further, ...primaryKey].map((part) => `  ${part}`).join(",\n");
   const order = withoutKey ? "tuple()" : `(${key})`;
   const engine = dialect === "clickhouse" ? `\nENGINE = ReplacingMergeTree\nORDER BY ${order}` : "";
-  return `CREATE TABLE ${schema.table} (\n${parts}\n)${engine}`;
+  return `CREATE TABLE ${placed(schema.table, options)} (\n${parts}\n)${engine}`;
 }
 
 /**
@@ -161,8 +170,8 @@ export function alterTablesSql(
       advice: "Give the version that the tables have as the first one; there is no way back to an earlier version.",
     });
   }
-  const existing = new Set(createTypesSql(before, dialect));
-  const types = createTypesSql(after, dialect).filter((statement) => !existing.has(statement));
+  const existing = new Set(createTypesSql(before, dialect, options));
+  const types = createTypesSql(after, dialect, options).filter((statement) => !existing.has(statement));
   const changes = after.flatMap(({ table, columns }, index) => {
     const names = new Set(before[index]?.columns.map(({ name }) => name));
     return columns
@@ -181,23 +190,38 @@ function changeSql(
 ): string[] {
   const { name, was } = column;
   if (was !== undefined && before.has(was)) {
-    return [`ALTER TABLE ${table} RENAME COLUMN ${was} TO ${name}`];
+    return [`ALTER TABLE ${placed(table, options)} RENAME COLUMN ${was} TO ${name}`];
   }
-  const add = `ALTER TABLE ${table} ADD COLUMN ${name} ${columnType(column, dialect, options)}`;
+  const add = `ALTER TABLE ${placed(table, options)} ADD COLUMN ${name} ${columnType(column, dialect, options)}`;
   if (dialect === "clickhouse" || !isRequired(column, options)) {
     return [add];
   }
   // DuckDB adds no column with a constraint.
-  return dialect === "duckdb" ? [add, `ALTER TABLE ${table} ALTER COLUMN ${name} SET NOT NULL`] : [`${add} NOT NULL`];
+  return dialect === "duckdb"
+    ? [add, `ALTER TABLE ${placed(table, options)} ALTER COLUMN ${name} SET NOT NULL`]
+    : [`${add} NOT NULL`];
+}
+
+function placed(name: string, { within }: Pick<SqlOptions, "within">): string {
+  return within === undefined ? name : `${within}.${name}`;
 }
 
 function isRequired({ nullable, since }: TableColumn, { addedNullable = false }: SqlOptions): boolean {
   return !nullable && !(addedNullable && since > FIRST_SCHEMA_VERSION);
 }
 
-function columnType(column: TableColumn, dialect: SqlDialect, options: SqlOptions): string {
+/**
+ * Write the type of a column.
+ *
+ * @param column the column
+ * @param dialect the database
+ * @param options the schema that holds types, and whether the column may be NULL
+ * @returns the type
+ */
+export function columnType(column: TableColumn, dialect: SqlDialect, options: SqlOptions): string {
   if (dialect !== "clickhouse") {
-    return column.values === undefined ? TYPES[dialect][column.type] : column.type;
+    const type = column.values === undefined ? TYPES[dialect][column.type] : column.type;
+    return column.values !== undefined || type === "hugeint" ? placed(type, options) : type;
   }
   const type = column.values === undefined ? TYPES.clickhouse[column.type] : "String";
   const value = isRequired(column, options) ? type : `Nullable(${type})`;

@@ -63,7 +63,7 @@ function planText(
 /** What makes the tables, where none is there yet; nothing for files. */
 function tablesSql({ kind }: Target, tables: readonly TableName[]): string[] {
   if (kind === "postgres") {
-    return [...createTypesSql(tables.map(sinkSchema), "postgres"), ...tables.map(postgresTableSql)];
+    return [...createTypesSql(tables.map(sinkSchema), "postgres"), ...tables.map((table) => postgresTableSql(table))];
   }
   return kind === "duckdb" ? tables.map(duckdbTableSql) : [];
 }

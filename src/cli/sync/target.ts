@@ -6,12 +6,14 @@ import type { Sink } from "../../sync/sink.js";
 import { duckdbSink } from "../../sync/sinks/duckdb/duckdb-sink.js";
 import { parquetSink } from "../../sync/sinks/parquet/parquet-sink.js";
 import { type PostgresSink, postgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
+import { repeated } from "./clients.js";
 
 /** The values of {@link targetOptions}. */
 export interface TargetOptions {
   readonly to?: string;
   readonly toEnv?: string;
   readonly schema?: string;
+  readonly trustOwner?: readonly string[];
 }
 
 /** Where the tables go. */
@@ -21,6 +23,8 @@ export interface Target {
   readonly place: string;
   /** The schema in PostgreSQL; its default where it is left out. */
   readonly schema?: string | undefined;
+  /** Roles that may own it; of PostgreSQL. */
+  readonly trustedOwners?: readonly string[] | undefined;
 }
 
 const FORMS =
@@ -45,6 +49,10 @@ export function targetOptions(): Option[] {
       "--schema <name>",
       "schema in PostgreSQL that holds the tables (default: public); a schema holds a chain",
     ),
+    new Option(
+      "--trust-owner <role>",
+      "role of PostgreSQL, besides your own and superusers, that may own the schema; may be given several times",
+    ).argParser(repeated),
   ];
 }
 
@@ -58,7 +66,7 @@ export function targetOptions(): Option[] {
  *   holds a password
  */
 export function readTarget(
-  { to, toEnv, schema }: TargetOptions,
+  { to, toEnv, schema, trustOwner }: TargetOptions,
   environment: Readonly<Record<string, string | undefined>> = process.env,
 ): Target {
   if (to !== undefined && toEnv !== undefined) {
@@ -71,7 +79,7 @@ export function readTarget(
   }
   const [, scheme = "", rest = ""] = /^([a-z][a-z0-9+.-]*):(.*)$/isu.exec(text) ?? [];
   if (/^postgres(ql)?$/iu.test(scheme)) {
-    return postgresTarget(text, schema, toEnv === undefined);
+    return { ...postgresTarget(text, schema, toEnv === undefined), trustedOwners: trustOwner };
   }
   const kind = (["duckdb", "parquet"] as const).find((name) => name === scheme.toLowerCase());
   if (kind === undefined) {
@@ -79,6 +87,9 @@ export function readTarget(
   }
   if (rest === "") {
     throw new RequestError(`--to ${kind}: names no ${kind === "duckdb" ? "file" : "folder"}`, { advice: FORMS });
+  }
+  if (trustOwner !== undefined) {
+    throw new RequestError(`--trust-owner is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
   }
   if (schema !== undefined) {
     throw new RequestError(`--schema is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
@@ -131,14 +142,18 @@ export function sinkOf(target: Target, choices: SinkChoices = {}): Sink {
  * @returns the sink
  * @throws {@link RequestError} where it is not
  */
-export function postgresOf({ kind, place, schema }: Target, what: string, choices: SinkChoices = {}): PostgresSink {
+export function postgresOf(
+  { kind, place, schema, trustedOwners }: Target,
+  what: string,
+  choices: SinkChoices = {},
+): PostgresSink {
   if (kind !== "postgres") {
     throw new RequestError(`${what} needs PostgreSQL, and the target is ${kind}`, {
       advice: "Give --to postgres://user@host/database, or leave it out.",
     });
   }
   const { createIndexes, namedViews } = choices;
-  return postgresSink(place, { schema, createIndexes, namedViews });
+  return postgresSink(place, { schema, createIndexes, namedViews, trustedOwners });
 }
 
 function postgresTarget(text: string, schema: string | undefined, inArguments: boolean): Target {

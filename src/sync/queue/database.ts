@@ -7,6 +7,7 @@ import { sinkError } from "../sinks/postgres/errors.js";
 import { loadPackages } from "../sinks/postgres/packages.js";
 import type { PostgresSink } from "../sinks/postgres/postgres-sink.js";
 import type { Target } from "../sinks/postgres/target.js";
+import { SEARCH_PATH } from "../sinks/postgres/trust.js";
 import { queueSchema } from "./names.js";
 
 /** What runs statements: a connection, or the pool. */
@@ -18,6 +19,8 @@ export interface Database extends AsyncDisposable {
   readonly name: string;
   /** The queue's schema. It needs no quotes. */
   readonly schema: string;
+  /** Roles that may own what is in it, besides the connection's own and superusers. */
+  readonly trustedOwners: readonly string[];
   readonly boss: PgBoss;
   /**
    * Run a statement.
@@ -108,6 +111,7 @@ export async function openDatabase(target: Target): Promise<Database> {
   return {
     name: target.name,
     schema,
+    trustedOwners: target.trustedOwners,
     boss,
     errorOf,
     async query<Row extends QueryResultRow>(what: string, sql: string, values: readonly unknown[] = []) {
@@ -126,7 +130,7 @@ export async function openDatabase(target: Target): Promise<Database> {
       client.once("end", onLost);
       try {
         await client.connect();
-        await client.query("SET idle_session_timeout TO 0"); // It has locks, and mostly nothing to say.
+        await client.query(`SET search_path TO ${SEARCH_PATH}; SET idle_session_timeout TO 0`); // It has locks, and mostly nothing to say.
         return client;
       } catch (reason) {
         client.removeListener("end", onLost);

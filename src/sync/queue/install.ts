@@ -1,3 +1,5 @@
+import { schemaNumber } from "../sinks/postgres/catalog.js";
+import { requireTrusted } from "../sinks/postgres/trust.js";
 import type { Database } from "./database.js";
 import { DEAD, UNITS } from "./names.js";
 
@@ -44,8 +46,15 @@ CREATE TABLE IF NOT EXISTS ${schema}.tradewire_nodes (
  *
  * @param db its database
  * @returns whether it was installed to the end
+ * @throws {@link SinkError} where something in its schema belongs to a role that is not trusted
  */
 export async function isInstalled(db: Database): Promise<boolean> {
+  await db.transaction("looking for the queue", async (client) => {
+    const number = await schemaNumber(client, db.schema);
+    if (number !== undefined) {
+      await requireTrusted(client, number, db);
+    }
+  });
   const sql = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AS there";
   const names = [`${db.schema}.tradewire_nodes`, `${db.schema}.version`];
   const [row] = await db.query<{ there: boolean }>("looking for the queue", sql, names);

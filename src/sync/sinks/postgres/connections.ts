@@ -11,8 +11,8 @@ import { beginSql } from "./transaction-settings.js";
 export interface Connections extends AsyncDisposable {
   readonly copyFrom: Packages["copyFrom"];
   /**
-   * Run a function in a transaction, READ COMMITTED, with the sink's schema as the search path. It is committed when
-   * the function has returned, and rolled back when it has thrown.
+   * Run a function in a transaction, READ COMMITTED, with PostgreSQL's own functions alone in the search path: tables
+   * are named with their schema. It is committed when the function has returned, and rolled back when it has thrown.
    *
    * @param what is being done, for errors, such as `loading trades`
    * @param options a signal that ends all waits by closing the connection; `spare` takes the connection that is kept
@@ -60,7 +60,7 @@ export async function openConnections(target: Target, signal: AbortSignal): Prom
   }
   const { loading, spare } = slotsOf(pool);
   const closing = followingController(signal);
-  const begin = beginSql(target.schema);
+  const begin = beginSql();
 
   return {
     copyFrom,

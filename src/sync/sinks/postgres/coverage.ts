@@ -13,6 +13,7 @@ const MAX_INT8 = 2n ** 63n - 1n;
  * Count the blocks of each part of a range that units cover.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param tables the tables
  * @param range the blocks, both ends inclusive
  * @param parts in how many parts the range is cut, 1 to 10,000
@@ -21,6 +22,7 @@ const MAX_INT8 = 2n ** 63n - 1n;
  */
 export async function coverageOf(
   client: PoolClient,
+  within: string,
   tables: readonly TableName[],
   { fromBlock, toBlock }: BlockRange,
   parts: number,
@@ -38,7 +40,7 @@ export async function coverageOf(
     `WITH placed AS (
        SELECT table_name, greatest(from_block, ${fromBlock}) - ${fromBlock} AS first,
          least(to_block, ${toBlock}) - ${fromBlock} AS last
-       FROM tradewire_ledger
+       FROM ${within}.tradewire_ledger
        WHERE table_name = ANY ($1::text[]) AND to_block >= ${fromBlock} AND from_block <= ${toBlock}
      ), parted AS (
        SELECT table_name, first, last, ${partOf("first")} AS low, ${partOf("last")} AS high FROM placed

@@ -9,15 +9,15 @@ import type { LedgerEntry } from "../../unit.js";
 const FORMAT = 1;
 const OLDEST_SERVER = 140_000;
 
-/** The statements that make the ledger. It is one of a chain; ids are compared byte by byte. */
-export const LEDGER_SQL = [
-  `CREATE TABLE tradewire_sync (
+/** The statements that make the ledger in a schema. It is one of a chain; ids are compared byte by byte. */
+export const ledgerSql = (within: string) => [
+  `CREATE TABLE ${within}.tradewire_sync (
   only_one bool PRIMARY KEY DEFAULT true CHECK (only_one),
   format int4 NOT NULL,
   chain_id text NOT NULL,
   made_at timestamptz NOT NULL DEFAULT now()
 )`,
-  `CREATE TABLE tradewire_ledger (
+  `CREATE TABLE ${within}.tradewire_ledger (
   chain_id text NOT NULL,
   table_name text COLLATE "C" NOT NULL,
   from_block int8 NOT NULL,
@@ -111,12 +111,13 @@ export async function checkServer(client: PoolClient): Promise<void> {
  * Read which chain the schema holds.
  *
  * @param client in a transaction
+ * @param within the schema
  * @returns the chain's identifier; `undefined` where nothing is held
  * @throws {@link SinkError} where the ledger is of a newer release
  */
-export async function readChain(client: PoolClient): Promise<string | undefined> {
+export async function readChain(client: PoolClient, within: string): Promise<string | undefined> {
   const { rows } = await client.query<{ format: number; chain_id: string }>(
-    "SELECT format, chain_id FROM tradewire_sync",
+    `SELECT format, chain_id FROM ${within}.tradewire_sync`,
   );
   const [sync] = rows;
   if (sync !== undefined && sync.format > FORMAT) {
@@ -132,13 +133,14 @@ export async function readChain(client: PoolClient): Promise<string | undefined>
  * Say which chain the schema holds, where it holds none yet.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param chainId the chain
  * @throws {@link RequestError} where it holds another
  */
-export async function claimChain(client: PoolClient, chainId: string): Promise<void> {
-  const held = await readChain(client);
+export async function claimChain(client: PoolClient, within: string, chainId: string): Promise<void> {
+  const held = await readChain(client, within);
   if (held === undefined) {
-    await client.query("INSERT INTO tradewire_sync (format, chain_id) VALUES ($1, $2)", [FORMAT, chainId]);
+    await client.query(`INSERT INTO ${within}.tradewire_sync (format, chain_id) VALUES ($1, $2)`, [FORMAT, chainId]);
   } else if (held !== chainId) {
     throw new RequestError(`the schema holds the chain ${quoted(held)}, not ${quoted(chainId)}`, {
       advice: "Give another schema: each holds one chain.",

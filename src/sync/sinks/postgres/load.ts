@@ -16,6 +16,8 @@ export interface Loading {
   readonly copyFrom: Connections["copyFrom"];
   /** The schema's number: the locks of several schemas are apart. */
   readonly schema: string;
+  /** The schema, as SQL writes it. */
+  readonly within: string;
   readonly replace: boolean;
   /** Finds the table's columns for those of the CSV file, and makes those that are missing. */
   readonly columns: (names: readonly string[]) => Promise<readonly string[]>;
@@ -38,13 +40,13 @@ export async function loadUnit(
   client: PoolClient,
   unit: Unit,
   fetch: FetchUnit,
-  { copyFrom, schema, replace, columns }: Loading,
+  { copyFrom, schema, within, replace, columns }: Loading,
 ): Promise<LoadResult> {
   const { table, fromBlock, toBlock } = unit;
   if (!(await holdUnit(client, schema, unit))) {
     return { outcome: "busy" };
   }
-  if (await isThere(client, unit, replace)) {
+  if (await isThere(client, within, unit, replace)) {
     return { outcome: "there" };
   }
 
@@ -52,10 +54,10 @@ export async function loadUnit(
   const csv = await asked(fetch);
   const targets = await columns(csv.columns);
   if (replace) {
-    await removeOverlapping(client, unit);
+    await removeOverlapping(client, within, unit);
   }
   await client.query("SELECT set_config($1, $2, true)", [FROM_BLOCK_SETTING, String(fromBlock)]);
-  const counted = await copyCsv(client, copyFrom, table, targets, csv.content);
+  const counted = await copyCsv(client, copyFrom, `${within}.${table}`, targets, csv.content);
   const { rows, bytes, sha256 } = csv.measures();
   if (counted !== rows) {
     throw new SinkError(`PostgreSQL read ${counted} rows of ${table} from block ${fromBlock}, and ${rows} were sent`, {
@@ -67,10 +69,10 @@ export async function loadUnit(
   await client.query(patientlySql(false));
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire ledger ${schema} ${table}`]);
   const inserted = await client.query<LedgerRow>(
-    `INSERT INTO tradewire_ledger AS e (chain_id, table_name, from_block, to_block, segment_id, previous_segment_id,
+    `INSERT INTO ${within}.tradewire_ledger AS e (chain_id, table_name, from_block, to_block, segment_id, previous_segment_id,
        schema_version, rows, bytes, sha256)
      SELECT $1, $2::text, $3::int8, $4::int8, $5, $6, $7::int8, $8::int8, $9::int8, decode($10, 'hex')
-     WHERE NOT EXISTS (SELECT FROM (${lastBegun("$2", "$4")}) AS before WHERE before.to_block >= $3::int8) RETURNING ${ENTRY}`,
+     WHERE NOT EXISTS (SELECT FROM (${lastBegun(within, "$2", "$4")}) AS before WHERE before.to_block >= $3::int8) RETURNING ${ENTRY}`,
     [
       unit.chainId,
       table,
@@ -98,7 +100,11 @@ export async function loadUnit(
  * The last unit that begins no later than the unit's end. Units of a table do not overlap, so that it is the only one
  * that has to be looked at to find out whether any does.
  */
-const lastBegun = (table: string, toBlock: string) => `SELECT l.to_block, l.segment_id FROM tradewire_ledger AS l
+const lastBegun = (
+  within: string,
+  table: string,
+  toBlock: string,
+) => `SELECT l.to_block, l.segment_id FROM ${within}.tradewire_ledger AS l
   WHERE l.table_name = ${table} AND l.from_block <= ${toBlock}::int8 ORDER BY l.from_block DESC LIMIT 1`;
 
 /**
@@ -106,13 +112,14 @@ const lastBegun = (table: string, toBlock: string) => `SELECT l.to_block, l.segm
  * same segment counts: their history is then the same.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param unit the unit
  * @param replace whether others are replaced
  * @returns whether it is there
  */
-export async function isThere(client: PoolClient, unit: Unit, replace: boolean): Promise<boolean> {
+export async function isThere(client: PoolClient, within: string, unit: Unit, replace: boolean): Promise<boolean> {
   const { rows } = await client.query<{ to_block: string; segment_id: string }>(
-    `SELECT to_block::text, segment_id FROM (${lastBegun("$1", "$2")}) AS before WHERE before.to_block >= $3::int8`,
+    `SELECT to_block::text, segment_id FROM (${lastBegun(within, "$1", "$2")}) AS before WHERE before.to_block >= $3::int8`,
     [unit.table, String(unit.toBlock), String(unit.fromBlock)],
   );
   const [last] = rows;
@@ -121,15 +128,19 @@ export async function isThere(client: PoolClient, unit: Unit, replace: boolean):
   );
 }
 
-async function removeOverlapping(client: PoolClient, { table, fromBlock, toBlock }: Unit): Promise<void> {
+async function removeOverlapping(
+  client: PoolClient,
+  within: string,
+  { table, fromBlock, toBlock }: Unit,
+): Promise<void> {
   const { rows } = await client.query<{ from_block: string }>(
-    `DELETE FROM tradewire_ledger WHERE table_name = $1 AND to_block >= $2 AND from_block <= $3 AND from_block >=
-       coalesce((SELECT max(from_block) FROM tradewire_ledger WHERE table_name = $1 AND from_block <= $2), $2)
+    `DELETE FROM ${within}.tradewire_ledger WHERE table_name = $1 AND to_block >= $2 AND from_block <= $3 AND from_block >=
+       coalesce((SELECT max(from_block) FROM ${within}.tradewire_ledger WHERE table_name = $1 AND from_block <= $2), $2)
      RETURNING from_block::text`,
     [table, String(fromBlock), String(toBlock)],
   );
   const removed = rows.map(({ from_block }) => from_block);
   if (removed.length > 0) {
-    await client.query(`DELETE FROM ${table} WHERE ${FROM_BLOCK} = ANY ($1::int8[])`, [removed]);
+    await client.query(`DELETE FROM ${within}.${table} WHERE ${FROM_BLOCK} = ANY ($1::int8[])`, [removed]);
   }
 }

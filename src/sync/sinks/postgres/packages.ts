@@ -1,5 +1,6 @@
 import type { Client, Pool, PoolConfig } from "pg";
 import { RequestError } from "../../../errors/index.js";
+import { SEARCH_PATH } from "./trust.js";
 
 /**
  * Load the packages that PostgreSQL is spoken to with. They are optional peers.
@@ -12,7 +13,10 @@ export async function loadPackages() {
     import("pg").catch((reason: unknown) => missing("pg", reason)),
     import("pg-copy-streams").catch((reason: unknown) => missing("pg-copy-streams", reason)),
   ]);
-  /** A start that fails on this side, as without a password, leaves a connection open that would keep the process alive. */
+  /**
+   * Has the safe search path before its first statement. A start that fails on this side, as without a password, leaves a
+   * connection open that would keep the process alive.
+   */
   class EndingClient extends pg.Client {
     override connect(): Promise<Client>;
     override connect(callback: (error: Error) => void): void;
@@ -23,8 +27,16 @@ export async function loadPackages() {
       super.connect((error: Error) => {
         if (error) {
           this.end().catch(() => undefined);
+          callback(error);
+          return;
         }
-        callback(error);
+        this.query(`SET search_path TO ${SEARCH_PATH}`).then(
+          () => callback(error),
+          (reason: Error) => {
+            this.end().catch(() => undefined);
+            callback(reason);
+          },
+        );
       });
       return undefined;
     }

@@ -1,4 +1,5 @@
 import type { PoolClient } from "pg";
+import { requireList } from "../../../errors/check-kinds.js";
 import { requireKnown, requireOneOf } from "../../../errors/check-values.js";
 import { RequestError } from "../../../errors/index.js";
 import { type TableName, tableNames } from "../../../schema/tables.js";
@@ -13,8 +14,9 @@ import { isThere, loadUnit } from "./load.js";
 import type { PostgresPool } from "./pool.js";
 import { compareRows, countRows, removeUnit } from "./rows.js";
 import { emptySurvey, surveyInSql } from "./survey.js";
-import { makeIndexes, makeTables } from "./tables.js";
+import { makeIndexes, makeTables, usedNames } from "./tables.js";
 import { readTarget, type Target } from "./target.js";
+import { requireTrusted } from "./trust.js";
 import { takeUnknown, type Unknowns } from "./unknown.js";
 
 /** How tables are kept in PostgreSQL. */
@@ -28,6 +30,11 @@ export interface PostgresSinkOptions {
   readonly createIndexes?: "with" | "after" | undefined;
   /** Whether to make a view of each table, such as `trades_named`, that has names for codes; false by default. */
   readonly namedViews?: boolean | undefined;
+  /**
+   * Roles that may own the schema, its tables and their triggers, as they could run code as the sync's own role anyway.
+   * That role and superusers may always; what belongs to any other role is refused.
+   */
+  readonly trustedOwners?: readonly string[] | undefined;
 }
 
 /** A sink in PostgreSQL. */
@@ -75,10 +82,14 @@ interface Opened {
  * await syncHistory(client, { sink });
  */
 export function postgresSink(target: string | PostgresPool, options: PostgresSinkOptions = {}): PostgresSink {
-  requireKnown("options", options, { schema: true, createIndexes: true, namedViews: true });
+  requireKnown("options", options, { schema: true, createIndexes: true, namedViews: true, trustedOwners: true });
   requireOneOf("createIndexes", options.createIndexes, ["with", "after"]);
   requireOneOf("namedViews", options.namedViews, [true, false]);
-  const place = readTarget(target, options.schema ?? "public");
+  if (options.trustedOwners !== undefined) {
+    requireList("trustedOwners", options.trustedOwners, "Give the names of roles.");
+  }
+  const place = readTarget(target, options.schema ?? "public", options.trustedOwners);
+  const { within } = place;
   let state: Opened | undefined;
 
   async function opening(signal: AbortSignal, use: (connections: Connections) => Promise<Opened>): Promise<void> {
@@ -117,12 +128,12 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       opening(how.signal, async (connections) => {
         const { chainId, tables } = how;
         const indexes = options.createIndexes !== "after";
-        const wanted = { schema: place.schema, chainId, tables, indexes, namedViews: options.namedViews === true };
+        const wanted = { ...place, chainId, tables, indexes, namedViews: options.namedViews === true };
         const schema = await connections.transaction("making the tables", {}, async (client) => {
           await makeTables(client, wanted);
           return schemaNumber(client, place.schema);
         });
-        return { connections, schema, tables, unknowns: takeUnknown(connections, how) };
+        return { connections, schema, tables, unknowns: takeUnknown(connections, within, how) };
       }),
 
     async inspect(signal) {
@@ -133,7 +144,10 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           await checkServer(client);
           const number = await schemaNumber(client, place.schema);
           const catalog = number === undefined ? undefined : await readCatalog(client, number);
-          chain = catalog?.tables.has("tradewire_sync") ? await readChain(client) : undefined;
+          if (number !== undefined) {
+            await requireTrusted(client, number, { ...place, names: usedNames(tableNames) });
+          }
+          chain = catalog?.tables.has("tradewire_sync") ? await readChain(client, within) : undefined;
           there = tableNames.filter((table) => catalog?.tables.get(table)?.has(FROM_BLOCK));
           return chain === undefined ? undefined : number;
         });
@@ -143,7 +157,7 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     },
 
     async *entries(table, behind = -1n) {
-      const sql = `SELECT ${ENTRY} FROM tradewire_ledger AS e
+      const sql = `SELECT ${ENTRY} FROM ${within}.tradewire_ledger AS e
         WHERE e.table_name = $1 AND e.from_block > $2 ORDER BY e.from_block LIMIT ${PAGE}`;
       let page: LedgerRow[] = [];
       do {
@@ -156,13 +170,13 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
 
     async survey(question) {
       const survey = (client: PoolClient, { connections }: Opened) =>
-        surveyInSql(client, connections.copyFrom, question);
+        surveyInSql(client, within, connections.copyFrom, question);
       return ask("comparing the ledger with the node", survey, emptySurvey(question));
     },
 
     async coverage(tables, range, parts) {
       const none = tables.map((table) => ({ table, blocks: new Array<number>(parts).fill(0) }));
-      return ask("reading the ledger", (client) => coverageOf(client, tables, range, parts), none);
+      return ask("reading the ledger", (client) => coverageOf(client, within, tables, range, parts), none);
     },
 
     async load(unit, fetch, { replace, signal }) {
@@ -171,15 +185,15 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
         throw new RequestError(`${place.name} was opened to look at it`, { advice: "Open it with open() to load." });
       }
       const columns = (names: readonly string[]) => unknowns.columns(unit, names, signal);
-      const loading = { copyFrom: connections.copyFrom, schema, replace, columns };
+      const loading = { copyFrom: connections.copyFrom, schema, within, replace, columns };
       const what = `loading ${unit.table} from block ${unit.fromBlock}`;
-      const within = <T>(use: (client: PoolClient) => Promise<T>) => connections.transaction(what, { signal }, use);
+      const run = <T>(use: (client: PoolClient) => Promise<T>) => connections.transaction(what, { signal }, use);
       for (;;) {
         try {
-          return await within((client) => loadUnit(client, unit, fetch, loading));
+          return await run((client) => loadUnit(client, unit, fetch, loading));
         } catch (reason) {
           // Rows have the same keys as those of a sync with units of other extents, which was faster.
-          if (isDuplicate(reason) && (await within((client) => isThere(client, unit, replace)))) {
+          if (isDuplicate(reason) && (await run((client) => isThere(client, within, unit, replace)))) {
             return { outcome: "there" };
           }
           if (!(await unknowns.value(unit, reason, signal))) {
@@ -189,19 +203,22 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
       }
     },
 
-    remove: async (entry) => ask(`removing a unit of ${entry.table}`, (client) => removeUnit(client, entry), undefined),
+    remove: async (entry) =>
+      ask(`removing a unit of ${entry.table}`, (client) => removeUnit(client, within, entry), undefined),
 
-    countRows: async (entry) => ask(`counting rows of ${entry.table}`, (client) => countRows(client, entry), 0n),
+    countRows: async (entry) =>
+      ask(`counting rows of ${entry.table}`, (client) => countRows(client, within, entry), 0n),
 
     async compareRows(entry, fetch, signal) {
       const compare = (client: PoolClient, { connections }: Opened) =>
-        compareRows(client, connections.copyFrom, entry, fetch);
+        compareRows(client, within, connections.copyFrom, entry, fetch);
       return ask(`comparing rows of ${entry.table}`, compare, { missing: 0n, extra: 0n }, signal);
     },
 
     async createIndexes(signal) {
       for (const table of opened().tables) {
-        const make = (client: PoolClient, { schema = "" }: Opened) => makeIndexes(client, schema, [table]);
+        const make = (client: PoolClient, { schema = "" }: Opened) =>
+          makeIndexes(client, { number: schema, within }, [table]);
         await ask(`making the indexes of ${table}`, make, undefined, signal);
       }
     },

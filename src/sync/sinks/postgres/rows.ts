@@ -12,11 +12,16 @@ import { patientlySql } from "./transaction-settings.js";
  * Count the rows that came with a unit.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param entry the unit
  * @returns how many there are
  */
-export async function countRows(client: PoolClient, { table, fromBlock }: LedgerEntry): Promise<bigint> {
-  const sql = `SELECT count(*)::text FROM ${table} WHERE ${FROM_BLOCK} = $1`;
+export async function countRows(
+  client: PoolClient,
+  within: string,
+  { table, fromBlock }: LedgerEntry,
+): Promise<bigint> {
+  const sql = `SELECT count(*)::text FROM ${within}.${table} WHERE ${FROM_BLOCK} = $1`;
   const { rows } = await client.query<{ count: string }>(sql, [String(fromBlock)]);
   return BigInt(rows[0]?.count ?? 0);
 }
@@ -25,16 +30,17 @@ export async function countRows(client: PoolClient, { table, fromBlock }: Ledger
  * Remove a unit that the ledger has: its entry and its rows.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param entry the unit
  */
-export async function removeUnit(client: PoolClient, entry: LedgerEntry): Promise<void> {
+export async function removeUnit(client: PoolClient, within: string, entry: LedgerEntry): Promise<void> {
   const { table, fromBlock, toBlock, segmentId } = entry;
   const { rowCount } = await client.query(
-    "DELETE FROM tradewire_ledger WHERE table_name = $1 AND from_block = $2 AND to_block = $3 AND segment_id = $4",
+    `DELETE FROM ${within}.tradewire_ledger WHERE table_name = $1 AND from_block = $2 AND to_block = $3 AND segment_id = $4`,
     [table, String(fromBlock), String(toBlock), segmentId],
   );
   if (rowCount === 1) {
-    await client.query(`DELETE FROM ${table} WHERE ${FROM_BLOCK} = $1`, [String(fromBlock)]);
+    await client.query(`DELETE FROM ${within}.${table} WHERE ${FROM_BLOCK} = $1`, [String(fromBlock)]);
   }
 }
 
@@ -43,6 +49,7 @@ export async function removeUnit(client: PoolClient, entry: LedgerEntry): Promis
  * are compared as texts: those of the file may be new.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param copyFrom of `pg-copy-streams`
  * @param entry the unit
  * @param fetch asks the node for it; its errors are thrown unchanged
@@ -50,6 +57,7 @@ export async function removeUnit(client: PoolClient, entry: LedgerEntry): Promis
  */
 export async function compareRows(
   client: PoolClient,
+  within: string,
   copyFrom: Connections["copyFrom"],
   { table, fromBlock }: LedgerEntry,
   fetch: FetchUnit,
@@ -58,13 +66,15 @@ export async function compareRows(
   const csv = await asked(fetch);
   const there = await client.query<{ name: string }>(
     "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
-    [table],
+    [`${within}.${table}`],
   );
   const existing = new Set(there.rows.map(({ name }) => name));
   const columns = csv.columns.map((name) => ({ name, column: targetOf(table, name) }));
   const names = columns.map(({ name, column }) => column?.name ?? name);
   const held = columns.map(({ name, column }) => heldValue(column?.name ?? name, column, existing)).join(", ");
-  await client.query(`CREATE TEMP TABLE tradewire_fresh ON COMMIT DROP AS SELECT ${held} FROM ${table} WITH NO DATA`);
+  await client.query(
+    `CREATE TEMP TABLE pg_temp.tradewire_fresh ON COMMIT DROP AS SELECT ${held} FROM ${within}.${table} WITH NO DATA`,
+  );
   const counted = await copyCsv(client, copyFrom, "pg_temp.tradewire_fresh", names, csv.content);
   const { rows } = csv.measures();
   if (counted !== rows) {
@@ -73,7 +83,7 @@ export async function compareRows(
       advice: "Tell who maintains this release: both read the same CSV file.",
     });
   }
-  const ours = `SELECT ${held} FROM ${table} WHERE ${FROM_BLOCK} = $1`;
+  const ours = `SELECT ${held} FROM ${within}.${table} WHERE ${FROM_BLOCK} = $1`;
   const theirs = `SELECT ${names.map(identifier).join(", ")} FROM pg_temp.tradewire_fresh`;
   const compared = await client.query<{ missing: string; extra: string }>(
     `SELECT (SELECT count(*) FROM (${theirs} EXCEPT ALL ${ours}) AS m)::text AS missing,

@@ -13,10 +13,14 @@ export interface Places {
  *
  * A unit of one segment is found by its last block, one of several by both ends: numbers are quicker than identifiers.
  *
+ * @param within the schema
  * @param question what is asked
  * @returns the query, which takes the tables as `$1` and the identifier before the first segment as `$2`
  */
-export function judgedSql({ history: { segments }, replaceFrom, behind = -1n }: SurveyQuestion): string {
+export function judgedSql(
+  within: string,
+  { history: { segments }, replaceFrom, behind = -1n }: SurveyQuestion,
+): string {
   const [first, last] = [segments[0]?.fromBlock ?? 0n, segments.at(-1)?.toBlock ?? -1n];
   const replaced = replaceFrom === undefined || segments.length === 0 ? "false" : `l.from_block >= ${replaceFrom}`;
   return `
@@ -36,9 +40,9 @@ export function judgedSql({ history: { segments }, replaceFrom, behind = -1n }: 
           WHEN l.segment_id IS DISTINCT FROM b.id THEN 'parted'
           ELSE 'of'
         END AS standing
-      FROM tradewire_ledger AS l
-      LEFT JOIN tradewire_segment AS b ON b.to_block = l.to_block
-      LEFT JOIN tradewire_segment AS a
+      FROM ${within}.tradewire_ledger AS l
+      LEFT JOIN pg_temp.tradewire_segment AS b ON b.to_block = l.to_block
+      LEFT JOIN pg_temp.tradewire_segment AS a
         ON a.from_block = CASE WHEN l.from_block IS DISTINCT FROM b.from_block THEN l.from_block END
       WHERE l.table_name = ANY ($1::text[]) AND l.from_block > ${behind}
     ) AS s`;
@@ -73,21 +77,22 @@ export function missingSql(judged: string, { low, high }: Places, limit: number)
  * Select the oldest gaps between the entries of each table, where all of these are of the history: by an index alone,
  * in its order, and no further than to the last gap that is wanted.
  *
+ * @param within the schema
  * @param range the blocks
  * @param limit how many gaps of each table
  * @param behind all segments up to this block are there
  * @returns the query, which takes the tables as `$1`
  */
-export function gapsSql({ fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
-  const within = `l.table_name = t.name AND l.from_block > ${behind} AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
+export function gapsSql(within: string, { fromBlock, toBlock }: BlockRange, limit: number, behind = -1n): string {
+  const wanted = `l.table_name = t.name AND l.from_block > ${behind} AND l.to_block >= ${fromBlock} AND l.from_block <= ${toBlock}`;
   return `
     SELECT t.name AS table_name, g.low::text, g.high::text FROM unnest($1::text[]) AS t (name), LATERAL (
       (SELECT before + 1 AS low, from_block - 1 AS high FROM (
          SELECT l.from_block, lag(l.to_block, 1, ${fromBlock - 1n}) OVER (ORDER BY l.from_block) AS before
-         FROM tradewire_ledger AS l WHERE ${within}
+         FROM ${within}.tradewire_ledger AS l WHERE ${wanted}
        ) AS entries WHERE from_block > before + 1 ORDER BY from_block LIMIT ${limit})
       UNION ALL
-      SELECT coalesce((SELECT l.to_block FROM tradewire_ledger AS l WHERE ${within}
+      SELECT coalesce((SELECT l.to_block FROM ${within}.tradewire_ledger AS l WHERE ${wanted}
         ORDER BY l.from_block DESC LIMIT 1), ${fromBlock - 1n}) + 1, ${toBlock}
     ) AS g WHERE g.low <= g.high`;
 }

@@ -21,7 +21,7 @@ const SENT = 1000;
  * @returns all of the history as missing
  */
 export function emptySurvey({ history: { segments }, tables, range, limit }: SurveyQuestion): Survey {
-  const { low, high } = within(segments, range);
+  const { low, high } = placesWithin(segments, range);
   const absent = segments.slice(low, high + 1);
   const missing = absent
     .slice(0, limit)
@@ -36,24 +36,26 @@ export function emptySurvey({ history: { segments }, tables, range, limit }: Sur
  * transaction; the ledger is read once, and again only for what is missing or of another history.
  *
  * @param client in a transaction
+ * @param within the schema
  * @param copyFrom of `pg-copy-streams`
  * @param question what is asked
  * @returns what is there, what is missing, and where the histories part
  */
 export async function surveyInSql(
   client: PoolClient,
+  within: string,
   copyFrom: Packages["copyFrom"],
   question: SurveyQuestion,
 ): Promise<Survey> {
   const { history, tables, limit } = question;
   const { segments } = history;
-  await client.query(`SET LOCAL work_mem TO '${SURVEY_MEMORY}'; SET LOCAL jit TO off; CREATE TEMP TABLE tradewire_segment
+  await client.query(`SET LOCAL work_mem TO '${SURVEY_MEMORY}'; SET LOCAL jit TO off; CREATE TEMP TABLE pg_temp.tradewire_segment
     (n int4, from_block int8, to_block int8, id text COLLATE "C", previous_id text COLLATE "C") ON COMMIT DROP`);
   const names = ["n", "from_block", "to_block", "id", "previous_id"];
   await copyCsv(client, copyFrom, "pg_temp.tradewire_segment", names, csvOf(segments));
   await client.query("ANALYZE pg_temp.tradewire_segment");
-  const range = within(segments, question.range);
-  const judged = judgedSql(question);
+  const range = placesWithin(segments, question.range);
+  const judged = judgedSql(within, question);
   const values = [tables, segments[0]?.previousId ?? ""];
 
   const sums = await client.query<SumRow>(
@@ -81,7 +83,8 @@ export async function surveyInSql(
       : sound
         ? placesIn(
             segments.slice(range.low, range.high + 1),
-            (await client.query<GapRow>(gapsSql(blocksOf(segments, range), limit, question.behind), [lacking])).rows,
+            (await client.query<GapRow>(gapsSql(within, blocksOf(segments, range), limit, question.behind), [lacking]))
+              .rows,
             question,
           )
         : named(
@@ -165,7 +168,7 @@ function blocksOf(segments: readonly Segment[], { low, high }: Places): BlockRan
 }
 
 /** The segments that lie wholly within a range. */
-function within(segments: readonly Segment[], { fromBlock, toBlock }: SurveyQuestion["range"]): Places {
+function placesWithin(segments: readonly Segment[], { fromBlock, toBlock }: SurveyQuestion["range"]): Places {
   const low = segments.findIndex((segment) => fromBlock <= segment.fromBlock);
   const high = segments.findLastIndex((segment) => segment.toBlock <= toBlock);
   return low < 0 || high < low ? { low: 0, high: -1 } : { low, high };

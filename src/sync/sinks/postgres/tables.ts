@@ -2,15 +2,19 @@ import { Code } from "@connectrpc/connect";
 import type { PoolClient } from "pg";
 import { SinkError } from "../../../errors/index.js";
 import { namedViewSql } from "../../../schema/named-view.js";
-import { createTableSql, createTypesSql } from "../../../schema/sql.js";
+import { columnType, createTableSql, createTypesSql } from "../../../schema/sql.js";
 import type { TableName } from "../../../schema/tables.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../columns.js";
 import { type Catalog, readCatalog, schemaNumber, unitIndex } from "./catalog.js";
-import { checkServer, claimChain, LEDGER_SQL } from "./ledger.js";
+import { checkServer, claimChain, ledgerSql } from "./ledger.js";
+import { requireTrusted } from "./trust.js";
 
 /** What is to be in the schema. */
 export interface Wanted {
+  /** The schema's name, as it is and as SQL writes it. */
   readonly schema: string;
+  readonly within: string;
+  readonly trustedOwners: readonly string[];
   readonly chainId: string;
   readonly tables: readonly TableName[];
   /** Whether tables get their keys and indexes now. */
@@ -30,23 +34,25 @@ export const FROM_BLOCK_SETTING = "tradewire.from_block";
  * @throws {@link RequestError} where the schema holds another chain
  */
 export async function makeTables(client: PoolClient, wanted: Wanted): Promise<void> {
+  const { within } = wanted;
   await checkServer(client);
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`tradewire open ${wanted.schema}`]);
   if ((await schemaNumber(client, wanted.schema)) === undefined) {
-    await client.query(`CREATE SCHEMA ${identifier(wanted.schema)}`);
+    await client.query(`CREATE SCHEMA ${within}`);
   }
   const number = (await schemaNumber(client, wanted.schema)) ?? "";
   const catalog = await readCatalog(client, number);
+  await requireTrusted(client, number, { ...wanted, names: usedNames(wanted.tables) });
   if (!catalog.tables.has("tradewire_sync")) {
-    await runAll(client, LEDGER_SQL);
+    await runAll(client, ledgerSql(within));
   }
-  await claimChain(client, wanted.chainId);
-  await runAll(client, typeChanges(wanted.tables, catalog));
+  await claimChain(client, within, wanted.chainId);
+  await runAll(client, typeChanges(within, wanted.tables, catalog));
   for (const table of wanted.tables) {
-    await runAll(client, tableChanges(table, catalog));
+    await runAll(client, tableChanges(within, table, catalog));
   }
   if (wanted.indexes) {
-    await makeIndexes(client, number, wanted.tables);
+    await makeIndexes(client, { number, within }, wanted.tables);
   }
   if (wanted.namedViews) {
     const { tables } = await readCatalog(client, number);
@@ -54,7 +60,7 @@ export async function makeTables(client: PoolClient, wanted: Wanted): Promise<vo
       const schema = sinkSchema(table);
       const known = new Set(schema.columns.map(({ name }) => name));
       const names = [...(tables.get(table)?.keys() ?? [])].map((name) => (known.has(name) ? name : identifier(name)));
-      await client.query(namedViewSql(schema, names, "postgres"));
+      await client.query(namedViewSql(schema, names, "postgres", `${within}.`));
     }
   }
 }
@@ -63,36 +69,59 @@ export async function makeTables(client: PoolClient, wanted: Wanted): Promise<vo
  * Make the primary keys and indexes of tables that lack them.
  *
  * @param client in a transaction
- * @param schema the schema's number
+ * @param schema its number, and as SQL writes it
  * @param tables the tables
  */
-export async function makeIndexes(client: PoolClient, schema: string, tables: readonly TableName[]): Promise<void> {
-  const { keyed, indexes } = await readCatalog(client, schema);
+export async function makeIndexes(
+  client: PoolClient,
+  { number, within }: { readonly number: string; readonly within: string },
+  tables: readonly TableName[],
+): Promise<void> {
+  const { keyed, indexes } = await readCatalog(client, number);
   for (const table of tables) {
     if (!keyed.has(table)) {
-      await client.query(`ALTER TABLE ${table} ADD PRIMARY KEY (${sinkSchema(table).key.join(", ")})`);
+      await client.query(`ALTER TABLE ${within}.${table} ADD PRIMARY KEY (${sinkSchema(table).key.join(", ")})`);
     }
     if (!indexes.has(unitIndex(table))) {
       // Rows of a unit stand together: a few hundred bytes of index find them.
       await client.query(
-        `CREATE INDEX ${unitIndex(table)} ON ${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`,
+        `CREATE INDEX ${unitIndex(table)} ON ${within}.${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`,
       );
     }
   }
 }
 
+/**
+ * List the relations and types that a sync uses of its schema.
+ *
+ * @param tables its tables
+ * @returns the names
+ */
+export function usedNames(tables: readonly TableName[]): string[] {
+  const types = tables.flatMap((table) =>
+    sinkSchema(table).columns.flatMap(({ type, values }) => (values !== undefined || type === "hugeint" ? [type] : [])),
+  );
+  return [
+    "tradewire_sync",
+    "tradewire_ledger",
+    ...tables,
+    ...tables.map((table) => `${table}_named`),
+    ...new Set(types),
+  ];
+}
+
 /** The types that are missing, and the values that types of another release lack. */
-function typeChanges(tables: readonly TableName[], { types }: Catalog): string[] {
+function typeChanges(within: string, tables: readonly TableName[], { types }: Catalog): string[] {
   const schemas = tables.map(sinkSchema);
-  const missing = createTypesSql(schemas, "postgres").filter((statement) => {
-    const [, name = ""] = /^CREATE (?:TYPE|DOMAIN) (\w+)/u.exec(statement) ?? [];
+  const missing = createTypesSql(schemas, "postgres", { within }).filter((statement) => {
+    const [, name = ""] = /^CREATE (?:TYPE|DOMAIN) .*?(\w+) AS /u.exec(statement) ?? [];
     return !types.has(name);
   });
   const values = schemas.flatMap(({ columns }) =>
     columns.flatMap(({ type, values: known = [] }) => {
       const there = types.get(type);
       const lacking = there === undefined ? [] : known.filter((value) => !there.includes(value));
-      return lacking.map((value) => `ALTER TYPE ${type} ADD VALUE IF NOT EXISTS '${value}'`);
+      return lacking.map((value) => `ALTER TYPE ${within}.${type} ADD VALUE IF NOT EXISTS '${value}'`);
     }),
   );
   return [...missing, ...new Set(values)];
@@ -102,20 +131,21 @@ function typeChanges(tables: readonly TableName[], { types }: Catalog): string[]
  * Write the statement that makes a table, without its key, where none is there.
  *
  * @param table the table
+ * @param within the schema as SQL writes it; that of the search path by default
  * @returns the statement; its types are those of `createTypesSql`
  */
-export function newTableSql(table: TableName): string {
+export function newTableSql(table: TableName, within?: string): string {
   // A row that comes without a unit has no block: the setting is missing then, and the row is refused.
-  const fromBlock = `${FROM_BLOCK} int8 NOT NULL DEFAULT current_setting('${FROM_BLOCK_SETTING}')::int8`;
-  return createTableSql(sinkSchema(table), "postgres", { withoutKey: true, further: [fromBlock] });
+  const fromBlock = `${FROM_BLOCK} int8 NOT NULL DEFAULT pg_catalog.current_setting('${FROM_BLOCK_SETTING}')::int8`;
+  return createTableSql(sinkSchema(table), "postgres", { withoutKey: true, further: [fromBlock], within });
 }
 
 /** A table as it is made, or the changes to one that another release made. */
-function tableChanges(table: TableName, catalog: Catalog): string[] {
+function tableChanges(within: string, table: TableName, catalog: Catalog): string[] {
   const schema = sinkSchema(table);
   const there = catalog.tables.get(table);
   if (there === undefined) {
-    return [newTableSql(table)];
+    return [newTableSql(table, within)];
   }
   if (!there.has(FROM_BLOCK)) {
     throw new SinkError(`the table ${table} is there already and is not of a sync: it has no column ${FROM_BLOCK}`, {
@@ -123,21 +153,23 @@ function tableChanges(table: TableName, catalog: Catalog): string[] {
       advice: "Give another schema, or rename the table.",
     });
   }
-  return schema.columns.flatMap((column) => columnChanges(table, column, there));
+  return schema.columns.flatMap((column) => columnChanges(within, table, column, there));
 }
 
 function columnChanges(
+  within: string,
   table: TableName,
-  { name, was, type, nullable }: SinkColumn,
+  column: SinkColumn,
   there: ReadonlyMap<string, { readonly nullable: boolean }>,
 ): string[] {
+  const { name, was, nullable } = column;
   const found = there.get(name);
   if (found !== undefined) {
-    return nullable && !found.nullable ? [`ALTER TABLE ${table} ALTER COLUMN ${name} DROP NOT NULL`] : [];
+    return nullable && !found.nullable ? [`ALTER TABLE ${within}.${table} ALTER COLUMN ${name} DROP NOT NULL`] : [];
   }
   return was !== undefined && there.has(was)
-    ? [`DROP VIEW IF EXISTS ${table}_named`, `ALTER TABLE ${table} RENAME COLUMN ${was} TO ${name}`]
-    : [`ALTER TABLE ${table} ADD COLUMN ${name} ${type}`];
+    ? [`DROP VIEW IF EXISTS ${within}.${table}_named`, `ALTER TABLE ${within}.${table} RENAME COLUMN ${was} TO ${name}`]
+    : [`ALTER TABLE ${within}.${table} ADD COLUMN ${name} ${columnType(column, "postgres", { within })}`];
 }
 
 async function runAll(client: PoolClient, statements: readonly string[]): Promise<void> {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Pool, PoolConfig } from "pg";
 import { RequestError } from "../../../errors/index.js";
 import { quoted } from "../../../errors/quoted.js";
+import { identifier } from "../columns.js";
 import type { PostgresPool } from "./pool.js";
 
 /** Which PostgreSQL, and which schema in it. */
@@ -11,6 +12,10 @@ export interface Target {
   /** The pool that was given, which is not ended; or how one is made. */
   readonly pool: Pool | PoolConfig;
   readonly schema: string;
+  /** The schema as SQL writes it, before a dot and a name. */
+  readonly within: string;
+  /** Roles that may own what is in the schema, besides the connection's own and superusers. */
+  readonly trustedOwners: readonly string[];
   /** Texts that must not appear in messages. */
   readonly secrets: readonly string[];
 }
@@ -27,10 +32,15 @@ const MAX_IDENTIFIER = 63;
  *
  * @param target a URL such as `postgres://me@db.example/history`, or a pool of `pg`
  * @param schema the schema's name, as it is
+ * @param trustedOwners roles that may own what is in it
  * @returns the target
  * @throws {@link RequestError} where the URL or the name cannot be right; the URL is not in the message
  */
-export function readTarget(target: string | PostgresPool, schema: string): Target {
+export function readTarget(
+  target: string | PostgresPool,
+  schema: string,
+  trustedOwners: readonly string[] = [],
+): Target {
   if (typeof schema !== "string") {
     throw new RequestError("the name of the schema is no text", { advice: 'Give one such as "history".' });
   }
@@ -40,7 +50,8 @@ export function readTarget(target: string | PostgresPool, schema: string): Targe
       advice: `Give a name of 1 to ${MAX_IDENTIFIER} bytes that does not begin with pg_.`,
     });
   }
-  const within = schema === "public" ? "" : `, schema ${quoted(schema)}`;
+  const called = schema === "public" ? "" : `, schema ${quoted(schema)}`;
+  const place = { schema, within: identifier(schema), trustedOwners };
   if (typeof target !== "string") {
     if (!isPool(target)) {
       throw new RequestError("a PostgreSQL sink has neither a URL nor a pool", {
@@ -49,9 +60,9 @@ export function readTarget(target: string | PostgresPool, schema: string): Targe
     }
     const { connectionString, host, port, database } = target.options;
     const url = connectionString === undefined ? undefined : readUrl(connectionString);
-    const name = url === undefined ? place(host, port, database) : placeOf(url);
+    const name = url === undefined ? addressOf(host, port, database) : placeOf(url);
     const { password } = target.options;
-    return { name: name + within, pool: target, schema, secrets: secretsOf(url, password) };
+    return { name: name + called, pool: target, ...place, secrets: secretsOf(url, password) };
   }
   const url = readUrl(target);
   const pool: PoolConfig = {
@@ -64,7 +75,7 @@ export function readTarget(target: string | PostgresPool, schema: string): Targe
     fallback_application_name: "tradewire",
     ...rootCertificate(url),
   };
-  return { name: placeOf(url) + within, pool, schema, secrets: secretsOf(url, process.env["PGPASSWORD"]) };
+  return { name: placeOf(url) + called, pool, ...place, secrets: secretsOf(url, process.env["PGPASSWORD"]) };
 }
 
 /** Whether it is one of `pg`, by what a sink uses of it. */
@@ -86,10 +97,10 @@ function readUrl(text: string): URL {
 }
 
 function placeOf({ hostname, port, pathname, searchParams }: URL): string {
-  return place(searchParams.get("host") ?? hostname, searchParams.get("port") ?? port, pathname.slice(1));
+  return addressOf(searchParams.get("host") ?? hostname, searchParams.get("port") ?? port, pathname.slice(1));
 }
 
-function place(host: string | undefined, port: string | number | undefined, database: string | undefined): string {
+function addressOf(host: string | undefined, port: string | number | undefined, database: string | undefined): string {
   const { PGHOST, PGPORT, PGDATABASE } = process.env;
   const at = `${host || PGHOST || "localhost"}:${port || PGPORT || 5432}`;
   return `postgres://${at}/${database || PGDATABASE || ""}`;

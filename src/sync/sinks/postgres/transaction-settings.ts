@@ -1,4 +1,4 @@
-import { identifier } from "../columns.js";
+import { SEARCH_PATH } from "./trust.js";
 
 /** How long a lock is waited for. Locks that are held longer are those of other work; the same is then tried again. */
 const LOCK_TIMEOUT_MS = 30_000;
@@ -15,14 +15,12 @@ const LOOK_MS = 10_000;
  * Write the statements that begin a transaction. What an operator may have set otherwise holds for it alone, so that a
  * connection of a caller's pool is good, too.
  *
- * @param schema of the sink
  * @returns the statements
  */
-export function beginSql(schema: string): string {
+export function beginSql(): string {
   return [
     "BEGIN ISOLATION LEVEL READ COMMITTED",
-    // Else a temporary table of the connection's would stand before one of the same name.
-    `SET LOCAL search_path TO ${identifier(schema)}, pg_temp`,
+    `SET LOCAL search_path TO ${SEARCH_PATH}`,
     "SET LOCAL client_encoding TO 'UTF8'",
     "SET LOCAL datestyle TO 'ISO, YMD'",
     "SET LOCAL timezone TO 'UTC'",

@@ -35,10 +35,15 @@ const MAX_VALUE = 63;
  * Make what takes care of columns and values that this release does not know.
  *
  * @param connections of the sink
+ * @param within the schema
  * @param opening what to do with them, and who is told
  * @returns it
  */
-export function takeUnknown(connections: Connections, { onUnknown, unknownColumns }: SinkOpening): Unknowns {
+export function takeUnknown(
+  connections: Connections,
+  within: string,
+  { onUnknown, unknownColumns }: SinkOpening,
+): Unknowns {
   const reports = new Map<TableName, ReturnType<typeof reportUnknown>>();
   const there = new Map<TableName, Promise<Set<string>>>();
 
@@ -54,7 +59,7 @@ export function takeUnknown(connections: Connections, { onUnknown, unknownColumn
     return connections.transaction(`reading the columns of ${table}`, { signal, spare: true }, async (client) => {
       const { rows } = await client.query<{ name: string }>(
         "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped",
-        [table],
+        [`${within}.${table}`],
       );
       return new Set(rows.map(({ name }) => name));
     });
@@ -101,7 +106,7 @@ export function takeUnknown(connections: Connections, { onUnknown, unknownColumn
         checkAddedCount(table, found.size + lacking.length - sinkColumns(table).length - [FROM_BLOCK].length);
       }
       for (const name of lacking) {
-        const statement = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;
+        const statement = `ALTER TABLE ${within}.${table} ADD COLUMN IF NOT EXISTS ${identifier(name)} text`;
         await change(`adding a column to ${table}`, statement, signal);
         found.add(name);
       }
@@ -123,7 +128,7 @@ export function takeUnknown(connections: Connections, { onUnknown, unknownColumn
       const count = await connections.transaction(`reading ${type}`, { signal, spare: true }, async (client) => {
         const { rows } = await client.query<{ count: number }>(
           "SELECT count(*)::int FROM pg_enum WHERE enumtypid = $1::regtype",
-          [type],
+          [`${within}.${type}`],
         );
         return rows[0]?.count ?? 0;
       });
@@ -131,7 +136,11 @@ export function takeUnknown(connections: Connections, { onUnknown, unknownColumn
         throw tooMany(type);
       }
       const literal = `'${value.replaceAll("'", "''")}'`;
-      await change(`adding a value to ${type}`, `ALTER TYPE ${type} ADD VALUE IF NOT EXISTS ${literal}`, signal);
+      await change(
+        `adding a value to ${type}`,
+        `ALTER TYPE ${within}.${type} ADD VALUE IF NOT EXISTS ${literal}`,
+        signal,
+      );
       return true;
     },
   };
