@@ -55,6 +55,14 @@ export interface BlockWatch {
   close(): void;
 }
 
+/** The stream of blocks. */
+type Stream =
+  | { readonly kind: "closed" }
+  /** It is being opened, also again: `last` is the last block whose results have all come. */
+  | { readonly kind: "opening"; readonly run: AbortController; readonly last: bigint | undefined }
+  /** A block has ended since it was opened. */
+  | { readonly kind: "live"; readonly run: AbortController; readonly last: bigint };
+
 /** How long the stream is kept open where nobody waits for a result, in milliseconds. */
 const KEPT_OPEN_MS = 30_000;
 /** The longest time without a block's end, in milliseconds: the stream is opened anew then. */
@@ -78,19 +86,16 @@ export function createBlockWatch(
   const observers = new Set<ResultObserver>();
   const waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
   let users = 0;
-  let running: AbortController | undefined;
   let closing: NodeJS.Timeout | undefined;
-  /** The last block whose results have all come; `undefined` before the first one. */
-  let last: bigint | undefined;
-  let isLive = false;
+  let stream: Stream = { kind: "closed" };
   const times = createBlockTimes();
 
   function use(): () => void {
     users += 1;
     clearTimeout(closing);
-    if (running === undefined) {
-      running = new AbortController();
-      void run(running);
+    if (stream.kind === "closed") {
+      stream = { kind: "opening", run: new AbortController(), last: undefined };
+      void keepOpen(stream.run);
     }
     let isOver = false;
     return () => {
@@ -98,22 +103,20 @@ export function createBlockWatch(
       isOver = true;
       if (users === 0) {
         clearTimeout(closing);
-        closing = setTimeout(() => stop(running), KEPT_OPEN_MS).unref();
+        closing = setTimeout(stop, KEPT_OPEN_MS).unref();
       }
     };
   }
 
-  function stop(run: AbortController | undefined): void {
-    run?.abort();
-    if (running === run) {
-      running = undefined;
-      isLive = false;
-      last = undefined;
+  function stop(): void {
+    if (stream.kind !== "closed") {
+      stream.run.abort();
+      stream = { kind: "closed" };
     }
   }
 
-  async function run(controller: AbortController): Promise<void> {
-    const { signal } = controller;
+  async function keepOpen(run: AbortController): Promise<void> {
+    const { signal } = run;
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       const opened = followingController(signal);
       let silent: ConnectionError | undefined;
@@ -123,19 +126,21 @@ export function createBlockWatch(
       }, LONGEST_SILENCE_MS).unref();
       try {
         for await (const event of open(opened.signal)) {
-          if (take(event)) {
+          if (take(event, run)) {
             silence.refresh();
             attempt = 1;
           }
         }
       } catch (reason) {
         if (!signal.aborted) {
-          lost(silent ?? reason, controller);
+          lost(silent ?? reason);
         }
       } finally {
         clearTimeout(silence);
         opened.abort();
-        isLive = false;
+        if (stream.kind === "live" && stream.run === run) {
+          stream = { ...stream, kind: "opening" };
+        }
       }
       // At once, where blocks came until now: results of each one that is missed are lost.
       const delayMs = attempt === 1 ? 0 : retryMs(attempt - 1, retry);
@@ -144,7 +149,10 @@ export function createBlockWatch(
   }
 
   /** Take an event; whether it ended a block. */
-  function take(event: WatchedEvent): boolean {
+  function take(event: WatchedEvent, run: AbortController): boolean {
+    if (stream.kind === "closed" || stream.run !== run) {
+      return false; // It was stopped.
+    }
     if (event.case === "beginBlock") {
       times.add(event.block, event.value.timestamp);
       return false;
@@ -160,6 +168,8 @@ export function createBlockWatch(
       return false;
     }
     const { block } = event;
+    const { last } = stream;
+    const isLive = stream.kind === "live";
     const next = last === undefined || block <= last ? undefined : last + 1n;
     if (isLive && next === undefined) {
       return false; // It has ended before.
@@ -167,8 +177,7 @@ export function createBlockWatch(
     const isComplete = isLive && block === next;
     // The first block that ends on a stream may have begun before it was opened.
     const to = isLive ? block - 1n : block;
-    isLive = true;
-    last = block;
+    stream = { kind: "live", run, last: block };
     for (const observer of observers) {
       if (!isComplete) {
         observer.missed(next, to);
@@ -182,12 +191,12 @@ export function createBlockWatch(
   }
 
   /** The stream was lost. Who waits for it to be ready is told why; all are, where it will not come again. */
-  function lost(reason: unknown, controller: AbortController): void {
+  function lost(reason: unknown): void {
     for (const { reject } of waiting.splice(0)) {
       reject(reason);
     }
     if (!mayCome(reason)) {
-      stop(controller);
+      stop();
       for (const observer of observers) {
         observer.failed(reason);
       }
@@ -198,7 +207,7 @@ export function createBlockWatch(
     async ready(signal) {
       const leave = use();
       try {
-        for (let tries = 1; !isLive; tries += 1) {
+        for (let tries = 1; stream.kind !== "live"; tries += 1) {
           const begun = new Promise<void>((resolve, reject) => {
             waiting.push({ resolve, reject });
           });
@@ -226,7 +235,7 @@ export function createBlockWatch(
 
     close() {
       const error = closed();
-      stop(running);
+      stop();
       for (const { reject } of waiting.splice(0)) {
         reject(error);
       }
