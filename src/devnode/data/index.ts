@@ -30,7 +30,7 @@ import { tradeMethods } from "./trades.js";
 import { transactionResultMethods } from "./transaction-results.js";
 import { transferMethods } from "./transfers.js";
 import { withdrawalMethods } from "./withdrawals.js";
-import { programMethods, rewardMethods, signatureMethods } from "./without-records.js";
+import { programMethods, rewardMethods, signatureMethods, statisticsMethods } from "./without-records.js";
 
 /** What {@link dataMethods} answers from. */
 export interface DataOptions extends EventBusOptions {
@@ -70,12 +70,13 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...rewardMethods(),
     ...programMethods(world),
     ...signatureMethods(world),
+    ...statisticsMethods(),
     ...transferMethods(world),
     ...governanceMethods(world, streams),
     ...withdrawalMethods(world),
     ...partyChoiceMethods(world),
     ...referralMethods(world),
-    ...liquidityMethods(world),
+    ...liquidityMethods(world, streams),
     ...oracleMethods(world),
     ...entityMethods(world),
     ...stakeMethods(world),

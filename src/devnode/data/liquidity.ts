@@ -5,6 +5,7 @@ import { invalidArgument } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { type Query, queryError, queryIdentifier } from "./conditions.js";
 import { type Listing, sortedListing } from "./listing.js";
+import type { Streams } from "./observe.js";
 import { type PageRequest, readPageOf, readPagination } from "./page.js";
 import { isWanted, recordListing } from "./records-listing.js";
 
@@ -21,16 +22,21 @@ interface Asked {
 
 type LiquidityMethods = Pick<
   ServiceImpl<typeof TradingDataService>,
-  "listLiquidityProvisions" | "listAllLiquidityProvisions" | "listLiquidityProviders" | "listAMMs"
+  | "listLiquidityProvisions"
+  | "listAllLiquidityProvisions"
+  | "listLiquidityProviders"
+  | "listAMMs"
+  | "observeLiquidityProvisions"
 >;
 
 /**
  * Implements the methods for commitments of liquidity and automated market makers that blocks brought.
  *
  * @param world how things stand
- * @returns the methods of the data service that list them
+ * @param streams keeps streams open
+ * @returns the methods of the data service that list them, and stream commitments
  */
-export function liquidityMethods({ records }: World): LiquidityMethods {
+export function liquidityMethods({ records }: World, streams: Streams): LiquidityMethods {
   /** All versions of the commitments that a request asks for, as the data node lists them. */
   function provisions({ marketId = "", partyId = "", reference = "" }: Asked) {
     const query: Query = {
@@ -56,6 +62,22 @@ export function liquidityMethods({ records }: World): LiquidityMethods {
   }
 
   return {
+    async *observeLiquidityProvisions({ marketId, partyId }, { signal }) {
+      yield* streams.watch({
+        subject: "liquidityProvision",
+        signal,
+        select: (happenings) =>
+          happenings.flatMap(({ event }) =>
+            event.case === "liquidityProvision" &&
+            isWanted(marketId, event.value.marketId) &&
+            isWanted(partyId, event.value.partyId)
+              ? [event.value]
+              : [],
+          ),
+        message: (liquidityProvisions) => ({ liquidityProvisions: [...liquidityProvisions] }),
+      });
+    },
+
     async listLiquidityProvisions(request) {
       const page = readPagination(request.pagination);
       const { listing, query } = provisions(request);

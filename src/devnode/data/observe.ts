@@ -9,6 +9,7 @@ export type Subject =
   | "trade"
   | "marginLevels"
   | "ledgerMovements"
+  | "liquidityProvision"
   | "governance"
   | "vote"
   | "marketData"

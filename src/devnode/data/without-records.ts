@@ -229,6 +229,31 @@ export function programMethods(
 }
 
 /**
+ * Implements the methods for statistics of referral sets and teams, which the local node does not compute.
+ *
+ * @returns methods of the data service, which check their requests as deployed nodes do (datanode/api/trading_data_v2.go)
+ */
+export function statisticsMethods(): Methods<
+  "getReferralSetStats" | "listTeamsStatistics" | "listTeamMembersStatistics"
+> {
+  const rows = (message: string): Query => ({
+    message,
+    inner: (cause) => (cause.startsWith("decoding") ? `${MANY}${cause}` : cause),
+  });
+  return {
+    async getReferralSetStats({ referralSetId, pagination }) {
+      return { stats: nothing(pagination, rows("failed to get referral set stats"), [referralSetId], "") };
+    },
+    async listTeamsStatistics({ teamId, pagination }) {
+      return { statistics: nothing(pagination, rows("failed to list team statistics"), [teamId], "") };
+    },
+    async listTeamMembersStatistics({ teamId, partyId, pagination }) {
+      return { statistics: nothing(pagination, rows("failed to list team referees"), [teamId, partyId], "") };
+    },
+  };
+}
+
+/**
  * Implement the methods for what validators and bridges sign, of which the local node has no records.
  *
  * @param world how things stand
