@@ -29,8 +29,8 @@ describe("an outcome that is not known", () => {
   });
 
   test("says that the network makes no blocks", async () => {
-    expect(await saidOfDataNode(0n, 90n)).toBe(
-      "it has the core's last block, but that is 90 s old: the network makes no blocks, the core is behind, or its clock is not this machine's",
+    expect(await saidOfDataNode(0n, 10_800n)).toBe(
+      "it has the core's last block, but that is 3 h old: the network makes no blocks, the core is behind, or its clock is not this machine's",
     );
   });
 });

@@ -15,13 +15,13 @@ import { serveNode, type TestNode } from "../support/node.js";
 let folder: string;
 /** Its data node stopped writing 45 s before the core's last block. */
 let lagging: TestNode;
-/** Its data node has the core's last block, which is 90 s old. */
+/** Its data node has the core's last block, which is three hours old. */
 let stalled: TestNode;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "lag-"));
   const now = BigInt(Date.now()) * 1_000_000n;
-  [lagging, stalled] = [await nodeAt(now - 45_000_000_000n, now), await nodeAt(now - 90_000_000_000n)];
+  [lagging, stalled] = [await nodeAt(now - 45_000_000_000n, now), await nodeAt(now - 3n * 3_600_000_000_000n)];
 });
 afterAll(async () => {
   await lagging.close();
@@ -104,6 +104,6 @@ describe("the command", () => {
     const asked = ["--grpc-url", stalled.grpcUrl, "--to", "parquet:stalled"];
     expect((await run(["sync", ...asked], folder)).err).not.toContain("data node");
     const status = await run(["sync", "status", ...asked], folder);
-    expect(status.out).toMatch(/ has the core's last block, but that is 9\d s old: the network makes no blocks, the/);
+    expect(status.out).toMatch(/ has the core's last block, but that is 3 h old: the network makes no blocks, the/);
   });
 });
