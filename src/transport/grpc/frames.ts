@@ -19,8 +19,8 @@ export interface FrameReader {
 }
 
 /**
- * Room is made for this much of a message before it has come, in bytes; beyond, for twice as much as has come. A length
- * costs its sender nothing.
+ * The first buffer of a message has this many bytes at most, since a length costs its sender nothing. A full buffer is
+ * replaced by one of twice the size, so that the bytes copied grow linearly with the message.
  */
 const ROOM_AHEAD_BYTES = 4 * 1024 * 1024;
 
@@ -78,7 +78,9 @@ export function createFrameReader(maxMessageBytes: number, take: (message: Uint8
           give(part);
           continue;
         }
-        room = withRoom(room, size, Math.min(length, Math.max(ROOM_AHEAD_BYTES, 2 * (size + part.length))));
+        if (room.length < size + part.length) {
+          room = grown(room, size, Math.min(length, Math.max(ROOM_AHEAD_BYTES, 2 * (size + part.length))));
+        }
         room.set(part, size);
         size += part.length;
         if (size === length) {
@@ -91,11 +93,8 @@ export function createFrameReader(maxMessageBytes: number, take: (message: Uint8
 
 const EMPTY = new Uint8Array();
 
-/** Room of a size, which begins with what is in a smaller one. */
-function withRoom(room: Uint8Array, used: number, size: number): Uint8Array {
-  if (room.length >= size) {
-    return room;
-  }
+/** Allocates a buffer of `size` bytes that begins with the used part of a smaller one. */
+function grown(room: Uint8Array, used: number, size: number): Uint8Array {
   const larger = Buffer.allocUnsafeSlow(size);
   larger.set(room.subarray(0, used));
   return larger;
