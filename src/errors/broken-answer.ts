@@ -18,7 +18,7 @@ const CHECK_URL = "Check that the URL is the node's own and of this transport: s
  */
 export function notOfTheInterface(contentType: string): BrokenAnswer {
   const found = contentType === "" ? "of no content type" : contentType.split(";", 1)[0]?.trim().toLowerCase();
-  return { summary: `the response is ${found}, not of the node's interface`, code: Code.Internal, advice: CHECK_URL };
+  return { summary: `the response is ${found}, not of the node's interface`, code: Code.Unknown, advice: CHECK_URL };
 }
 
 export const CUT_SHORT: BrokenAnswer = {
@@ -27,12 +27,18 @@ export const CUT_SHORT: BrokenAnswer = {
   advice: "Try again; if it persists, the node or something in front of it cuts answers short.",
 };
 
+/** An answer of one message without its status: its message may be whole. */
+export const WITHOUT_STATUS: BrokenAnswer = { ...CUT_SHORT, code: Code.Internal };
+
 export const EMPTY: BrokenAnswer = {
   summary: "the response is empty",
   code: Code.Internal,
   advice:
     "Try again; if it persists, check that the URL is the node's own and that nothing in front of it changes answers.",
 };
+
+/** The code is gRPC's for a call that succeeded without the message that its method has. */
+export const NO_MESSAGE: BrokenAnswer = { ...EMPTY, code: Code.Unimplemented };
 
 export const SEVERAL: BrokenAnswer = {
   summary: "the response has more than one message",

@@ -14,13 +14,20 @@ export class RequestError extends TradewireError {
 export class NodeError extends TradewireError {
   /** The error object as the node gave it. */
   readonly object: ErrorObject;
+  /**
+   * Whether the node itself refused the call: with gRPC's status and no message before it, or over REST with an error
+   * object that has gRPC's code. Otherwise something in front of the node may have answered, or the node has failed after
+   * it did what the call asks for.
+   */
+  readonly isRefusal: boolean;
 
   /**
    * @param object the error object as the node gave it
    * @param cause the error that was thrown underneath
    * @param more what else is to be said in the summary, in parentheses
+   * @param isRefusal whether the node itself refused the call
    */
-  constructor(object: ErrorObject, cause?: unknown, more = "") {
+  constructor(object: ErrorObject, cause?: unknown, more = "", isRefusal = false) {
     const message = cut(messageWithReasons(object), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
     super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
@@ -31,6 +38,7 @@ export class NodeError extends TradewireError {
       section: NODE_SECTIONS[object.code] ?? "nodeerror",
     });
     this.object = object;
+    this.isRefusal = isRefusal;
   }
 }
 

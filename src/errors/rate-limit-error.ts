@@ -5,8 +5,18 @@ import { TradewireError } from "./tradewire-error.js";
 export class BannedError extends TradewireError {
   /** The end of the ban, by this machine's clock. */
   readonly until: Date;
+  /**
+   * Whether it is certain that the node did not take the call: it was not sent, or the node itself answered it. Else
+   * something in front of the node may have answered.
+   */
+  readonly isRefusal: boolean;
 
-  constructor(until: Date, cause?: unknown) {
+  /**
+   * @param until the end of the ban
+   * @param cause the answer with the ban
+   * @param isRefusal whether it is certain that the node did not take the call
+   */
+  constructor(until: Date, cause?: unknown, isRefusal = true) {
     super(`the node has banned this address for too many calls, until ${until.toISOString()}`, {
       code: Code.PermissionDenied,
       advice: "Wait until then: calls before are not sent. If others share the address, set limits.callsPerSecond.",
@@ -14,6 +24,7 @@ export class BannedError extends TradewireError {
       section: "bannederror",
     });
     this.until = until;
+    this.isRefusal = isRefusal;
   }
 
   override toJSON() {

@@ -1,30 +1,50 @@
 import { Code } from "@connectrpc/connect";
 
-/** The codes of HTTP statuses that did not come from gRPC: gRPC's own table, and what a client can do about the others. */
+/** gRPC's own table (grpc/grpc, doc/http-grpc-status-mapping.md). Every other status is UNKNOWN. */
 const CODES: ReadonlyMap<number, Code> = new Map([
-  [400, Code.InvalidArgument],
+  [400, Code.Internal],
   [401, Code.Unauthenticated],
   [403, Code.PermissionDenied],
   [404, Code.Unimplemented], // A wrong path: what the node itself does not hold, it says in an error object.
-  [405, Code.Unimplemented],
-  [408, Code.Unavailable],
-  [409, Code.Aborted],
-  [413, Code.InvalidArgument],
-  [422, Code.InvalidArgument],
-  [429, Code.ResourceExhausted],
+  [429, Code.Unavailable],
   [502, Code.Unavailable],
   [503, Code.Unavailable],
   [504, Code.Unavailable],
 ]);
 
 /**
- * Find the code of an HTTP status that came without a gRPC status or an error object.
+ * The codes of an API's own statuses, where google.rpc.Code (google/rpc/code.proto, "HTTP Mapping") names one code for a
+ * status that says more than gRPC's table.
+ */
+const API_CODES: ReadonlyMap<number, Code> = new Map([
+  [400, Code.InvalidArgument],
+  [404, Code.NotFound],
+  [409, Code.Aborted],
+  [422, Code.InvalidArgument], // Not in code.proto: RFC 9110 has it for content that cannot be processed.
+  [429, Code.ResourceExhausted],
+  [499, Code.Canceled],
+  [501, Code.Unimplemented],
+]);
+
+/**
+ * Returns the code of an HTTP status that came without a gRPC status and without a JSON object.
  *
  * @param status the HTTP status
- * @returns the code, the same over every transport
+ * @returns the code by gRPC's table, the same over every transport
  */
 export function codeOfHttpStatus(status: number): Code {
   return CODES.get(status) ?? Code.Unknown;
+}
+
+/**
+ * Returns the code of an HTTP status that came with a JSON object which names no gRPC code: an API has answered, and not
+ * something in front of it.
+ *
+ * @param status the HTTP status
+ * @returns the code
+ */
+export function codeOfApiStatus(status: number): Code {
+  return API_CODES.get(status) ?? codeOfHttpStatus(status);
 }
 
 /**

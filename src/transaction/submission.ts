@@ -6,8 +6,10 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { brokenAnswer, EMPTY } from "../errors/broken-answer.js";
 import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import {
+  BannedError,
   CanceledError,
   ConnectionError,
   NodeError,
@@ -94,6 +96,9 @@ export async function submitOnce(
   });
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
+  if (!success && txHash === "" && code === 0 && data === "" && log === "") {
+    throw unknownOutcome(tx, brokenAnswer(EMPTY), command); // Such as HTTP 204: it says nothing of the transaction.
+  }
   if (!success && throwOnRejection) {
     throw new TransactionError(result, {
       isPrefixed: submittedPrefix(tx.inputData) !== "",
@@ -126,9 +131,9 @@ function mayHaveArrived(error: TradewireError): boolean {
     return error.connected;
   }
   if (error instanceof NodeError) {
-    // With these codes the request was refused. Others may come from something in front of the node, or after it was
-    // accepted.
-    return ![
+    // With these codes the node itself refuses a request. Others may come after it was accepted, and a status that is not
+    // the node's own may come from something in front of it that has passed the request on.
+    const refusals = [
       Code.InvalidArgument,
       Code.NotFound,
       Code.PermissionDenied,
@@ -137,7 +142,11 @@ function mayHaveArrived(error: TradewireError): boolean {
       Code.FailedPrecondition,
       Code.OutOfRange,
       Code.ResourceExhausted,
-    ].includes(error.code);
+    ];
+    return !error.isRefusal || !refusals.includes(error.code);
+  }
+  if (error instanceof BannedError) {
+    return !error.isRefusal;
   }
   return error instanceof CanceledError ? error.mayHaveLeft : error instanceof ProtocolError;
 }

@@ -47,7 +47,6 @@ function wrongLength(by: number): NodeAnswer {
 
 /** HTTP does what it should not, or something else than a node answers. */
 export const httpCases: readonly Case[] = [
-  httpCase("HTTP 204", "204 No Content", Code.Unknown, "the node answered UNKNOWN: HTTP 204", {}, ""),
   httpCase(
     "HTTP 302, which is not followed",
     "302 Found",

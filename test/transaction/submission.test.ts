@@ -103,7 +103,8 @@ describe("a submission", () => {
 describe("a submission that fails", () => {
   const connection = (connected: boolean) =>
     new ConnectionError("lost", { code: Code.Unavailable, advice: "Look.", connected });
-  const node = (code: Code) => new NodeError({ code, message: "no", details: [] });
+  const node = (code: Code, isRefusal = true) =>
+    new NodeError({ code, message: "no", details: [] }, undefined, "", isRefusal);
   const refusing = [
     Code.InvalidArgument,
     Code.NotFound,
@@ -131,6 +132,7 @@ describe("a submission that fails", () => {
     ["the answer is too large", new ProtocolError("large", { code: Code.ResourceExhausted, advice: "Look." })],
     ["the caller gives up", new CanceledError()],
     ...unsure.map((code): [string, TradewireError] => [`the node answers ${Code[code]}`, node(code)]),
+    ...refusing.map((code): [string, TradewireError] => [`something else answers ${Code[code]}`, node(code, false)]),
   ])("may have been taken where %s", async (_, cause) => {
     const reason = await reasonOf(submit(failing(cause)).result);
     expect(reason).toBeInstanceOf(OutcomeUnknownError);

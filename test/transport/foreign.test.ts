@@ -172,7 +172,7 @@ describe("calls of foreign definitions", () => {
       { contentType: "text/plain; charset=utf-8", data: Buffer.from('{"title":"t"}').toString("base64") },
     ]);
     server.answer = whole("200 OK", "<html>", { ...JSON_TYPE, "content-type": "text/html" });
-    expect((await failure(call(lenient, "GetBook", { isbn: "1" }))).code).toBe(Code.Internal);
+    expect((await failure(call(lenient, "GetBook", { isbn: "1" }))).code).toBe(Code.Unknown);
   });
 });
 

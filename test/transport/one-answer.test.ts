@@ -23,7 +23,7 @@ function answerWith(messages: number): void {
 }
 
 const wrong = [
-  [0, Code.Internal, "the response is empty"],
+  [0, Code.Unimplemented, "the response is empty"],
   [2, Code.Unimplemented, "the response has more than one message"],
 ] as const;
 

@@ -201,7 +201,7 @@ describe("a limit that the answers tell", () => {
     headers = { "ratelimit-limit": "20", "ratelimit-remaining": "55", "ratelimit-reset": "1" };
     const { seen, hooks } = recorded();
     const service = core(hooks);
-    expect(await failureOf(service.lastBlockHeight({}))).toMatchObject({ code: Code.ResourceExhausted });
+    expect(await failureOf(service.lastBlockHeight({}))).toMatchObject({ code: Code.Unavailable });
     expect(await failureOf(service.lastBlockHeight({}))).toBeInstanceOf(NodeError);
     expect(seen.waits).toEqual([]);
   });

@@ -18,6 +18,7 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
   let header: Headers | undefined;
   let foreignType: string | undefined;
   let message: Uint8Array | undefined;
+  let hasMessage = false;
   let outcome: { readonly error?: ConnectError } | undefined;
   const trailer = new Headers();
 
@@ -41,7 +42,7 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
       foreignType = foreign(trailer); // The response consists of headers alone.
     }
     if (status.code !== statusCode.OK) {
-      const error = statusError(status, header);
+      const error = statusError(status, header, hasMessage || endedInsideMessage(raw));
       finish({
         error: foreignType === undefined || /^HTTP /.test(error.rawMessage) ? error : unsupported(foreignType),
       });
@@ -60,6 +61,7 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
       changed();
     },
     onReceiveMessage(bytes: Buffer) {
+      hasMessage = true;
       if (foreignType !== undefined) {
         raw.startRead(); // The end of the call may tell an HTTP status.
       } else if (outcome === undefined) {

@@ -3,6 +3,7 @@ import { appendHeaders, Code, ConnectError } from "@connectrpc/connect";
 import type { StatusObject } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import { whileConnecting } from "../../errors/network-failure.js";
+import { markOwnStatus } from "../own-status.js";
 import { toHeaders } from "./metadata.js";
 
 /**
@@ -64,9 +65,10 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
  *
  * @param status the status that grpc-js ended the call with
  * @param header the response's header, if it came
+ * @param hasMessage whether a message, or a part of one, has come
  * @returns the error; the cause of a failure of the network has the code of Node's error
  */
-export function statusError(status: StatusObject, header: Headers | undefined): ConnectError {
+export function statusError(status: StatusObject, header: Headers | undefined, hasMessage = false): ConnectError {
   if (typeof status.details !== "string") {
     // For a message that it cannot decompress, grpc-js gives no text.
     return new ConnectError("the response is compressed in a way that was not asked for", Code.Internal);
@@ -79,7 +81,8 @@ export function statusError(status: StatusObject, header: Headers | undefined): 
   if ([...trailer].length === 0 && (header === undefined || LOCAL.test(status.details))) {
     return localError(status);
   }
-  return nodeError(status, trailer, header);
+  const error = nodeError(status, trailer, header);
+  return hasMessage ? error : markOwnStatus(error);
 }
 
 function codeOf({ code }: StatusObject): Code | undefined {

@@ -3,6 +3,7 @@ import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { findTrailerError, validateResponseWithCompression } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import { decodeMessage } from "../../json/error-object.js";
+import { markOwnStatus } from "../own-status.js";
 
 /** The headers that hold a call's status. */
 const STATUS = "grpc-status";
@@ -17,6 +18,8 @@ export interface Answer {
   readonly trailer: Headers;
   /** Whether a body or a trailer has come. */
   isFollowed: boolean;
+  /** Whether bytes of a body have come. */
+  hasBody: boolean;
   /** Whether the answer's own end has come, in a header or a trailer: a stream that is reset behind it lacks nothing. */
   isWhole: boolean;
 }
@@ -54,7 +57,7 @@ export function failureIn(answer: Answer): ConnectError | undefined {
       error?.metadata.append(name, value);
     }
   }
-  return error;
+  return error === undefined || answer.hasBody ? error : markOwnStatus(error);
 }
 
 /**

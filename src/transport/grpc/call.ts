@@ -34,7 +34,8 @@ export interface CallStart {
 export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: CallStart): MessageCall {
   let stream: ClientHttp2Stream | undefined;
   let beginnings = 0;
-  const answer: Answer = { header: undefined, trailer: new Headers(), isFollowed: false, isWhole: false };
+  const trailer = new Headers();
+  const answer: Answer = { header: undefined, trailer, isFollowed: false, hasBody: false, isWhole: false };
   /** Messages that nobody has asked for yet, how many were taken of them, and the size of the others in frames. */
   let messages: Uint8Array[] = [];
   let taken = 0;
@@ -90,6 +91,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
 
   function take(bytes: Uint8Array): void {
     answer.isFollowed = true;
+    answer.hasBody ||= bytes.length > 0;
     if (outcome !== undefined) {
       return;
     }
@@ -127,7 +129,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
     });
     opened.once("trailers", (fields) => {
       tell();
-      addFields(answer.trailer, fields);
+      addFields(trailer, fields);
       answer.isFollowed = true;
       answer.isWhole = true;
     });
@@ -187,7 +189,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
   }
 
   return {
-    trailer: answer.trailer,
+    trailer,
 
     async header() {
       while (answer.header === undefined && outcome === undefined) {

@@ -4,12 +4,13 @@ import {
   brokenAnswer,
   COMPRESSED,
   CUT_SHORT,
-  EMPTY,
   HEADERS_TOO_LARGE,
+  NO_MESSAGE,
   notOfTheInterface,
   SEVERAL,
   TOO_LARGE,
   UNFITTING,
+  WITHOUT_STATUS,
 } from "../../errors/broken-answer.js";
 import {
   CanceledError,
@@ -30,6 +31,7 @@ import {
 import { unwritable } from "../../errors/unwritable.js";
 import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { errorObject } from "../../json/error-object.js";
+import { isOwnStatus } from "../own-status.js";
 
 /** The call that an error comes from. */
 export interface CallContext {
@@ -41,6 +43,8 @@ export interface CallContext {
   readonly url: string;
   /** The signal that ends the call. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether the method has one message as its answer; by default not. */
+  readonly hasOneAnswer?: boolean | undefined;
   /** What is left of the call's time, in milliseconds; without a limit, undefined. */
   readonly leftMs?: number | undefined;
 }
@@ -109,7 +113,7 @@ function ownError(reason: unknown): TradewireError | undefined {
   return reason instanceof ConnectError && reason.cause instanceof TradewireError ? reason.cause : undefined;
 }
 
-function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireError {
+function classify(reason: unknown, { url, leftMs = 1, hasOneAnswer = false }: CallContext): TradewireError {
   const own = ownError(reason);
   if (own !== undefined) {
     return own;
@@ -119,7 +123,9 @@ function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireE
   const http = /^HTTP (\d{3})$/.exec(error.rawMessage)?.[1];
   if (http !== undefined || error.metadata.has("grpc-status")) {
     const object = withRedirect(errorObject(error), error.metadata);
-    return new NodeError(http === undefined ? object : { ...object, code: codeOfHttpStatus(Number(http)) }, reason);
+    return http === undefined
+      ? new NodeError(object, reason, "", isOwnStatus(reason))
+      : new NodeError({ ...object, code: codeOfHttpStatus(Number(http)) }, reason);
   }
   if (errorCodes(reason).includes("HPE_HEADER_OVERFLOW")) {
     return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
@@ -136,7 +142,7 @@ function classify(reason: unknown, { url, leftMs = 1 }: CallContext): TradewireE
   if (/^(?:serialize binary: |cannot encode )/.test(rawMessage)) {
     return unwritable(reason);
   }
-  const broken = brokenBy(rawMessage);
+  const broken = brokenBy(rawMessage, hasOneAnswer);
   if (broken !== undefined) {
     return brokenAnswer(broken, ` (${url})`, reason);
   }
@@ -171,17 +177,20 @@ function resetCode({ rawMessage }: ConnectError): number | undefined {
 }
 
 /** Find the fault of an answer by the message: Connect and grpc-js give it no code of its own. */
-function brokenBy(message: string): BrokenAnswer | undefined {
+function brokenBy(message: string, hasOneAnswer: boolean): BrokenAnswer | undefined {
   const contentType = /^unsupported content type (.*)/.exec(message)?.[1];
   if (contentType !== undefined) {
     return notOfTheInterface(contentType === "(none)" || contentType === "null" ? "" : contentType);
+  }
+  if (/missing status|without a status/.test(message)) {
+    return hasOneAnswer ? WITHOUT_STATUS : CUT_SHORT;
   }
   return BROKEN.find(([words]) => words.test(message))?.[1];
 }
 
 const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
-  [/missing status|without a status|promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
-  [/missing output message|has no message/, EMPTY],
+  [/promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
+  [/missing output message|has no message/, NO_MESSAGE],
   [/extra output message|more than one message/, SEVERAL],
   [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],

@@ -15,6 +15,7 @@ import { keptRequests } from "./kept-requests.js";
 import { type FailedMember, namingAll } from "./naming-all.js";
 import { observing } from "./observing.js";
 import { isOnceOnly } from "./once-only.js";
+import { hasOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
 import { timeLeft } from "./time-limits.js";
 
@@ -210,7 +211,8 @@ function none(): never {
 
 /** The library's error for a member's failure, whose transport may throw other errors. */
 function errorOf(reason: unknown, { name }: FallbackMember, method: DescMethod): TradewireError {
-  return callError(reason, { transport: name, method: methodName(method), url: name });
+  const call = { method: methodName(method), hasOneAnswer: hasOneAnswer(method) };
+  return callError(reason, { transport: name, url: name, ...call });
 }
 
 /** Whether another transport may succeed: the node was not reached, lacks the method, or something else answered. */
@@ -223,6 +225,7 @@ function isElsewhere(error: TradewireError): boolean {
     case Code.Unimplemented:
       return true;
     case Code.Internal:
+    case Code.Unknown:
     case Code.DataLoss:
       return error instanceof ProtocolError;
     default:

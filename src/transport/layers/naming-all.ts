@@ -43,7 +43,7 @@ function named(error: TradewireError, others: string): TradewireError | undefine
   if (error instanceof RequestError) {
     return new RequestError(summary, { advice, cause });
   }
-  return error instanceof NodeError ? new NodeError(error.object, cause, others) : undefined;
+  return error instanceof NodeError ? new NodeError(error.object, cause, others, error.isRefusal) : undefined;
 }
 
 function described({ name, error }: FailedMember): string {

@@ -2,6 +2,16 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
+ * Returns whether a method has one message as its answer.
+ *
+ * @param method the method
+ * @returns false where its answers stream
+ */
+export function hasOneAnswer({ methodKind }: DescMethod): boolean {
+  return methodKind === "unary" || methodKind === "client_streaming";
+}
+
+/**
  * Check that a stream of answers holds one where its method has one. Connect's client checks that too, but with an error
  * that no layer sees.
  *

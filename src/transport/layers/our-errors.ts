@@ -9,7 +9,7 @@ import type { SentTo } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { noteSentTo } from "../sent-to.js";
 import { callError } from "./failure.js";
-import { withOneAnswer } from "./one-answer.js";
+import { hasOneAnswer, withOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
 import { timeLeft } from "./time-limits.js";
 
@@ -40,7 +40,8 @@ export function withOurErrors(transport: AnyTransport, endpoint: Endpoint): Clos
   const failing: FailingCall = (method, signal, contextValues) => (reason) => {
     const name = methodName(method);
     const leftMs = contextValues && timeLeft(contextValues);
-    const context = { transport: endpoint.name, method: name, url: endpoint.url, signal, leftMs };
+    const call = { method: name, signal, leftMs, hasOneAnswer: hasOneAnswer(method) };
+    const context = { transport: endpoint.name, url: endpoint.url, ...call };
     const failure = callError(reason, context);
     const cause = onlyReads(method) ? failure : callError(perhapsTaken(failure), { ...context, signal: undefined });
     const { metadata } = ConnectError.from(reason);

@@ -5,6 +5,7 @@ import { follow } from "../../signal/follow.js";
 import { callId } from "../call-id.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
 import { methodName } from "../method-name.js";
+import { isOwnStatus } from "../own-status.js";
 import { type Bucket, createBucket } from "./bucket.js";
 import { banMs, readAllowance, refusalMs } from "./rate-headers.js";
 
@@ -20,8 +21,12 @@ export interface Pace {
    * @throws ConnectError caused by {@link BannedError} while the node bans this address; the signal's reason
    */
   turn(method: DescMethod, signal: AbortSignal | undefined, contextValues?: ContextValues): Promise<Answered>;
-  /** Fail if the node has banned this address, or the client is closed. */
-  checkOpen(): void;
+  /**
+   * Fail if the node has banned this address, or the client is closed.
+   *
+   * @param answer the answer to the call, if it was sent
+   */
+  checkOpen(answer?: ConnectError): void;
   /** Fail all calls that wait or come later. */
   close(): void;
 }
@@ -177,12 +182,12 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
       };
     },
 
-    checkOpen() {
+    checkOpen(answer) {
       if (isClosed) {
         throw closedError();
       }
       if (ban !== undefined && performance.now() < ban.end) {
-        throw bannedError(ban.until);
+        throw bannedError(ban.until, answer, answer === undefined || isOwnStatus(answer));
       }
     },
 
@@ -198,7 +203,7 @@ function closedError(): ConnectError {
   return new ConnectError("the transport is closed", Code.Canceled);
 }
 
-function bannedError(until: Date, reason?: unknown): ConnectError {
-  const cause = new BannedError(until, reason);
+function bannedError(until: Date, reason?: unknown, isRefusal = true): ConnectError {
+  const cause = new BannedError(until, reason, isRefusal);
   return new ConnectError(cause.summary, cause.code, undefined, undefined, cause);
 }

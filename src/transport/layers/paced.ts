@@ -1,9 +1,16 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
+import { isOwnStatus, markOwnStatus } from "../own-status.js";
 import { endUnsent } from "./failure.js";
 import type { Pace } from "./pace.js";
 import { banMs, refusalMs } from "./rate-headers.js";
+
+/** The error of a refusal with the code that gRPC has for it. */
+function asTooMany(error: ConnectError): ConnectError {
+  const tooMany = new ConnectError(error.rawMessage, Code.ResourceExhausted, error.metadata);
+  return isOwnStatus(error) ? markOwnStatus(tooMany) : tooMany;
+}
 
 /**
  * Make a transport whose calls keep a pace.
@@ -40,11 +47,11 @@ export function paced(
       const error = ConnectError.from(reason);
       answered(error);
       if (banMs(error) !== undefined) {
-        pace.checkOpen(); // Throws.
+        pace.checkOpen(error); // Throws.
       }
       // Over HTTP the status alone tells, and it stands for another code.
       const isOther = refusalMs(error) !== undefined && error.code !== Code.ResourceExhausted;
-      throw isOther ? new ConnectError(error.rawMessage, Code.ResourceExhausted, error.metadata) : reason;
+      throw isOther ? asTooMany(error) : reason;
     }
   }
 

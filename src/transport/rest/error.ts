@@ -1,20 +1,21 @@
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type Code, ConnectError } from "@connectrpc/connect";
 import type { ErrorObject, TypedObject } from "../../errors/index.js";
-import { codeOfHttpStatus } from "../../http-rule/status.js";
+import { codeOfApiStatus, codeOfHttpStatus } from "../../http-rule/status.js";
 import { anyFromObject, anyToObject } from "../../json/any.js";
 import { readErrorObject } from "../../json/envelope.js";
 import { errorCode } from "../../json/error-code.js";
 import { createGathering } from "../../json/gathering.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
 import { redirect } from "../layers/failure.js";
+import { markOwnStatus } from "../own-status.js";
 
 /** The most bytes to read of a failing response: an error object is short, and a proxy's page is only quoted. */
 export const MAX_ERROR_BYTES = 1024 * 1024;
 
 /**
- * Make the error of a failing HTTP response: from its error object (specification, 7), bare or under `error`, else from
- * its status. An error object that is too large gives its code, which gateways write first, and not its message.
+ * Make the error of a failing HTTP response: from its error object (specification, 7), bare or under `error`, from the
+ * object of an API of another kind, else from its status. An error object that is too large gives its code, which gateways write first, and not its message.
  *
  * @param status the HTTP status
  * @param response the response, whose body is read up to 1 MiB
@@ -29,15 +30,40 @@ export async function errorFromResponse(
   const parsed = isWhole ? parse(bytes) : undefined;
   // A method whose answers are one JSON array fails with an array too.
   const json = Array.isArray(parsed) && parsed.length === 1 ? parsed[0] : parsed;
-  const object = isJsonObject(json) && isJsonObject(json["error"]) ? json["error"] : json;
-  if (isJsonObject(object) && (typeof object["code"] === "number" || errorCode(object) !== undefined)) {
-    return errorFromObject(readErrorObject(object), response.header);
+  if (isJsonObject(json)) {
+    return errorFromJson(status, json, response.header, quoteOf(bytes));
   }
-  const quote = bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
   const large = isWhole ? "" : `, with more than ${MAX_ERROR_BYTES} bytes about it, too many to be read`;
-  const message = `HTTP ${status}${redirect(response.header)}${large}${quote}`;
+  const message = `HTTP ${status}${redirect(response.header)}${large}${quoteOf(bytes)}`;
   const code = (isWhole ? undefined : codeAtBeginning(bytes)) ?? codeOfHttpStatus(status);
   return errorFromObject({ code, message, details: [] }, response.header);
+}
+
+function quoteOf(bytes: Buffer): string {
+  return bytes.length === 0 ? "" : `: ${JSON.stringify(bytes.subarray(0, 200).toString("latin1"))}`;
+}
+
+/**
+ * The error of a JSON object: gRPC's and Google's, bare or under `error`, or one of an API of another kind. Without a
+ * code of gRPC's, the HTTP status tells it.
+ */
+function errorFromJson(status: number, json: JsonObject, header: Headers, quote: string): ConnectError {
+  const object = isJsonObject(json["error"]) ? json["error"] : json;
+  const { details, message } = readErrorObject(object);
+  const code = errorCode(object);
+  const said = message || messageOf(object);
+  if (code !== undefined) {
+    const error = errorFromObject({ code, message: said, details }, header);
+    return object["code"] === code ? markOwnStatus(error) : error;
+  }
+  const whole = said === "" ? `HTTP ${status}${redirect(header)}${quote}` : said;
+  return errorFromObject({ code: codeOfApiStatus(status), message: whole, details }, header);
+}
+
+/** The message of an error object that has none under `message`: OAuth's (RFC 6749), or a problem's (RFC 9457). */
+function messageOf({ error, error_description: description, title, detail }: JsonObject): string {
+  const texts = [error, description, title, detail].filter((text) => typeof text === "string" && text !== "");
+  return texts.join(": ");
 }
 
 /**

@@ -19,6 +19,7 @@ type Pieces = AsyncIterable<Uint8Array> | readonly Buffer[];
 
 /** A response of the gateway. */
 export interface RestResponse<Body extends Pieces = AsyncIterable<Uint8Array>> {
+  readonly status: number;
   readonly header: Headers;
   /** The media type of the body without its parameters, in lower case; empty without one. */
   readonly mediaType: string;
@@ -40,8 +41,9 @@ export function openResponse(response: IncomingMessage, arrived: () => void): Re
   if (!isReadable(header)) {
     response.destroy();
   }
-  const body = decoded(response.statusCode, header, bodyOf(response, arrived));
-  return { header, mediaType: mediaTypeOf(header), body };
+  const { statusCode: status = 0 } = response;
+  const body = decoded(status, header, bodyOf(response, arrived));
+  return { status, header, mediaType: mediaTypeOf(header), body };
 }
 
 /**
@@ -52,7 +54,28 @@ export function openResponse(response: IncomingMessage, arrived: () => void): Re
  * @throws {@link ProtocolError} where the body of a success is compressed in another way than gzip
  */
 export function openWhole({ status, header, body }: WholeResponse): RestResponse<Pieces> {
-  return { header, mediaType: mediaTypeOf(header), body: decoded(status, header, body.length === 0 ? [] : [body]) };
+  const pieces = decoded(status, header, body.length === 0 ? [] : [body]);
+  return { status, header, mediaType: mediaTypeOf(header), body: pieces };
+}
+
+/**
+ * Returns whether a status is one of success (RFC 9110, 15.3).
+ *
+ * @param status the HTTP status
+ * @returns whether the response holds an answer
+ */
+export function isSuccess(status: number | undefined): boolean {
+  return status !== undefined && status >= 200 && status < 300;
+}
+
+/**
+ * Returns whether a response has no body by its status, 204 or 205 (RFC 9110, 15.3.5 and 15.3.6): its message is empty.
+ *
+ * @param response the response
+ * @returns whether it has none
+ */
+export function hasNoContent({ status }: Pick<RestResponse<Pieces>, "status">): boolean {
+  return status === 204 || status === 205;
 }
 
 /**
@@ -98,11 +121,11 @@ function isReadable(header: Headers): boolean {
 }
 
 /** The body without compression, which a proxy may add although the request does not accept it. */
-function decoded<Body extends Pieces>(status: number | undefined, header: Headers, body: Body) {
+function decoded<Body extends Pieces>(status: number, header: Headers, body: Body) {
   if (isReadable(header)) {
     return encodingOf(header) === "gzip" ? gunzipped(body) : body;
   }
-  if (status !== 200) {
+  if (!isSuccess(status)) {
     return nothing(); // The status tells enough.
   }
   throw brokenAnswer(COMPRESSED);
@@ -150,7 +173,7 @@ export async function responseMessage<O extends DescMessage>(
   reading: JsonReading,
 ): Promise<MessageShape<O>> {
   const { maxBytes, registry } = reading;
-  if (rule.verb === "HEAD") {
+  if (rule.verb === "HEAD" || hasNoContent(response)) {
     return messageFromJson(desc, {}, registry); // Such an answer has no body.
   }
   if (answersRaw(desc, rule)) {

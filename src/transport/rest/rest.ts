@@ -21,13 +21,11 @@ import { untilEnd } from "../until-end.js";
 import type { CallClient } from "./call-client.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./error.js";
 import { createHttpClient } from "./http-client.js";
-import { openResponse, openWhole, responseMessage, successLimit } from "./response.js";
+import { isSuccess, openResponse, openWhole, responseMessage, successLimit } from "./response.js";
 import { createSocketClient } from "./socket.js";
 import { openSocket, socketMessages, socketTarget } from "./socket-call.js";
 import { responseMessages } from "./stream.js";
 
-/** The statuses of whole answers. */
-const SUCCESSES: ReadonlySet<number | undefined> = new Set([200, 201, 202]);
 /** The content type of bytes that have none. */
 const OCTETS = "application/octet-stream";
 
@@ -89,7 +87,7 @@ export function createRestTransport(
     const { rule, ...request } = write(method, header, await onlyMessage(message));
     const answer = await client.send({ ...request, signal });
     const response = openResponse(answer, arrivalOf(contextValues));
-    if (!SUCCESSES.has(answer.statusCode)) {
+    if (!isSuccess(answer.statusCode)) {
       throw await errorFromResponse(answer.statusCode ?? 0, response);
     }
     return { header: response.header, message: responseMessages(method.output, rule, response, json) };
@@ -120,10 +118,10 @@ export function createRestTransport(
           headers,
           body,
           ending,
-          bodyLimit: (status, fields) => (SUCCESSES.has(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
+          bodyLimit: (status, fields) => (isSuccess(status) ? successLimit(fields, isRaw, json) : MAX_ERROR_BYTES),
         });
         const response = openWhole(answer);
-        if (!SUCCESSES.has(answer.status)) {
+        if (!isSuccess(answer.status)) {
           throw await errorFromResponse(answer.status, response);
         }
         return {

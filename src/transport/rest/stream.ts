@@ -9,7 +9,7 @@ import { isJsonObject } from "../../json/values.js";
 import { connectError } from "../bare-call.js";
 import { errorFromObject } from "./error.js";
 import { bodyType, throwErrorIn } from "./error-in.js";
-import { inField, isJson, type JsonReading, notJson, type RestResponse } from "./response.js";
+import { hasNoContent, inField, isJson, type JsonReading, notJson, type RestResponse } from "./response.js";
 
 /**
  * Read the messages of a response that streams: JSON of the form that is configured, or the pieces of a raw body
@@ -30,6 +30,9 @@ export async function* responseMessages<O extends DescMessage>(
   reading: JsonReading,
 ): AsyncGenerator<MessageShape<O>> {
   try {
+    if (hasNoContent(response)) {
+      return;
+    }
     if (isJson(response.mediaType, reading.jsonAsText && !isHttpBody(desc))) {
       const results = reading.streams === "envelopes" ? envelopes : bareMessages;
       for await (const result of results(response, reading, desc, rule)) {

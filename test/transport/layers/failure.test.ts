@@ -83,10 +83,10 @@ describe("an answer of the node", () => {
   });
 
   it.each([
-    [400, Code.InvalidArgument],
+    [400, Code.Internal],
     [401, Code.Unauthenticated],
     [404, Code.Unimplemented],
-    [429, Code.ResourceExhausted],
+    [429, Code.Unavailable],
     [503, Code.Unavailable],
     [418, Code.Unknown],
   ])("with the HTTP status %d alone has the code that it stands for", (status, code) => {
@@ -219,8 +219,8 @@ describe("a broken answer", () => {
     ["protocol error: promised 512 bytes", "the response was cut short", Code.DataLoss],
     ["premature end of input", "the response was cut short", Code.DataLoss],
     ["protocol error: incomplete envelope", "the response was cut short", Code.DataLoss],
-    ["protocol error: missing output message for unary method", "the response is empty", Code.Internal],
-    ["the response has no message", "the response is empty", Code.Internal],
+    ["protocol error: missing output message for unary method", "the response is empty", Code.Unimplemented],
+    ["the response has no message", "the response is empty", Code.Unimplemented],
     ["message is larger than configured", "a message is larger than the limit", Code.ResourceExhausted],
     ["Received message Larger Than max", "a message is larger than the limit", Code.ResourceExhausted],
     ["compressed in a way", "the response is compressed in a way that was not asked for", Code.Internal],
@@ -237,15 +237,15 @@ describe("a broken answer", () => {
     [
       "unsupported content type text/html; charset=utf-8",
       "the response is text/html, not of the node's interface",
-      Code.Internal,
+      Code.Unknown,
     ],
     [
       "unsupported content type (none)",
       "the response is of no content type, not of the node's interface",
-      Code.Internal,
+      Code.Unknown,
     ],
-    ["unsupported content type null", "the response is of no content type, not of the node's interface", Code.Internal],
-    ["unsupported content type ", "the response is of no content type, not of the node's interface", Code.Internal],
+    ["unsupported content type null", "the response is of no content type, not of the node's interface", Code.Unknown],
+    ["unsupported content type ", "the response is of no content type, not of the node's interface", Code.Unknown],
   ])("is known by its message: %s", (message, summary, code) => {
     const reason = connect(message, Code.Unknown);
     const error = errorFor(reason);

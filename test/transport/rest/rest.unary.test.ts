@@ -6,7 +6,7 @@ import { chunk, head, whole } from "../../support/raw-http.js";
 import { CHUNKED, JSON_TYPE, ownFailure, startRestProbe } from "../../support/rest-probe.js";
 
 const SEGMENT = { fromHeight: "1", toHeight: "1000", databaseVersion: "3", chainId: "chain-1" };
-const { server, segments, disconnect } = await startRestProbe();
+const { server, segments, exported, disconnect } = await startRestProbe();
 
 afterEach(async () => {
   await disconnect();
@@ -22,6 +22,20 @@ describe("unary calls over REST", () => {
     );
     expect(rest).toEqual([]);
     expect(segment).toMatchObject({ fromHeight: 1n, toHeight: 1000n, databaseVersion: 3n, chainId: "chain-1" });
+  });
+
+  // RFC 9110, 15.3: each 2xx is a success; 204 and 205 have no content.
+  it.each(["200 OK", "201 Created", "203 Non-Authoritative", "206 Partial Content", "299 Odd"])(
+    "take %s for a success",
+    async (status) => {
+      const json = JSON.stringify({ segments: [SEGMENT] });
+      expect(await segments(whole(status, json, JSON_TYPE))).toMatchObject([{ toHeight: 1000n }]);
+    },
+  );
+
+  it.each(["204 No Content", "205 Reset Content"])("take %s for an empty message", async (status) => {
+    expect(await segments({ pieces: [head(status, { "content-length": "0" })], ending: "keep" })).toEqual([]);
+    expect(await exported({ pieces: [head(status, { "content-length": "0" })], ending: "keep" })).toEqual([]);
   });
 
   it("read a body in chunks, cut anywhere", async () => {
@@ -50,16 +64,16 @@ describe("unary calls over REST", () => {
       "200 OK",
       "<html>",
       { "content-type": "text/html; charset=utf-8" },
-      Code.Internal,
+      Code.Unknown,
     ],
     [
       `the response is of no content type, not of the node's interface; it begins with "{}"`,
       "200 OK",
       "{}",
       {},
-      Code.Internal,
+      Code.Unknown,
     ],
-    ["the response is of no content type, not of the node's interface", "200 OK", "", {}, Code.Internal],
+    ["the response is of no content type, not of the node's interface", "200 OK", "", {}, Code.Unknown],
     ["the response is empty", "200 OK", "", JSON_TYPE, Code.Internal],
     ["the response does not fit its definitions", "200 OK", '{"segments":[', JSON_TYPE, Code.Internal],
     ["the response does not fit its definitions", "200 OK", Uint8Array.of(0x22, 0xff, 0x22), JSON_TYPE, Code.Internal],
