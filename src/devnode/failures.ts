@@ -129,6 +129,17 @@ function breakOff(
       stop();
     }
   };
+  const stream = "stream" in response ? response.stream : response;
+  /** What is not written fails when the connection is gone: who waits for it would wait for ever. */
+  const swallow = (done: unknown) => {
+    const fail = () => typeof done === "function" && done(new Error("the connection was lost"));
+    if (stream.destroyed) {
+      setImmediate(fail);
+    } else {
+      stream.once("close", fail);
+    }
+    return false;
+  };
   const pass = (piece: unknown, done: unknown) => {
     const tell = typeof done === "function" ? () => done() : () => {};
     const bytes = typeof piece === "string" || piece instanceof Uint8Array ? Buffer.from(piece) : Buffer.alloc(0);
@@ -146,9 +157,10 @@ function breakOff(
     }
     write(bytes.subarray(0, left), stop);
     left = -1;
-    return false;
+    return swallow(done);
   };
-  writable.write = (piece: unknown, ...rest: readonly unknown[]) => left >= 0 && pass(piece, rest.at(-1));
+  writable.write = (piece: unknown, ...rest: readonly unknown[]) =>
+    left >= 0 ? pass(piece, rest.at(-1)) : swallow(rest.at(-1));
   writable.end = (piece: unknown) => {
     if (left >= 0) {
       pass(piece, undefined);
