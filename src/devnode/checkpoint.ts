@@ -32,7 +32,7 @@ const FILE = "state";
 /** Behind it, the name of a segment's file has the hash of what is in it. */
 const PREFIX = "segment-";
 /** Raised with each change of {@link NetworkState} or of anything in it: what another version of the node kept is not read. */
-const FORMAT = 5;
+const FORMAT = 6;
 /** How long the blocks may have taken, in milliseconds, that a restart makes again. */
 const MAX_REMADE_MS = 2000;
 /** How much longer than keeping how the network stands the blocks in between take, at least. */

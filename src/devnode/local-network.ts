@@ -81,10 +81,19 @@ export interface TransactionFailure {
 /** All that a network knows. It is plain data. */
 export interface NetworkState {
   readonly lastRowTime: bigint;
+  readonly inLastBlock: BlockCounts;
   readonly chain: ChainState;
   readonly engine: EngineState;
   readonly world: WorldState;
   readonly history: HistoryState;
+}
+
+/** How much a block brought. */
+export interface BlockCounts {
+  /** The events of the bus. */
+  readonly events: number;
+  readonly orders: number;
+  readonly trades: number;
 }
 
 /** A network of one node: its chain, what its commands do, how things stand, and its history. */
@@ -97,6 +106,8 @@ export interface LocalNetwork {
   readonly world: World;
   readonly history: History;
   readonly streams: Streams;
+  /** How much the last block brought; nothing for one of the history. */
+  inLastBlock(): BlockCounts;
   /** Make a block of what waits, at a time in Unix nanoseconds; at least a millisecond after the last one. */
   makeBlock(time: bigint): MadeBlock;
   /**
@@ -130,6 +141,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
   let happenings: Happening[] = [];
   /** The last block's time, and a microsecond for each of its events: rows of different events have different times. */
   let lastRowTime = blocks.last().time;
+  let inLastBlock: BlockCounts = { events: 0, orders: 0, trades: 0 };
   let isRemaking = false;
   let current: { readonly block: Block; readonly txHash: string } | undefined;
 
@@ -162,6 +174,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     happenings = [];
     current = { block, txHash: block.hash };
     state.begin(block);
+    const ordersBefore = state.world.totals.orders;
     emit({
       case: "beginBlock",
       value: create(BeginBlockSchema, { height: block.height, timestamp: block.time, hash: block.hash }),
@@ -200,6 +213,9 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     emit({ case: "endBlock", value: create(EndBlockSchema, { height: block.height }) });
     current = undefined;
     lastRowTime = block.time + BigInt(happenings.length) * MICROSECOND;
+    const countOf = (kind: Event["case"]) => happenings.filter(({ event }) => event.case === kind).length;
+    const orders = Number(state.world.totals.orders - ordersBefore);
+    inLastBlock = { events: happenings.length - countOf("position"), orders, trades: countOf("trade") };
     history.record(block, happenings);
     streams.publish(block, happenings);
     return outcomes;
@@ -231,6 +247,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     world: state.world,
     history,
     streams,
+    inLastBlock: () => inLastBlock,
 
     makeBlock(time) {
       const earliest = lastRowTime + MICROSECOND;
@@ -255,6 +272,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
 
     save: () => ({
       lastRowTime,
+      inLastBlock,
       chain: chain.save(),
       engine: engine.save(),
       world: state.save(),
@@ -262,7 +280,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
     }),
 
     restore(kept) {
-      ({ lastRowTime } = kept);
+      ({ lastRowTime, inLastBlock } = kept);
       chain.restore(kept.chain);
       engine.restore(kept.engine);
       state.restore(kept.world);

@@ -153,6 +153,29 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     expect(traded.at(-1)).toMatchObject({ buyer: signer.publicKey, aggressor: Side.BUY, price: sell[0]?.price });
   });
 
+  test("statistics count what the last block brought, and the transactions so far", async () => {
+    const statistics = async () => (await client.service(CoreService).statistics({})).statistics;
+    const before = await statistics();
+    const market = { type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC, price: "" };
+    const value = { ...limit, ...market, marketId: open() };
+    await client.sendCommand({ case: "orderSubmission", value }, { signer });
+    const cancellation = { case: "orderCancellation", value: { marketId: open() } } as const;
+    await client.sendCommand(cancellation, { signer });
+    await node.makeBlock();
+    const after = await statistics();
+    const cancelled = (after?.totalCancelOrder ?? 0n) - (before?.totalCancelOrder ?? 0n);
+    expect([after?.txPerBlock, cancelled]).toEqual([2n, 1n]);
+    expect((after?.totalOrders ?? 0n) - (before?.totalOrders ?? 0n)).toBe(1n);
+    const { eventCount = 0n, eventsPerSecond, blockDuration = 0n } = after ?? {};
+    expect(eventCount).toBeGreaterThan(10n);
+    expect(eventsPerSecond).toBe((eventCount * 1_000_000_000n) / blockDuration);
+    expect(after?.averageTxBytes).toBeGreaterThan(100n);
+    await node.makeBlock();
+    const later = await statistics();
+    expect(later?.eventCount).toBeLessThan(eventCount);
+    expect(later).toMatchObject({ txPerBlock: 0n, ordersPerSecond: 0n, tradesPerSecond: 0n });
+  });
+
   test("a transaction is checked and submitted as its bytes", async () => {
     const core = client.service(CoreService);
     const command = { case: "orderSubmission", value: { ...limit, size: 77n, marketId: open() } } as const;

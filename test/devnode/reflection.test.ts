@@ -184,7 +184,11 @@ describe("over HTTP/2, a method", () => {
   }
 
   test.each([
-    ["that is not implemented", "/datanode.api.v2.TradingDataService/EstimateFee", /EstimateFee is not implemented/],
+    [
+      "that is not implemented",
+      "/vega.api.v1.CoreService/PropagateChainEvent",
+      /PropagateChainEvent is not implemented/,
+    ],
     ["that does not exist", "/datanode.api.v2.TradingDataService/Nope", /^unknown method Nope for service datanode/],
     ["of a service that does not exist", "/a.B/C", /^unknown method C for service a\.B$/],
     ["whose name is odd", "/a.B/%E2%82%AC%20", /^unknown method %E2%82%AC%20 for service a\.B$/],

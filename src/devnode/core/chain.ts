@@ -1,5 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { type InputData, type Transaction, TransactionSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import { decodeHex } from "../../transaction/hex.js";
 import { SIGNATURE_BYTES } from "../../transaction/signature.js";
 import { hashOfBytes, networkBytes } from "../../transaction/transaction-hash.js";
@@ -38,9 +38,20 @@ export interface ChainState {
   readonly blocks: readonly SpamBlock[];
   readonly mempool: readonly Waiting[];
   readonly inLastBlock: number;
+  readonly totals: ChainTotals;
   readonly seenTids: readonly string[];
   readonly cache: readonly string[];
   readonly spam: SpamCounts;
+}
+
+/** What all blocks that were made hold together. */
+export interface ChainTotals {
+  readonly transactions: number;
+  /** The bytes of all transactions. */
+  readonly bytes: number;
+  /** The amendments and cancellations of orders, also those in batches. */
+  readonly amendments: number;
+  readonly cancellations: number;
 }
 
 /** A transaction in a block. */
@@ -63,8 +74,8 @@ export type Submitted = Refusal | "in cache" | undefined;
 
 /** A chain of one node. It checks transactions, keeps them in its mempool, and puts them into blocks. */
 export interface LocalChain {
-  /** The number of transactions that wait for a block, and of those in the last one. */
-  counts(): { readonly waiting: number; readonly inLastBlock: number };
+  /** The number of transactions that wait for a block, of those in the last one, and the totals. */
+  counts(): { readonly waiting: number; readonly inLastBlock: number } & ChainTotals;
   /** Check a transaction. The result is `undefined` if it would be accepted. Its `tid` counts as seen until the next block. */
   check(received: Received): Refusal | undefined;
   /** Check a transaction, and put it into the mempool unless it is refused, or in the cache already. */
@@ -119,6 +130,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
   let mempool: Waiting[] = [];
   let waiting: ((executed: ExecutedBlock) => void)[] = [];
   let inLastBlock = 0;
+  let totals: ChainTotals = { transactions: 0, bytes: 0, amendments: 0, cancellations: 0 };
 
   /** What a block takes of the mempool. The network counts it only now, and drops the rest without a word. */
   function taken(height: bigint): readonly Waiting[] {
@@ -145,7 +157,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
   }
 
   return {
-    counts: () => ({ waiting: mempool.length, inLastBlock }),
+    counts: () => ({ waiting: mempool.length, inLastBlock, ...totals }),
 
     check(received) {
       const examined = examine(received, options, seenTids);
@@ -182,6 +194,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       waiting = [];
       seenTids = new Set();
       inLastBlock = transactions.length;
+      totals = included.reduce(withTransaction, totals);
       const outcomes = new Map<string, Outcome>();
       for (const [index, outcome] of options.execute(block, transactions).entries()) {
         const { txHash = "" } = transactions[index] ?? {};
@@ -207,6 +220,7 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
       blocks: blocks.save(),
       mempool: [...mempool],
       inLastBlock,
+      totals,
       seenTids: [...seenTids],
       cache: cache.save(),
       spam: policies.save(),
@@ -215,10 +229,22 @@ export function createLocalChain(options: LocalChainOptions): LocalChain {
     restore(state) {
       blocks.restore(state.blocks);
       mempool = [...state.mempool];
-      ({ inLastBlock } = state);
+      ({ inLastBlock, totals } = state);
       seenTids = new Set(state.seenTids);
       cache.restore(state.cache);
       policies.restore(state.spam);
     },
+  };
+}
+
+function withTransaction(totals: ChainTotals, { bytes, accepted }: Waiting): ChainTotals {
+  const { command } = accepted.inputData;
+  const batch = command.case === "batchMarketInstructions" ? command.value : undefined;
+  const count = (kind: InputData["command"]["case"], inBatch = 0) => (command.case === kind ? 1 : inBatch);
+  return {
+    transactions: totals.transactions + 1,
+    bytes: totals.bytes + bytes.length,
+    amendments: totals.amendments + count("orderAmendment", batch?.amendments.length),
+    cancellations: totals.cancellations + count("orderCancellation", batch?.cancellations.length),
   };
 }

@@ -8,6 +8,9 @@ import type { World } from "../world/world.js";
 import type { Blocks } from "./blocks.js";
 import type { LocalChain } from "./chain.js";
 
+/** Nanoseconds. */
+const SECOND = 1_000_000_000n;
+
 /** What {@link createStatistics} counts. */
 export interface StatisticsOptions {
   readonly chainId: string;
@@ -15,7 +18,12 @@ export interface StatisticsOptions {
   readonly blocks: Pick<Blocks, "last">;
   readonly world: World;
   readonly streams: Pick<Streams, "open">;
+  /** How much the last block brought. */
+  readonly inLastBlock: () => { readonly events: number; readonly orders: number; readonly trades: number };
 }
+
+/** The version of CometBFT that v0.78.0 runs on. */
+const CHAIN_VERSION = "0.38.8";
 
 /**
  * Prepare the statistics of a node.
@@ -29,7 +37,11 @@ export function createStatistics(options: StatisticsOptions): () => MessageInitS
 
   return () => {
     const { height, hash, time } = blocks.last();
-    const { waiting, inLastBlock } = chain.counts();
+    const { waiting, inLastBlock, transactions, bytes, amendments, cancellations } = chain.counts();
+    const lastBlock = options.inLastBlock();
+    const blockDuration = time - (world.blockAt(height - 1n)?.time ?? time);
+    // As the network counts (core/processor/stats.go): of the last block, by its duration in seconds.
+    const perSecond = (count: number) => (blockDuration === 0n ? 0n : (BigInt(count) * SECOND) / blockDuration);
     const epoch = epochTimestamps(world, epochOf(height));
     const { orders, trades } = world.totals;
     return {
@@ -38,7 +50,14 @@ export function createStatistics(options: StatisticsOptions): () => MessageInitS
       appVersion: VERSION,
       blockHeight: height,
       blockHash: hash,
-      blockDuration: time - (world.blockAt(height - 1n)?.time ?? time),
+      blockDuration,
+      chainVersion: CHAIN_VERSION,
+      eventCount: BigInt(lastBlock.events),
+      eventsPerSecond: perSecond(lastBlock.events),
+      ordersPerSecond: perSecond(lastBlock.orders),
+      tradesPerSecond: perSecond(lastBlock.trades),
+      averageOrdersPerBlock: world.totals.orders / height,
+      averageTxBytes: BigInt(transactions === 0 ? 0 : Math.floor(bytes / transactions)),
       backlogLength: BigInt(waiting),
       txPerBlock: BigInt(inLastBlock),
       genesisTime: rfc3339(world.blockAt(1n)?.time ?? time),
@@ -48,9 +67,10 @@ export function createStatistics(options: StatisticsOptions): () => MessageInitS
       epochSeq: epochOf(height),
       epochStartTime: rfc3339(epoch.startTime),
       epochExpiryTime: rfc3339(epoch.expiryTime),
-      totalMarkets: BigInt(world.markets.size),
       totalOrders: orders,
       totalCreateOrder: orders,
+      totalAmendOrder: BigInt(amendments),
+      totalCancelOrder: BigInt(cancellations),
       totalTrades: trades,
       orderSubscriptions: streams.open("order"),
       tradeSubscriptions: streams.open("trade"),

@@ -44,7 +44,12 @@ export function networkMethods(world: World): NetworkMethods {
         [id ?? ofBlock].find((seq) => seq <= current),
         "failed to get epoch",
       );
-      return { epoch: { seq: epoch, timestamps: epochTimestamps(world, epoch), validators: validators() } };
+      const delegations = [...world.records.delegationBalance.latest.values()]
+        .map(({ value }) => value)
+        .filter(({ epochSeq }) => epochSeq === String(epoch))
+        .map(({ party, nodeId, amount, epochSeq }) => ({ ...{ party, nodeId, amount, epochSeq } }));
+      const timestamps = epochTimestamps(world, epoch);
+      return { epoch: { seq: epoch, timestamps, validators: validators(), delegations } };
     },
   };
 }
