@@ -43,6 +43,8 @@ export interface SinkOpening {
   readonly onUnknown: (unknown: UnknownPart) => void;
   /** Whether such columns become columns of text, or fail the unit. */
   readonly unknownColumns: "add" | "fail";
+  /** Called when a connection to the sink was lost: what is there may have changed meanwhile, as where it was restored. */
+  readonly onLost?: (() => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -146,6 +148,11 @@ export interface Sink extends AsyncDisposable {
    * @param behind only entries that begin behind this block; all by default
    */
   entries(table: TableName, behind?: bigint): AsyncIterable<LedgerEntry>;
+  /**
+   * Name what the ledger is kept in: the text is another one once it may be another ledger, as after a reconnect or where a
+   * backup was restored. All of it is then compared again.
+   */
+  identity?(): Promise<string>;
   /** Compare the ledger with a history, where the sink can do that faster than by reading all of its entries. */
   survey?(question: SurveyQuestion): Promise<Survey>;
   /**

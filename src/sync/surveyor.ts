@@ -13,26 +13,34 @@ interface Settled {
   /** First block of the history that was compared. What comes to be there before it was not. */
   readonly fromBlock: bigint;
   readonly tables: ReadonlyMap<TableName, TableSurvey>;
+  /** Of the sink. */
+  readonly identity: string | undefined;
   /** When the whole ledger was compared. */
   readonly wholeAt: number;
 }
 
 /**
  * Make a function that does what {@link surveyOf} says, again and again, for a history that only grows. What it has found
- * complete in all tables is compared once an hour, with what others have loaded outside of the range, and where the history
- * comes to begin earlier, as a node with older segments is back or has fetched them; the rest at each call.
+ * complete in all tables is compared once an hour, with what others have loaded outside of the range, where the history
+ * comes to begin earlier, as a node with older segments is back or has fetched them, and where the sink has another
+ * identity, as after a reconnect; the rest at each call.
  *
  * @param sink the sink, opened
  * @returns compares. Its questions are of the same tables and range; a history goes on from the one before
  */
 export function createSurveyor(
-  sink: Pick<Sink, "entries" | "survey">,
+  sink: Pick<Sink, "entries" | "identity" | "survey">,
 ): (question: Omit<SurveyQuestion, "behind">) => Promise<Survey> {
   let settled: Settled | undefined;
   return async (question) => {
     const now = performance.now();
     const fromBlock = question.history.segments[0]?.fromBlock ?? 0n;
-    if (settled !== undefined && (now - settled.wholeAt >= WHOLE_MS || fromBlock < settled.fromBlock)) {
+    // Asked before the ledger is read, so that what changes in between is noticed the next time.
+    const identity = await sink.identity?.();
+    if (
+      settled !== undefined &&
+      (now - settled.wholeAt >= WHOLE_MS || fromBlock < settled.fromBlock || identity !== settled.identity)
+    ) {
       settled = undefined;
     }
     const found = await surveyOf(sink, settled === undefined ? question : behind(question, settled.block));
@@ -40,7 +48,7 @@ export function createSurveyor(
     const complete = completeUpTo(question, found);
     if (complete !== undefined) {
       const byName = new Map(tables.map((table) => [table.table, table]));
-      settled = { block: complete, fromBlock, tables: byName, wholeAt: settled?.wholeAt ?? now };
+      settled = { block: complete, fromBlock, tables: byName, identity, wholeAt: settled?.wholeAt ?? now };
     }
     return { ...found, tables };
   };

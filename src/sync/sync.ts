@@ -1,4 +1,5 @@
-import { CanceledError } from "../errors/index.js";
+import { Code } from "@connectrpc/connect";
+import { CanceledError, SinkError } from "../errors/index.js";
 import { followingController } from "../signal/follow.js";
 import { pause } from "../signal/wait.js";
 import type { AgreedHistory } from "./agree.js";
@@ -135,11 +136,18 @@ async function run(
     await pause(pollMs, signal);
     await lookAgain();
   }
+  let wake: (() => void) | undefined;
   const opening: SinkOpening = {
     chainId: look.chainId,
     tables,
     unknownColumns: options.unknownColumns,
     onUnknown: (unknown) => tell({ case: "unknown", unknown }),
+    onLost() {
+      if (wake !== undefined) {
+        tell({ case: "waiting", error: lostError(sink.name), againMs: 0 });
+        wake();
+      }
+    },
     signal,
   };
   await patiently(() => sink.open(opening), patience);
@@ -176,13 +184,23 @@ async function run(
       await lookAgain();
     } else if (follow) {
       tell({ case: "idle", againMs: pollMs });
-      await pause(pollMs, signal);
+      await pause(pollMs, signal, (end) => {
+        wake = end;
+      });
+      wake = undefined;
       await lookAgain();
       failed.clear();
     } else {
       return { chainId, tables: found.tables, ...done, failed: [...failed.values()] };
     }
   }
+}
+
+function lostError(name: string): SinkError {
+  return new SinkError(`the connection to ${name} was lost`, {
+    code: Code.Unavailable,
+    advice: "All of its ledger is compared with the node's history again, once it can be reached.",
+  });
 }
 
 /**

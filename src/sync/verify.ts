@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { checkSignal, requireFunction, requireKnown, requireOneOf } from "../errors/check-values.js";
 import { failureKind } from "../errors/failure-kind.js";
 import { RequestError, SinkError } from "../errors/index.js";
+import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
 import { backoffMs, pause, requireGoing } from "../signal/wait.js";
 import { checkBlocks, checkTables, clientsOf } from "./check-options.js";
@@ -50,6 +51,8 @@ export interface Verification {
   readonly unsound: bigint;
   /** The first of them, 1000 at most. */
   readonly listed: readonly Verified[];
+  /** Blocks of the range between units that no unit has; the first 1000. Something has removed their units. */
+  readonly gaps: readonly (BlockRange & { readonly table: TableName })[];
   /** With clients: how many segments are missing, all tables together. */
   readonly missing?: bigint;
   /** With clients: where the histories part. */
@@ -97,9 +100,11 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
     const segments = history?.segments ?? [];
     const found = { units: 0n, rows: 0n, compared: 0n, unsound: 0n };
     const listed: Verified[] = [];
+    const gaps: (BlockRange & { readonly table: TableName })[] = [];
     let missing = 0n;
     let parting: Parting | undefined;
     for (const table of tables) {
+      let before: bigint | undefined;
       for await (const step of standings(entriesOf(sink, table, held), segments, range)) {
         requireGoing(signal);
         if (step.case === "missing") {
@@ -109,6 +114,15 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
         const { entry, standing } = step;
         if (standing === "parted" && (parting === undefined || entry.fromBlock < parting.entry.fromBlock)) {
           parting = partingAt(entry, segments);
+        }
+        const gap = {
+          table,
+          fromBlock: max(range.fromBlock, (before ?? entry.fromBlock - 1n) + 1n),
+          toBlock: entry.fromBlock > range.toBlock ? range.toBlock : entry.fromBlock - 1n,
+        };
+        before = entry.toBlock;
+        if (gap.fromBlock <= gap.toBlock && gaps.length < MAX_UNSOUND) {
+          gaps.push(gap);
         }
         if (entry.toBlock < range.fromBlock || entry.fromBlock > range.toBlock) {
           continue;
@@ -130,10 +144,15 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
       ...(held !== undefined && { chainId: held }),
       ...found,
       listed,
+      gaps,
       ...(history && { missing }),
       ...(parting && { parting }),
     };
   });
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 /** Verifies a unit. One that is damaged is told of, and the others are verified, too. */

@@ -5,6 +5,8 @@ export interface ServerProcess {
   pid(): number | undefined;
   /** Kill it as a loss of power would, and start it again on the same port. */
   killAndStart(): Promise<void>;
+  /** The same, and between the two copy its files away, or those that were copied away back. */
+  killAndSave(restoring?: boolean): Promise<void>;
   /** Stop it, and remove its folder. */
   stop(): Promise<void>;
 }

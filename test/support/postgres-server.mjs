@@ -68,6 +68,18 @@ export async function startServer(settings = []) {
       await ended;
       await start();
     },
+    async killAndSave(restoring = false) {
+      const ended = once(server, "exit");
+      server.kill("SIGKILL");
+      await ended;
+      const [from, to] = restoring ? [`${data}-saved`, data] : [data, `${data}-saved`];
+      await rm(to, { recursive: true, force: true });
+      const copied = spawnSync("cp", ["-a", from, to]);
+      if (copied.status !== 0) {
+        throw new Error(`cp ended with ${copied.status}: ${copied.stderr}`);
+      }
+      await start();
+    },
     async stop() {
       const ended = once(server, "exit");
       server.kill("SIGINT"); // A fast shutdown.

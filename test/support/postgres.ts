@@ -16,6 +16,10 @@ export interface PostgresServer extends AsyncDisposable {
   createDatabase(): Promise<string>;
   /** Kill the server as a loss of power would, and start it again on the same port. */
   crash(): Promise<void>;
+  /** Kill the server, copy its files away, and start it again. */
+  backUp(): Promise<void>;
+  /** Kill the server, and start it again with the files that were copied away. */
+  restore(): Promise<void>;
 }
 
 /**
@@ -37,6 +41,8 @@ export async function startPostgres(): Promise<PostgresServer> {
     withDatabase: async (use) => connected(await createDatabase(), use),
     createDatabase,
     crash: () => server.killAndStart(),
+    backUp: () => server.killAndSave(),
+    restore: () => server.killAndSave(true),
     [Symbol.asyncDispose]: () => server.stop(),
   };
 }

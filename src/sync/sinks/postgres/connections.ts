@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect";
 import type { Pool, PoolClient } from "pg";
 import { CanceledError, RequestError } from "../../../errors/index.js";
 import { follow, followingController } from "../../../signal/follow.js";
@@ -46,10 +47,15 @@ const pools = new WeakMap<Pool, PoolSlots>();
  *
  * @param target where to
  * @param signal ends all that is under way
+ * @param onLost called when a connection was lost, whoever had it
  * @returns the connections, which end when they are disposed of; a pool that was given stays
  * @throws {@link RequestError} where a package is missing, or the pool that was given is too small
  */
-export async function openConnections(target: Target, signal: AbortSignal): Promise<Connections> {
+export async function openConnections(
+  target: Target,
+  signal: AbortSignal,
+  onLost: () => void = () => undefined,
+): Promise<Connections> {
   const { makePool, copyFrom } = await loadPackages();
   const own = "connect" in target.pool ? undefined : makePool(target.pool);
   const pool = own ?? (target.pool as Pool);
@@ -59,6 +65,7 @@ export async function openConnections(target: Target, signal: AbortSignal): Prom
     });
   }
   const { loading, spare } = slotsOf(pool);
+  pool.on("error", onLost);
   const closing = followingController(signal);
   const begin = beginSql();
 
@@ -82,9 +89,14 @@ export async function openConnections(target: Target, signal: AbortSignal): Prom
         if (ending.signal.aborted) {
           throw new CanceledError({ cause: reason });
         }
-        throw reason instanceof FetchFailed
-          ? reason.reason
-          : sinkError(reason, `${target.name}, ${what}`, target.secrets);
+        if (reason instanceof FetchFailed) {
+          throw reason.reason;
+        }
+        const error = sinkError(reason, `${target.name}, ${what}`, target.secrets);
+        if (error.code === Code.Unavailable) {
+          onLost();
+        }
+        throw error;
       } finally {
         leave();
         ending.abort(); // Nothing stays at the caller's signal.
@@ -92,6 +104,7 @@ export async function openConnections(target: Target, signal: AbortSignal): Prom
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
+      pool.removeListener("error", onLost);
       if (own !== undefined && !own.ending) {
         await own.end();
       }

@@ -147,3 +147,20 @@ export async function claimChain(client: PoolClient, within: string, chainId: st
     });
   }
 }
+
+/**
+ * Name the ledger, so that another one has another name. A server that was restored, or another one in its place, began at
+ * another time, to the microsecond; within the same server, a ledger that was restored has another number or file.
+ *
+ * @param client in a transaction
+ * @param within the schema
+ * @returns the name
+ */
+export async function readIdentity(client: PoolClient, within: string): Promise<string> {
+  const { rows } = await client.query<{ identity: string }>(
+    `SELECT concat_ws(' ', pg_postmaster_start_time(), d.oid, c.oid, c.relfilenode) AS identity
+     FROM pg_class c, pg_database d WHERE c.oid = $1::regclass AND d.datname = current_database()`,
+    [`${within}.tradewire_ledger`],
+  );
+  return rows[0]?.identity ?? "";
+}

@@ -9,7 +9,7 @@ import { readCatalog, schemaNumber } from "./catalog.js";
 import { type Connections, openConnections } from "./connections.js";
 import { coverageOf } from "./coverage.js";
 import { isDuplicate } from "./errors.js";
-import { checkServer, ENTRY, entryOf, type LedgerRow, readChain } from "./ledger.js";
+import { checkServer, ENTRY, entryOf, type LedgerRow, readChain, readIdentity } from "./ledger.js";
 import { isThere, loadUnit } from "./load.js";
 import type { PostgresPool } from "./pool.js";
 import { compareRows, countRows, removeUnit } from "./rows.js";
@@ -91,12 +91,20 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
   const place = readTarget(target, options.schema ?? "public", options.trustedOwners);
   const { within } = place;
   let state: Opened | undefined;
+  let losses = 0;
 
-  async function opening(signal: AbortSignal, use: (connections: Connections) => Promise<Opened>): Promise<void> {
+  async function opening(
+    signal: AbortSignal,
+    use: (connections: Connections) => Promise<Opened>,
+    onLost?: () => void,
+  ): Promise<void> {
     if (state !== undefined) {
       throw new RequestError(`${place.name} is open already`, { advice: "Make a sink of its own for each use." });
     }
-    const connections = await openConnections(place, signal);
+    const connections = await openConnections(place, signal, () => {
+      losses += 1;
+      onLost?.();
+    });
     try {
       state = await use(connections);
     } catch (reason) {
@@ -125,16 +133,20 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
     place: () => place,
 
     open: (how) =>
-      opening(how.signal, async (connections) => {
-        const { chainId, tables } = how;
-        const indexes = options.createIndexes !== "after";
-        const wanted = { ...place, chainId, tables, indexes, namedViews: options.namedViews === true };
-        const schema = await connections.transaction("making the tables", {}, async (client) => {
-          await makeTables(client, wanted);
-          return schemaNumber(client, place.schema);
-        });
-        return { connections, schema, tables, unknowns: takeUnknown(connections, within, how) };
-      }),
+      opening(
+        how.signal,
+        async (connections) => {
+          const { chainId, tables } = how;
+          const indexes = options.createIndexes !== "after";
+          const wanted = { ...place, chainId, tables, indexes, namedViews: options.namedViews === true };
+          const schema = await connections.transaction("making the tables", {}, async (client) => {
+            await makeTables(client, wanted);
+            return schemaNumber(client, place.schema);
+          });
+          return { connections, schema, tables, unknowns: takeUnknown(connections, within, how) };
+        },
+        how.onLost,
+      ),
 
     async inspect(signal) {
       let chain: string | undefined;
@@ -167,6 +179,9 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
         yield* page.map(entryOf);
       } while (page.length === PAGE);
     },
+
+    identity: () =>
+      ask("looking which ledger it is", async (client) => `${losses} ${await readIdentity(client, within)}`, ""),
 
     async survey(question) {
       const survey = (client: PoolClient, { connections }: Opened) =>
