@@ -76,6 +76,7 @@ export function madeUpMarketData({ time }: Pick<Block, "time">, k: number): Mark
         maxValidPrice: "2740000",
         trigger: { horizon: BigInt(k % 60), probability: "0.99", auctionExtension: 300n },
         referencePrice: "2670000.5",
+        active: true,
       },
     ],
     marketValueProxy: String(scatter(1_000_000, 900_000, k)),

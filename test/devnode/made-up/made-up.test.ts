@@ -66,6 +66,13 @@ describe("a made-up history", () => {
   });
 });
 
+// `getLatestMarketData, base` in test/network/recorded/listings.json.
+it("has active bounds of price monitoring, as the network's markets have", () => {
+  const bounds = start.marketData.flatMap(({ priceMonitoringBounds }) => priceMonitoringBounds);
+  expect(bounds).not.toHaveLength(0);
+  expect(bounds.every(({ active }) => active)).toBe(true);
+});
+
 describe("the timelines", () => {
   it("read from either end, and go on behind a place", () => {
     const places = (newestFirst: boolean, beyond?: Place) =>
