@@ -26,6 +26,13 @@ export interface FallbackMember {
   readonly transport: AnyTransport;
 }
 
+/** A transport to try. */
+interface Candidate {
+  readonly member: FallbackMember;
+  /** Whether it pauses, as it could not be reached. */
+  readonly pauses: boolean;
+}
+
 /** How transports are composed. Options that are left out have the configuration's defaults. */
 export interface FallbackOptions extends Partial<FallbackConfig> {
   /** Called when a call is made again over another transport. */
@@ -59,12 +66,13 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
   const { onFallback } = observing(hooks);
   const pausing = new Map<string, { readonly until: number; readonly pauseMs: number }>();
 
-  /** The members to try. Those that pause come last, for when all others fail. */
-  function order(contextValues: ContextValues): FallbackMember[] {
+  /** The members to try. Those that pause come last, for when no other one can be reached. */
+  function order(contextValues: ContextValues): Candidate[] {
     const brokenOff = contextValues.get(brokenOffOver);
-    const allowed = members.filter(({ name }) => brokenOff?.has(name) !== true);
-    const pauses = ({ name }: FallbackMember) => performance.now() < (pausing.get(name)?.until ?? 0);
-    return [...allowed.filter((member) => !pauses(member)), ...allowed.filter(pauses)];
+    const candidates = members
+      .filter(({ name }) => brokenOff?.has(name) !== true)
+      .map((member) => ({ member, pauses: performance.now() < (pausing.get(member.name)?.until ?? 0) }));
+    return [...candidates.filter(({ pauses }) => !pauses), ...candidates.filter(({ pauses }) => pauses)];
   }
 
   function failed({ name }: FallbackMember): void {
@@ -76,18 +84,23 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
     pausing.set(name, { until: performance.now() + next, pauseMs: next });
   }
 
-  /** Make a call over one candidate after the other, until one succeeds; `call` gets the candidates that are left. */
+  /**
+   * Make a call over one candidate after the other, until one succeeds; `call` gets the candidates that are left. One that
+   * pauses is tried only where the others lost the connection, and its own failure is that of the call only where all
+   * pause: it tells nothing that was not known.
+   */
   async function over<T>(
     method: DescMethod,
     signal: AbortSignal | undefined,
     contextValues: ContextValues,
-    call: (member: FallbackMember, left: readonly FallbackMember[]) => Promise<T>,
+    call: (member: FallbackMember, left: readonly Candidate[]) => Promise<T>,
     mayGoOn = (error: TradewireError) => neverLeft(error) || (onlyReads(method) && !isOnceOnly(contextValues)),
   ): Promise<T> {
     const candidates = order(contextValues);
     const id = callId(contextValues);
     const earlier: FailedMember[] = [];
-    let member = candidates.shift() ?? none();
+    let { member, pauses } = candidates.shift() ?? none();
+    let known: unknown;
     for (;;) {
       try {
         const result = await call(member, [...candidates]);
@@ -101,13 +114,16 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
         if (error instanceof ConnectionError) {
           failed(member);
         }
+        if (!pauses || known === undefined) {
+          known = namingAll(reason, error, earlier);
+        }
         const next = candidates.shift();
-        if (next === undefined || !mayGoOn(error)) {
-          throw namingAll(reason, error, earlier);
+        if (next === undefined || !mayGoOn(error) || (next.pauses && !pauses && !mayReachAnother(error))) {
+          throw known;
         }
         earlier.push({ name: member.name, error });
-        onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
-        member = next;
+        onFallback?.({ id, method: methodName(method), from: member.name, to: next.member.name, error });
+        ({ member, pauses } = next);
       }
     }
   }
@@ -136,7 +152,8 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
       over(method, signal, contextValues, ({ transport }, left) => {
         const leftMs = timeLeft(contextValues) ?? timeoutMs;
         // A read that may be made again leaves time for that.
-        const share = leftMs !== undefined && left.length > 0 && onlyReads(method) ? leftMs / 2 : leftMs;
+        const isShared = left.some(({ pauses }) => !pauses) && onlyReads(method);
+        const share = leftMs !== undefined && isShared ? leftMs / 2 : leftMs;
         const limitMs = share && Math.max(Math.ceil(share), 1);
         return transport.unary(method, signal, limitMs, header, message, contextValues);
       }),
@@ -167,7 +184,7 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
           ? response
           : {
               ...response,
-              message: remembering(response.message, method, member, next, brokenOff, callId(contextValues)),
+              message: remembering(response.message, method, member, next.member, brokenOff, callId(contextValues)),
             };
       });
     },
@@ -231,6 +248,11 @@ function isElsewhere(error: TradewireError): boolean {
     default:
       return false;
   }
+}
+
+/** Whether a failure leaves it open that another transport is reached in the call's time: no answer, and time left. */
+function mayReachAnother(error: TradewireError): boolean {
+  return error instanceof ConnectionError && error.code !== Code.DeadlineExceeded;
 }
 
 /** Whether it is certain that nothing of the call has reached the node. */

@@ -10,9 +10,6 @@ import { SOCKET_PING_MS, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 import { type MessageSocket, messageSocket } from "./message-socket.js";
 
-/** What a subprotocol may be made of. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
 /** Opens sockets to one server. */
 export interface SocketClient {
   /**
@@ -65,8 +62,7 @@ export function createSocketClient(
         signal.throwIfAborted();
         let connection: Socket | undefined;
         let isConnected = false;
-        const protocols = subprotocols(header);
-        const socket = new WebSocket(`${origin}${target}`, protocols, {
+        const socket = new WebSocket(`${origin}${target}`, {
           ...tls,
           headers: Object.fromEntries(header),
           perMessageDeflate: false,
@@ -110,9 +106,6 @@ export function createSocketClient(
           resolve(response);
         });
         socket.on("upgrade", (opening) => {
-          if (protocols[0] !== undefined) {
-            opening.headers["sec-websocket-protocol"] ??= protocols[0]; // A server need not choose one, but ws asks it to.
-          }
           const messages = messageSocket(socket, opening, { pingMs, bytesRead: () => connection?.bytesRead ?? 0 });
           socket.once("open", () => {
             clearTimeout(timer);
@@ -129,12 +122,6 @@ export function createSocketClient(
       }
     },
   };
-}
-
-/** A gateway takes a bearer token from there, and answers in kind. A token of other characters goes as a header alone. */
-function subprotocols(header: Headers): string[] {
-  const [, token = ""] = /^bearer +(\S+)$/i.exec(header.get("authorization") ?? "") ?? [];
-  return TOKEN.test(token) ? ["Bearer", token] : [];
 }
 
 /** The request to open the socket may have arrived. */
