@@ -30,15 +30,13 @@ export const CUT_SHORT: BrokenAnswer = {
 /** An answer of one message without its status: its message may be whole. */
 export const WITHOUT_STATUS: BrokenAnswer = { ...CUT_SHORT, code: Code.Internal };
 
+/** The code is gRPC's for a call that succeeded without the message that its method has. */
 export const EMPTY: BrokenAnswer = {
   summary: "the response is empty",
-  code: Code.Internal,
+  code: Code.Unimplemented,
   advice:
     "Try again; if it persists, check that the URL is the node's own and that nothing in front of it changes answers.",
 };
-
-/** The code is gRPC's for a call that succeeded without the message that its method has. */
-export const NO_MESSAGE: BrokenAnswer = { ...EMPTY, code: Code.Unimplemented };
 
 export const SEVERAL: BrokenAnswer = {
   summary: "the response has more than one message",

@@ -80,19 +80,19 @@ export const httpCases: readonly Case[] = [
   {
     name: "HTTP 200 with a page in a listing's place",
     answer: page("200 OK", "<h1>Welcome</h1>"),
-    expected: failure(ProtocolError, Code.Internal, "the response is text/html, not of the node's interface"),
+    expected: failure(ProtocolError, Code.Unknown, "the response is text/html, not of the node's interface"),
     of: (operation) => !streams(operation),
   },
   {
     name: "HTTP 200 with a page in an export's place",
     answer: page("200 OK", "<h1>Welcome</h1>"),
-    expected: failure(ProtocolError, Code.Internal, "the response is text/html, not of the node's interface"),
+    expected: failure(ProtocolError, Code.Unknown, "the response is text/html, not of the node's interface"),
     of: streams,
   },
   {
     name: "HTTP 200 of a page's type, without the page",
     answer: page("200 OK", ""),
-    expected: failure(ProtocolError, Code.Internal, "the response is text/html, not of the node's interface"),
+    expected: failure(ProtocolError, Code.Unknown, "the response is text/html, not of the node's interface"),
     over: onlyGrpc,
   },
   { name: "a content-length that is too large", answer: wrongLength(10), expected: lost, over: onlyHttp1 },
@@ -147,13 +147,14 @@ export const httpCases: readonly Case[] = [
       ...succeed(),
       grpc: (asked) => ({ headers: grpcHeaders(asked), pieces: frames(asked), ending: "end" }),
     },
-    expected: failure(ProtocolError, Code.DataLoss, "the response was cut short"),
+    expected: (operation) =>
+      failure(ProtocolError, streams(operation) ? Code.DataLoss : Code.Internal, "the response was cut short"),
     over: onlyGrpc,
   },
   {
     name: "an answer that is empty",
     answer: succeed({ part: "none" }),
-    expected: failure(ProtocolError, Code.Internal, "the response is empty"),
+    expected: failure(ProtocolError, Code.Unimplemented, "the response is empty"),
     of: (operation) => !streams(operation),
   },
   {

@@ -4,8 +4,8 @@ import {
   brokenAnswer,
   COMPRESSED,
   CUT_SHORT,
+  EMPTY,
   HEADERS_TOO_LARGE,
-  NO_MESSAGE,
   notOfTheInterface,
   SEVERAL,
   TOO_LARGE,
@@ -190,7 +190,7 @@ function brokenBy(message: string, hasOneAnswer: boolean): BrokenAnswer | undefi
 
 const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
-  [/missing output message|has no message/, NO_MESSAGE],
+  [/missing output message|has no message/, EMPTY],
   [/extra output message|more than one message/, SEVERAL],
   [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],

@@ -74,7 +74,7 @@ describe("unary calls over REST", () => {
       Code.Unknown,
     ],
     ["the response is of no content type, not of the node's interface", "200 OK", "", {}, Code.Unknown],
-    ["the response is empty", "200 OK", "", JSON_TYPE, Code.Internal],
+    ["the response is empty", "200 OK", "", JSON_TYPE, Code.Unimplemented],
     ["the response does not fit its definitions", "200 OK", '{"segments":[', JSON_TYPE, Code.Internal],
     ["the response does not fit its definitions", "200 OK", Uint8Array.of(0x22, 0xff, 0x22), JSON_TYPE, Code.Internal],
     ["the response does not fit its definitions", "200 OK", "{}{}", JSON_TYPE, Code.Internal],
