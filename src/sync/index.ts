@@ -34,6 +34,7 @@ export {
   type WorkerState,
   type WorkerSummary,
 } from "./queue/index.js";
+export { type Repaired, type RepairOptions, repairSync } from "./repair.js";
 export type {
   FetchUnit,
   LoadResult,

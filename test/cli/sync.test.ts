@@ -44,7 +44,9 @@ describe("tradewire sync", () => {
   it("brings tables into a DuckDB file, and fetches nothing twice", async () => {
     const first = await sync("--to", "duckdb:first.duckdb", ...two);
     expect(first).toMatchObject({ code: 0 });
-    expect(first.out).toMatch(/^Loaded 90 rows of 6 units, .* of CSV, in \d+s\. duckdb:first\.duckdb has 90 rows\.\n$/);
+    expect(first.out).toMatch(
+      /^Loaded 90 rows of 6 units, .* of CSV, in \d+s\. The ledger of duckdb:first\.duckdb counts 90 rows\.\n$/,
+    );
     expect(await count("first.duckdb", "SELECT count(*), count(DISTINCT (vega_time, seq_num)) FROM trades")).toEqual([
       ["60", "60"],
     ]);
@@ -97,6 +99,17 @@ describe("tradewire sync", () => {
     const wrong = await run([...args, "--transport", "grpc"], folder);
     expect(wrong.code).toBe(2);
     expect(lines(wrong.out)[0]).toMatchObject({ error: { message: expect.stringContaining("--transport grpc") } });
+  });
+
+  it("fails where the range lies beyond the node's history, and claims nothing", async () => {
+    const { code, out, err } = await sync("--to", "duckdb:beyond.duckdb", ...two, "--from-block", "999999999");
+    expect(code).toBe(1);
+    expect(out).toContain("Loaded 0 rows of 0 units");
+    expect(err).toContain("no segment of the node, blocks 1 to 30, lies within the range\n");
+    expect(err).toContain(
+      "tradewire: no segment of the node lies within --from-block and --to-block: its history has blocks 1 to 30. Nothing was loaded.\n",
+    );
+    expect(err).not.toContain("100.0 %");
   });
 
   it("stops at another chain, with both named", async () => {
@@ -169,6 +182,7 @@ describe("tradewire sync status and verify", () => {
     const counted = await below("verify", "--to", "duckdb:changed.duckdb");
     expect(counted.code).toBe(1);
     expect(counted.out).toContain("  trades of blocks 1 to 10: 19 rows, and the ledger says 20\n");
+    expect(counted.out).toContain("1 is not as the ledger says:");
     expect(counted.out).not.toContain("blocks 11 to 20");
     const deep = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--json");
     expect(deep.code).toBe(1);
@@ -178,6 +192,31 @@ describe("tradewire sync status and verify", () => {
         { entry: { fromBlock: "1" }, deep: { missing: "1", extra: "0" } },
         { entry: { fromBlock: "11" }, deep: { missing: "20", extra: "20" } },
       ],
+    });
+    const repaired = await below("verify", "--to", "duckdb:changed.duckdb", "--deep", "--repair");
+    expect(repaired).toMatchObject({ code: 0 });
+    expect(repaired.out).toContain("2 are not as the ledger says:");
+    expect(repaired.out).toContain("2 units with 40 rows were loaded anew.\n");
+    const again = await below("verify", "--to", "duckdb:changed.duckdb", "--deep");
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+  });
+
+  it("says of values that it has not compared no more than that row counts match, and names missing units", async () => {
+    await sync("--to", "duckdb:values.duckdb", "--table", "trades");
+    const instance = await DuckDBInstance.create(join(folder, "values.duckdb"));
+    const connection = await instance.connect();
+    await connection.run("UPDATE trades SET size = size + 1 WHERE _from_block = 1");
+    await connection.run(
+      "DELETE FROM trades WHERE _from_block = 11; DELETE FROM tradewire_ledger WHERE from_block = 11",
+    );
+    connection.closeSync();
+    instance.closeSync();
+    const { code, out } = await below("verify", "--to", "duckdb:values.duckdb");
+    expect({ code, out }).toEqual({
+      code: 0,
+      out:
+        "2 units with 40 rows in duckdb:values.duckdb. Row counts match; values are compared with --deep.\n" +
+        "Units are missing between others; `tradewire sync` fetches them:\n  trades of blocks 11 to 20\n",
     });
   });
 });
@@ -191,7 +230,7 @@ describe("tradewire sync verify of what is damaged", () => {
       const { code, out } = await below("verify", "--to", "parquet:damaged", ...two, ...deep);
       expect(code).toBe(1);
       expect(out).toMatch(
-        /^6 units with 70 rows in parquet:damaged.* 1 is not:\n {2}trades of blocks 11 to 20: .*magic/,
+        /^6 units with 70 rows in parquet:damaged.* 1 is not as the ledger says:\n {2}trades of blocks 11 to 20: .*magic/,
       );
     }
     const { out } = await below("verify", "--to", "parquet:damaged", ...two, "--json");

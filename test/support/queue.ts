@@ -56,6 +56,7 @@ export const PACE: Partial<Pace> = {
   lookMs: 100,
   idleMs: [50, 300],
   listMs: 200,
+  newMs: 100,
   busyMs: 300,
   lostMs: 200,
   retrySeconds: 1,

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Verified } from "../../sync/options.js";
 import { partingError } from "../../sync/parting.js";
+import { type Repaired, repairSync } from "../../sync/repair.js";
 import { type Verification, verifySync } from "../../sync/verify.js";
 import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
 import { openClients, type SyncClientOptions, syncClientOptions } from "../sync/clients.js";
@@ -11,6 +12,7 @@ import { readTarget, sinkOf, type TargetOptions, targetOptions } from "../sync/t
 
 interface VerifyCommandOptions extends TargetOptions, RangeOptions, SyncClientOptions {
   readonly deep?: boolean;
+  readonly repair?: boolean;
   readonly json?: boolean;
 }
 
@@ -31,6 +33,7 @@ export function addSyncVerify(sync: Command, context: CommandContext): void {
     .allowExcessArguments(false)
     .description("Count the rows of each unit against the ledger; with --deep, compare them with what the node sends.")
     .option("--deep", "fetch each unit again, and compare it value by value")
+    .option("--repair", "load units that are wrong anew from the node")
     .option("--json", "print one JSON object");
   for (const option of [...targetOptions(), ...rangeOptions(), ...syncClientOptions()]) {
     command.addOption(option);
@@ -40,7 +43,8 @@ export function addSyncVerify(sync: Command, context: CommandContext): void {
 
 async function runVerify(options: VerifyCommandOptions, context: CommandContext): Promise<void> {
   const { out, err, notes, signal } = context;
-  const sink = sinkOf(readTarget(options));
+  const target = readTarget(options);
+  const sink = sinkOf(target);
   const range = rangeOf(options);
   const display = notes.isTTY === true ? createDisplay(notes) : undefined;
   let [units, rows, drawn] = [0n, 0n, 0];
@@ -60,22 +64,33 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
     signal,
     onVerified,
   }).finally(() => display?.end());
+  const repaired =
+    options.repair === true && found.listed.length > 0
+      ? await repairSync(nodes.clients, {
+          sink: sinkOf(target),
+          units: found.listed.map(({ entry }) => entry),
+          signal,
+        })
+      : undefined;
   if (options.json === true) {
     const { listed, ...counts } = found;
-    out.write(json({ ...counts, listed }));
+    const failed = repaired?.failed.map(({ unit, error }) => ({ unit, error }));
+    out.write(json({ ...counts, listed, ...(repaired && { repaired: { ...repaired, failed } }) }));
   } else {
     out.write(foundText(found, sink.name, options.deep === true));
+    out.write(repaired === undefined ? "" : repairedText(repaired));
     if (found.parting !== undefined) {
       err.write(errorText(partingError(sink.name, found.parting)));
     }
   }
-  if (found.unsound > 0n || found.parting !== undefined) {
+  const isRepaired = repaired !== undefined && repaired.failed.length === 0 && BigInt(repaired.units) === found.unsound;
+  if ((found.unsound > 0n && !isRepaired) || found.parting !== undefined) {
     throw new Reported();
   }
 }
 
 function foundText(
-  { chainId, units, rows, compared, unsound, listed, missing }: Verification,
+  { chainId, units, rows, compared, unsound, listed, gaps, missing }: Verification,
   name: string,
   deep: boolean,
 ): string {
@@ -87,11 +102,29 @@ function foundText(
   const further = unsound > MAX_NAMED ? `  and ${grouped(unsound - BigInt(MAX_NAMED))} more\n` : "";
   const verdict =
     unsound === 0n
-      ? "All are sound.\n"
-      : `${grouped(unsound)} ${unsound === 1n ? "is" : "are"} not:\n${lines.join("")}${further}To load such a unit anew, take it away with the remove() of the library's sink, and sync again.\n`;
+      ? deep
+        ? "All are sound.\n"
+        : "Row counts match; values are compared with --deep.\n"
+      : `${grouped(unsound)} ${unsound === 1n ? "is" : "are"} not as the ledger says:\n${lines.join("")}${further}--repair loads them anew.\n`;
   const lacking =
     missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
-  return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${lacking}`;
+  const holes = gaps
+    .slice(0, MAX_NAMED)
+    .map(({ table, fromBlock, toBlock }) => `  ${table} of blocks ${fromBlock} to ${toBlock}\n`);
+  const more = gaps.length > MAX_NAMED ? `  and ${gaps.length - MAX_NAMED} more\n` : "";
+  const missingUnits =
+    gaps.length === 0
+      ? ""
+      : `Units are missing between others; \`tradewire sync\` fetches them:\n${holes.join("")}${more}`;
+  return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${missingUnits}${lacking}`;
+}
+
+function repairedText({ units, rows, failed }: Repaired): string {
+  const lines = failed.slice(0, MAX_NAMED).map(({ unit: { table, fromBlock, toBlock }, error }) => {
+    return `  ${table} of blocks ${fromBlock} to ${toBlock}: ${printable(error.summary)}\n`;
+  });
+  const left = failed.length === 0 ? "" : `${grouped(failed.length)} could not be:\n${lines.join("")}`;
+  return `${grouped(units)} units with ${grouped(rows)} rows were loaded anew.\n${left}`;
 }
 
 function unsoundText({ entry, rows, deep, error }: Verified): string {

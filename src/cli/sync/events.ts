@@ -109,10 +109,13 @@ function eventLine(event: SyncEvent): string | undefined {
  * @param snapshot how it stands
  * @returns the line, with its time
  */
-export function logLine({ at, phase, total, secondsLeft, waiting, failed }: SyncSnapshot): string {
+export function logLine({ at, phase, node, total, secondsLeft, waiting, failed }: SyncSnapshot): string {
   const time = `${at.slice(0, 19)}Z`;
   if (phase === "starting") {
     return `${time} reading the node's history`;
+  }
+  if (total.segments === 0 && node !== undefined) {
+    return `${time} no segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range`;
   }
   const share = total.segments === 0 ? "100.0" : ((total.done / total.segments) * 100).toFixed(1);
   const parts = [

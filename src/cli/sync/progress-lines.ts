@@ -88,13 +88,16 @@ function barOf({ done, segments }: Done, width: number): string {
 }
 
 /** What is done now, where that is not to be seen in the tables. */
-function stateLine({ phase, waiting, total }: SyncSnapshot): string | undefined {
+function stateLine({ phase, waiting, total, node, history }: SyncSnapshot): string | undefined {
   switch (phase) {
     case "starting":
       return "Reading the node's history and what is there.";
     case "waiting":
       return `Waiting: ${printable(waiting?.message ?? "")}${again(waiting?.againAt)}`;
     case "idle":
+      if (node !== undefined && history === undefined) {
+        return `No segment of the node, blocks ${node.fromBlock} to ${node.toBlock}, lies within the range.`;
+      }
       return total.missing === 0 ? "All is there. Waiting for new segments." : "Waiting for the next look.";
     case "syncing":
       return undefined;

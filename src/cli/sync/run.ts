@@ -1,10 +1,12 @@
 import { CanceledError, RequestError } from "../../errors/index.js";
+import type { BlockRange } from "../../history/segments.js";
 import { checkSyncOptions } from "../../sync/check-options.js";
 import type { FailedUnit, SyncClient, SyncOptions, SyncSummary } from "../../sync/options.js";
 import { queueSync, retryFailed } from "../../sync/queue/index.js";
 import type { PostgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
 import { syncHistory } from "../../sync/sync.js";
 import { keepCovered } from "../../sync/watch/keep-covered.js";
+import type { SyncSnapshot } from "../../sync/watch/snapshot.js";
 import { createSyncState } from "../../sync/watch/state.js";
 import { type CommandContext, isTerminated, json, printable, Reported, size } from "../output.js";
 import { openClients, type SyncClientOptions } from "./clients.js";
@@ -75,7 +77,13 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
     throw reason;
   }
   reporter.end();
-  tell(summary, { seconds: (performance.now() - began) / 1000, name: sinkOf(target).name }, options, context);
+  const seconds = (performance.now() - began) / 1000;
+  tell(summary, { seconds, name: sinkOf(target).name, beyond: beyondRange(state.snapshot()) }, options, context);
+}
+
+/** The node's blocks, where none of its segments lies within the range. */
+function beyondRange({ history, node }: SyncSnapshot): BlockRange | undefined {
+  return history === undefined ? node : undefined;
 }
 
 /**
@@ -170,7 +178,11 @@ function interrupted(
 
 function tell(
   summary: SyncSummary,
-  { seconds, name }: { readonly seconds: number; readonly name: string },
+  {
+    seconds,
+    name,
+    beyond,
+  }: { readonly seconds: number; readonly name: string; readonly beyond: BlockRange | undefined },
   { json: asJson }: SyncCommandOptions,
   { out, err }: CommandContext,
 ): void {
@@ -180,7 +192,16 @@ function tell(
   } else {
     const did = `${grouped(rows)} rows of ${grouped(units)} units, ${size(Number(bytes))} of CSV, in ${span(seconds)}`;
     const all = grouped(tables.reduce((sum, table) => sum + table.rows, 0n));
-    out.write(`Loaded ${did}. ${printable(name)} has ${all} rows.\n`);
+    out.write(`Loaded ${did}. The ledger of ${printable(name)} counts ${all} rows.\n`);
+  }
+  if (beyond !== undefined) {
+    if (asJson !== true) {
+      const { fromBlock, toBlock } = beyond;
+      err.write(
+        `tradewire: no segment of the node lies within --from-block and --to-block: its history has blocks ${fromBlock} to ${toBlock}. Nothing was loaded.\n`,
+      );
+    }
+    throw new Reported();
   }
   if (failed.length > 0) {
     if (asJson !== true) {

@@ -32,6 +32,8 @@ export interface HoldersOptions extends Patience {
   readonly sinkName: string;
   /** The shortest time between two readings, in milliseconds. */
   readonly listMs: number;
+  /** The same where a unit lies behind the last block that is known: it is new, and others list it. */
+  readonly newMs: number;
 }
 
 /**
@@ -43,7 +45,7 @@ export interface HoldersOptions extends Patience {
  * @throws {@link RequestError} where the nodes are of another chain; errors of `readHistory`
  */
 export async function readHolders(clients: readonly SyncClient[], options: HoldersOptions): Promise<Holders> {
-  const { chainId, sinkName, listMs, tell, signal } = options;
+  const { chainId, sinkName, listMs, newMs, tell, signal } = options;
   let readAt = performance.now();
   let reading: Promise<void> | undefined;
 
@@ -80,7 +82,8 @@ export async function readHolders(clients: readonly SyncClient[], options: Holde
       return { chainId, segments: look.segments };
     },
     async of(unit) {
-      const isDue = () => performance.now() - readAt >= listMs;
+      const isNew = unit.toBlock > (look.segments.at(-1)?.toBlock ?? 0n);
+      const isDue = () => performance.now() - readAt >= (isNew ? newMs : listMs);
       if ((look.away.length > 0 || !look.isHeld(unit)) && (reading !== undefined || isDue())) {
         reading ??= readAgain().finally(() => {
           reading = undefined;

@@ -14,6 +14,8 @@ export interface Pace {
   readonly idleMs: readonly [first: number, longest: number];
   /** The shortest time between two readings of the nodes' history by a worker, and of what the leader has found. */
   readonly listMs: number;
+  /** The same where a worker meets a unit that is newer than what its nodes have listed. */
+  readonly newMs: number;
   /** How long a unit that another one holds is left alone. */
   readonly busyMs: number;
   /** How long a unit is left alone whose node cannot be reached, or which no node has. */
@@ -33,6 +35,7 @@ export const PACE: Pace = {
   lookMs: 2000,
   idleMs: [500, 10_000],
   listMs: 60_000,
+  newMs: 1000,
   busyMs: 10_000,
   lostMs: 20_000,
   retrySeconds: 10,

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { Code } from "@connectrpc/connect";
+import { SinkError } from "../../errors/index.js";
 import { followingController } from "../../signal/follow.js";
 import { pause } from "../../signal/wait.js";
 import { clientsOf } from "../check-options.js";
@@ -93,13 +95,13 @@ async function run(
   let telling: Promise<void> | undefined;
   await using permits = createPermits(db, options.exportsPerNode);
   try {
-    const chainId = await patiently(() => chainToBe(db, pace, signal), patience);
+    const chainId = await patiently(() => chainToBe(db, pace, tell, signal), patience);
     // The planner makes the tables. However many workers begin, none of them changes any.
     const onUnknown: Parameters<typeof sink.open>[0]["onUnknown"] = (unknown) => tell({ case: "unknown", unknown });
     await patiently(() => sink.open({ chainId, tables: [], unknownColumns, onUnknown, signal }), patience);
     const listing = politeListings(db, clients, options.budget, signal);
-    const { listMs } = pace;
-    const holders = await readHolders(listing, { ...patience, chainId, sinkName: sink.name, listMs });
+    const { listMs, newMs } = pace;
+    const holders = await readHolders(listing, { ...patience, chainId, sinkName: sink.name, listMs, newMs });
     const delivery: Delivery = { db, sink, clients, budget: options.exportBudget, pace, hooks, signal };
     const work: Work = { workerId, gate: createGate(db, names, permits), holders, delivery, tell, held, done };
     telling = keepTelling(db, { tell, history: () => holders.history, pace, signal });
@@ -126,15 +128,29 @@ async function run(
   }
 }
 
+/** How often a worker that waits for a planner says so, in milliseconds. */
+const TELL_MS = 60_000;
+
 /** Waits until a planner has told the chain. */
-async function chainToBe(db: Database, pace: Pace, signal: AbortSignal): Promise<string> {
-  for (;;) {
+async function chainToBe(db: Database, pace: Pace, tell: Tell, signal: AbortSignal): Promise<string> {
+  for (let tellAt = 0; ; ) {
     const chainId = await chainOfQueue(db);
     if (chainId !== undefined) {
       return chainId;
     }
+    if (performance.now() >= tellAt) {
+      tellAt = performance.now() + TELL_MS;
+      tell({ case: "waiting", error: noPlanner(db.name), againMs: TELL_MS });
+    }
     await pause(jittered(pace.lookMs), signal);
   }
+}
+
+function noPlanner(name: string): SinkError {
+  return new SinkError(`no planner has filled a queue in ${name} yet`, {
+    code: Code.Unavailable,
+    advice: "Start one with `tradewire sync --queue`, into the same database and schema.",
+  });
 }
 
 /**

@@ -110,7 +110,9 @@ export interface SyncSnapshot {
   readonly startedAt: string;
   readonly phase: Phase;
   readonly chainId?: string;
-  /** The node's history within the range. */
+  /** All blocks of the node's history; absent where it has none. */
+  readonly node?: BlockRange;
+  /** The node's history within the range; absent where none of its segments lies within. */
   readonly history?: BlockRange & { readonly segments: number };
   readonly nodes: readonly NodeReport[];
   readonly total: Done;

@@ -1,3 +1,4 @@
+import type { BlockRange } from "../../history/segments.js";
 import { type TableName, tableNames } from "../../schema/tables.js";
 import { setBounded } from "../../signal/set-bounded.js";
 import type { SyncEvent } from "../events.js";
@@ -71,6 +72,7 @@ export function createSyncState({
   const failed = new Map<string, Unit>();
   const unknown = new Map<string, SyncSnapshot["unknown"][number]>();
   let history: ReturnType<typeof segmentsWithin>;
+  let node: BlockRange | undefined;
   let chainId: string | undefined;
   let waiting: ErrorReport | undefined;
   let phase: Phase = "starting";
@@ -102,6 +104,8 @@ export function createSyncState({
   const plan = ({ history: planned, tables: surveys }: Extract<SyncEvent, { case: "planned" }>) => {
     work("syncing");
     chainId = planned.chainId;
+    const [first, last] = [planned.segments[0], planned.segments.at(-1)];
+    node = first && last && { fromBlock: first.fromBlock, toBlock: last.toBlock };
     history = segmentsWithin(planned, range);
     if (history !== undefined) {
       const blocks = Number(history.toBlock - history.fromBlock) + 1;
@@ -203,6 +207,7 @@ export function createSyncState({
         startedAt: time(startedAt),
         phase,
         ...(chainId === undefined ? {} : { chainId }),
+        ...(node && { node }),
         ...(history && {
           history: { fromBlock: history.fromBlock, toBlock: history.toBlock, segments: history.ends.length },
         }),

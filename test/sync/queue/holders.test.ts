@@ -128,6 +128,36 @@ it("puts what a worker's node does not have back without counting a try, and loo
   expect(await worker).toMatchObject({ units: 8, failures: 0 });
 });
 
+it("lists its node again at once for a unit that is new, and waits for no planner in silence", async () => {
+  let listed = 2;
+  const growing = nodeOf("growing", 0, (all) => all.slice(0, listed));
+  const stop = new AbortController();
+  const sink = () => postgresSink(url, { schema: "growing" });
+  const events: SyncEvent[] = [];
+  const hooks = { onEvent: (event: SyncEvent) => events.push(event) };
+  const pace = { ...PACE, listMs: 3_600_000 };
+  const worker = runWorker(growing.node, { pace, countExports: false, hooks, sink: sink(), signal: stop.signal });
+  worker.catch(() => undefined);
+  await eventually(() => events.length > 0);
+  expect(events[0]).toMatchObject({
+    case: "waiting",
+    error: { message: expect.stringContaining("no planner has filled a queue in postgres://") },
+  });
+  const following = { ...planning, follow: true, pollMs: 100, sink: sink(), signal: stop.signal };
+  const planner = queueSync(growing.node, following);
+  planner.catch(() => undefined);
+  const entries = () =>
+    rows("SELECT FROM growing.tradewire_ledger").then(
+      ({ length }) => length,
+      () => 0,
+    );
+  await eventually(async () => (await entries()) === 4);
+  listed = 4;
+  await eventually(async () => (await entries()) === 8);
+  stop.abort();
+  expect(await worker).toMatchObject({ units: 8, failures: 0 });
+}, 30_000);
+
 afterEach(() => {
   jest.restoreAllMocks();
 });

@@ -117,7 +117,11 @@ describe("loading a unit into PostgreSQL", () => {
       await expect(sink.load(unitOf("blocks", 41, 70), otherRows, calm)).rejects.toThrow(
         "another sync has loaded blocks of blocks from 41 to 70 meanwhile",
       );
-      expect((await entriesOf(sink)).map(({ fromBlock }) => fromBlock)).toEqual([11n, 51n]);
+      const oneBlock = fetchOf(blocksCsv(71, 90), 2, stealing(61, 71, false));
+      await expect(sink.load(unitOf("blocks", 71, 90), oneBlock, calm)).rejects.toThrow(
+        "another sync has loaded blocks of blocks from 71 to 90 meanwhile",
+      );
+      expect((await entriesOf(sink)).map(({ fromBlock }) => fromBlock)).toEqual([11n, 51n, 61n]);
       expect(await count(client)).toBe(1);
     });
   });
@@ -148,6 +152,36 @@ describe("loading a unit into PostgreSQL", () => {
         [31n, 40n],
       ]);
       expect(await count(client)).toBe(31);
+    });
+  });
+
+  it.each([
+    ["begins", 10, 15],
+    ["ends", 15, 20],
+  ])("replaces a unit that overlaps another by one block alone, with which it %s", async (_how, from, to) => {
+    await withSink(server, async (sink, client) => {
+      const [before, behind] =
+        from === 10
+          ? [
+              [1, 10],
+              [16, 20],
+            ]
+          : [
+              [20, 30],
+              [10, 14],
+            ];
+      for (const [first = 0, last = 0] of [before, behind]) {
+        await sink.load(unitOf("blocks", first, last), fetchOf(blocksCsv(first, last)), calm);
+      }
+      const unit = unitOf("blocks", from, to, { segmentId: "other" });
+      const kept = await sink.load(unit, never, calm);
+      expect(kept).toEqual({ outcome: "there" });
+      await sink.load(unit, fetchOf(blocksCsv(from, to)), { ...calm, replace: true });
+      const left = [[from, to], behind].map(([first = 0, last = 0]) => [BigInt(first), BigInt(last)]);
+      expect((await entriesOf(sink)).map(({ fromBlock, toBlock }) => [fromBlock, toBlock])).toEqual(
+        left.sort(([a = 0n], [b = 0n]) => Number(a - b)),
+      );
+      expect(await count(client)).toBe(to - from + 1 + ((behind?.[1] ?? 0) - (behind?.[0] ?? 0) + 1));
     });
   });
 

@@ -1,0 +1,87 @@
+import { truncate } from "node:fs/promises";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { repairSync } from "../../src/sync/repair.js";
+import type { Sink } from "../../src/sync/sink.js";
+import { duckdbSink } from "../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { parquetSink } from "../../src/sync/sinks/parquet/parquet-sink.js";
+import { postgresSink } from "../../src/sync/sinks/postgres/postgres-sink.js";
+import { verifySync } from "../../src/sync/verify.js";
+import { type PostgresServer, startPostgres } from "../support/postgres.js";
+import { type Syncing, startSyncing } from "../support/syncing.js";
+import { withClient } from "./sinks/postgres/open-sink.js";
+
+let server: PostgresServer;
+let syncing: Syncing;
+beforeAll(async () => {
+  [server, syncing] = await Promise.all([startPostgres(), startSyncing()]);
+});
+afterAll(async () => {
+  await syncing[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const CHANGE = ["DELETE FROM blocks WHERE _from_block = 1", "UPDATE trades SET size = size + 1 WHERE _from_block = 21"];
+
+/** A place of each kind, and what changes two of its units. */
+const places: readonly (readonly [kind: string, () => Promise<readonly [() => Sink, () => Promise<unknown>]>])[] = [
+  [
+    "PostgreSQL",
+    async () => {
+      const url = await server.createDatabase();
+      return [() => postgresSink(url), () => withClient(url, (client) => client.query(CHANGE.join(";")))];
+    },
+  ],
+  [
+    "DuckDB",
+    async () => {
+      const file = join(syncing.folder, "repaired.duckdb");
+      return [
+        () => duckdbSink(file),
+        async () => {
+          const instance = await DuckDBInstance.create(file);
+          const connection = await instance.connect();
+          await connection.run(CHANGE.join(";"));
+          connection.closeSync();
+          instance.closeSync();
+        },
+      ];
+    },
+  ],
+  [
+    "Parquet",
+    async () => {
+      const folder = join(syncing.folder, "repaired");
+      const damage = async () => {
+        await truncate(join(folder, "table=blocks/from=0000000001/0000000001-0000000010.parquet"), 100);
+        await truncate(join(folder, "table=trades/from=0000000021/0000000021-0000000030.parquet"), 90);
+      };
+      return [() => parquetSink(folder), damage];
+    },
+  ],
+];
+
+it.each(places)("loads the units that verify found wrong anew: %s", async (_kind, make) => {
+  const [open, damage] = await make();
+  await syncing.sync({ sink: open() }).done;
+  await damage();
+  const clients = syncing.clientOf();
+  const verify = () => verifySync(open(), { clients, deep: true, tables: ["trades", "blocks"] });
+  const { listed } = await verify();
+  const units = listed.map(({ entry }) => entry);
+  expect(units.map(({ table, fromBlock }) => [table, fromBlock])).toEqual([
+    ["trades", 21n],
+    ["blocks", 1n],
+  ]);
+  // A unit whose segment the node does not have is left as it is.
+  const [trades] = units;
+  const other = trades === undefined ? [] : [{ ...trades, segmentId: "other" }];
+  expect(await repairSync(clients, { sink: open(), units: other })).toMatchObject({
+    units: 0,
+    failed: [{ unit: { segmentId: "other" }, error: { message: expect.stringContaining("no node that answers") } }],
+  });
+  expect(await verify()).toMatchObject({ unsound: 2n });
+  expect(await repairSync(clients, { sink: open(), units })).toMatchObject({ units: 2, failed: [] });
+  expect(await verify()).toMatchObject({ units: 8n, compared: 8n, unsound: 0n, gaps: [] });
+});
