@@ -165,7 +165,7 @@ function addServices(
     ...ledgerService(network.history),
     ...ledgerListing(network.history),
     ...snapshotMethods(network.history, network.world),
-    ...dataMethods({ ...network, chainId }),
+    ...dataMethods({ ...network, chainId, profile }),
   });
   offerReflection(router, services);
 }

@@ -23,6 +23,7 @@ import {
 } from "./core/chain.js";
 import { createSpamPolicies, type SpamPolicies } from "./core/spam-policies.js";
 import { transactionError, transactionResult } from "./core/transaction-result.js";
+import { validators } from "./data/nodes.js";
 import { createStreams, type Streams } from "./data/observe.js";
 import { createEngine } from "./engine/create-engine.js";
 import type { Engine, EngineState, Outcome } from "./engine/engine.js";
@@ -157,7 +158,7 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       ...start,
       stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
       startingBalance,
-      validators: validatorIds,
+      validators: [...validators().map(({ id }) => id), ...validatorIds],
       keepsStopOrderIds: profile === "specification",
       maxStopOrders: Number(start.parameters.get("spam.protection.max.stopOrdersPerMarket")),
     },

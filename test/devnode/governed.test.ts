@@ -165,6 +165,7 @@ describe("a market", () => {
     const { data: governed } = await data().getGovernanceData({ proposalId });
     expect(governed).toMatchObject({ proposal: { state: Proposal_State.ENACTED }, yes: [{}, {}], no: [] });
     expect((await data().listOracleSpecs({})).oracleSpecs?.edges).toHaveLength(2);
+    await expect(data().getERC20SetAssetLimitsBundle({ proposalId })).rejects.toThrow("not an update asset proposal");
   });
 
   test("proposals and votes are in the core's state too", async () => {
@@ -175,6 +176,25 @@ describe("a market", () => {
     // As recorded of the real network.
     await expect(state.listVotes({})).rejects.toThrow("missing proposal or party filter");
   });
+});
+
+test("tokens are delegated to the node that is listed", async () => {
+  const nodeId = (await data().listNodes({})).nodes?.edges[0]?.node?.id ?? "";
+  await send(ann, { case: "delegateSubmission", value: { nodeId, amount: "1000000000000000000" } });
+  const { delegations } = await data().listDelegations({ partyId: ann.publicKey, nodeId });
+  expect(delegations?.edges).toMatchObject([{ node: { nodeId, amount: "1000000000000000000" } }]);
+});
+
+// As recorded of the real network, whatever their status (datanode/entities/stop_orders.go).
+test("stop orders are listed without the time of their last change", async () => {
+  const { orders } = await data().listStopOrders({ pagination: { first: 100 } });
+  const listed = (orders?.edges ?? []).map(({ node: each }) => each?.stopOrder);
+  expect(new Set(listed.map((each) => each?.status)).size).toBeGreaterThan(1);
+  const [first] = listed;
+  const { order } = await data().getStopOrder({ orderId: first?.id ?? "" });
+  expect([order?.stopOrder, ...listed].filter((each) => each === undefined || each.updatedAt !== undefined)).toEqual(
+    [],
+  );
 });
 
 describe("transfers", () => {
@@ -233,6 +253,16 @@ describe("wrong requests are answered as the real network recorded them", () => 
     ["votes of nothing", () => data().listVotes({}), "missing proposal id and party id"],
     ["no proposal", () => data().getGovernanceData({}), "missing proposal ID or reference"],
     ["an unknown proposal", () => data().getGovernanceData({ proposalId: "ee".repeat(32) }), "failed to get proposal"],
+    [
+      "delegations of a bad party",
+      () => data().listDelegations({ partyId: "zz" }),
+      "partyID: zz, nodeID: , epochID: 0: querying delegations: scany: query multiple result rows: decoding 'zz': not a valid",
+    ],
+    [
+      "delegations to a bad node",
+      () => data().listDelegations({ nodeId: "zz" }),
+      "partyID: , nodeID: zz, epochID: 0: querying delegations: scany: query multiple result rows: decoding 'zz': not a valid",
+    ],
     ["an unknown withdrawal", () => data().getWithdrawal({ id: "ee".repeat(32) }), "failed to get withdrawal"],
     ["a fee of no amount", () => data().estimateTransferFee({}), "invalid transfer amount"],
     ["commitments of nothing", () => data().listLiquidityProvisions({}), "market or party filters are required"],

@@ -175,6 +175,10 @@ describe.each(["grpc", "rest"] as const)("over %s", (transport) => {
     expect(listed.map(({ hash, blockHash, atBlock }) => [hash, blockHash, String(atBlock)])).toEqual(
       checkpoints.toReversed().map((row) => [row["hash"], row["block_hash"], row["block_height"]]),
     );
+    // As in the network's own table of them.
+    expect(listed.map(({ hash, blockHash }) => `${hash} ${blockHash}`)).toEqual(
+      listed.map(({ hash, blockHash }) => `${hash.toLowerCase()} ${blockHash.toUpperCase()}`),
+    );
 
     const { timestamp: now } = await data.getVegaTime({});
     const dateRange = { startTimestamp: now - 3_600_000_000_000n };

@@ -37,7 +37,10 @@ export function serveData(start: WorldStart): DataService {
     },
   };
   const transport = createRouterTransport(({ service }) => {
-    service(TradingDataService, dataMethods({ world: living.world, engine, streams, chainId: "test-chain" }));
+    service(
+      TradingDataService,
+      dataMethods({ world: living.world, engine, streams, chainId: "test-chain", profile: "deployed" }),
+    );
   });
   return {
     data: createClient(TradingDataService, transport),

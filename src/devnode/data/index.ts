@@ -1,5 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { Profile } from "../../schema/profile.js";
 import type { World } from "../world/world.js";
 import { accountMethods } from "./accounts.js";
 import { assetMethods } from "./assets.js";
@@ -34,6 +35,7 @@ import { programMethods, rewardMethods, signatureMethods, statisticsMethods } fr
 
 /** What {@link dataMethods} answers from. */
 export interface DataOptions extends EventBusOptions {
+  readonly profile: Profile;
   /** How things stand. It changes as blocks are made: each call reads it anew. */
   readonly world: World;
   /** The order books. */
@@ -47,7 +49,7 @@ export interface DataOptions extends EventBusOptions {
  * @returns the methods; those that are not among them are unimplemented
  */
 export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof TradingDataService>> {
-  const { world, engine, streams } = options;
+  const { world, engine, streams, profile } = options;
   return {
     ...networkMethods(world),
     ...parameterMethods(world),
@@ -62,7 +64,7 @@ export function dataMethods(options: DataOptions): Partial<ServiceImpl<typeof Tr
     ...positionMethods(world, streams),
     ...marginMethods(world, streams),
     ...orderMethods(world, streams),
-    ...stopOrderMethods(world),
+    ...stopOrderMethods(world, profile),
     ...tradeMethods(world, streams),
     ...transactionResultMethods(streams),
     ...candleMethods(world, streams),

@@ -14,6 +14,13 @@ const PROFILES: Query = { message: "failed to get parties' profiles" };
 const PROFILES_OF: Query = { ...PROFILES, inner: (cause) => `invalid party ID found: ${cause}` };
 const DELEGATIONS: Query = { message: "failed to get delegation" };
 
+/** How a query for delegations fails: its text has the party and the node, and no epoch where none was asked for. */
+const delegationsOf = (partyId = "", nodeId = ""): Query => ({
+  ...DELEGATIONS,
+  inner: (cause) =>
+    `partyID: ${partyId}, nodeID: ${nodeId}, epochID: 0: querying delegations: scany: query multiple result rows: ${cause}`,
+});
+
 /**
  * Implements the methods for what parties choose for themselves: profiles, margin modes and delegations that blocks brought.
  *
@@ -61,12 +68,12 @@ export function partyChoiceMethods({
 
     async listDelegations({ partyId, nodeId, epochId, pagination }) {
       const page = readPagination(pagination);
+      const query = delegationsOf(partyId, nodeId);
+      const isOfParty = queryIdentifiers(partyId === undefined ? [] : [partyId], query);
+      const isToNode = queryIdentifiers(nodeId === undefined ? [] : [nodeId], query);
       const listing = recordListing(
         records.delegationBalance.latest,
-        ({ party, nodeId: node, epochSeq }) =>
-          isWanted(partyId?.toLowerCase(), party) &&
-          isWanted(nodeId?.toLowerCase(), node) &&
-          isWanted(epochId, epochSeq),
+        ({ party, nodeId: node, epochSeq }) => isOfParty(party) && isToNode(node) && isWanted(epochId, epochSeq),
       );
       return {
         delegations: readPageOf(listing, page, ({ value: { $typeName: _, ...balance } }) => balance, DELEGATIONS),

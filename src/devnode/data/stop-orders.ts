@@ -1,7 +1,9 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { StopOrderFilter, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import type { StopOrderEvent, StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
 import { StopOrder_Status } from "../../../gen/vega/vega_pb.js";
+import type { Profile } from "../../schema/profile.js";
 import { existing, NO_RESOURCE } from "../api-error.js";
 import type { World } from "../world/world.js";
 import { identifiers, oneOf, within } from "./conditions.js";
@@ -13,11 +15,20 @@ import { readPageOf, readPagination } from "./page.js";
  * Implement the methods for stop orders (specification, 4.4).
  *
  * @param world how things stand
+ * @param profile with `deployed`, the time of the last change is left out, as deployed nodes do (datanode/entities/stop_orders.go)
  * @returns the methods of the data service that list stop orders and get one
  */
 export function stopOrderMethods(
   world: World,
+  profile: Profile,
 ): Pick<ServiceImpl<typeof TradingDataService>, "listStopOrders" | "getStopOrder"> {
+  const listed = (event: StopOrderEvent): MessageInitShape<typeof StopOrderEventSchema> => {
+    if (profile === "specification" || event.stopOrder === undefined) {
+      return event;
+    }
+    const { updatedAt: _, ...stopOrder } = event.stopOrder;
+    return { ...event, stopOrder };
+  };
   return {
     async listStopOrders({ pagination, filter }) {
       const request = readPagination(pagination);
@@ -26,12 +37,12 @@ export function stopOrderMethods(
         timePart(stopOrder?.createdAt ?? 0n),
         stopOrder?.id ?? "",
       ]);
-      return { orders: readPageOf(listing, newestFirstOnly(request), (order) => order, ORDERS_QUERY) };
+      return { orders: readPageOf(listing, newestFirstOnly(request), listed, ORDERS_QUERY) };
     },
 
     async getStopOrder({ orderId }) {
       const order = world.stopOrders.get(orderIdentifier(orderId));
-      return { order: existing(order, "order not found", `orderID: ${orderId}: ${NO_RESOURCE}`) };
+      return { order: listed(existing(order, "order not found", `orderID: ${orderId}: ${NO_RESOURCE}`)) };
     },
   };
 }

@@ -282,8 +282,15 @@ export function signatureMethods(
       throw apiError(Code.NotFound, "failed to get notary for resource ID", NO_RESOURCE);
     },
     async getERC20SetAssetLimitsBundle({ proposalId }) {
-      identifier(proposalId, "proposal id is a required parameter", "invalid proposal id");
-      throw apiError(Code.NotFound, "failed to get proposal", NO_RESOURCE);
+      const id = identifier(proposalId, "proposal id is a required parameter", "invalid proposal id");
+      const { terms, batchTerms } = existing(world.records.proposal.latest.get(id), "failed to get proposal").value;
+      if (batchTerms !== undefined) {
+        throw apiError(Code.Internal, "can not get bundle for batch proposal");
+      }
+      if (terms?.change.case !== "updateAsset") {
+        throw apiError(Code.Internal, "not an update asset proposal");
+      }
+      throw apiError(Code.NotFound, "failed to get notary for resource ID", NO_RESOURCE);
     },
     async getERC20WithdrawalApproval({ withdrawalId }) {
       identifier(withdrawalId, "missing withdrawal ID", "invalid withdrawal ID");

@@ -53,7 +53,8 @@ export function submitAmm(work: Work, partyId: string, command: SubmitAMM, id: s
     return error;
   };
   if (state.registers.amms.has(key)) {
-    return reject(AMM_StatusReason.PARTY_ALREADY_OWNS_AMM_FOR_MARKET, "party already own a pool for market");
+    const { PARTY_ALREADY_OWNS_AMM_FOR_MARKET } = AMM_StatusReason;
+    return reject(PARTY_ALREADY_OWNS_AMM_FOR_MARKET, `party already own a pool for market ${marketId}`);
   }
   openGeneralAccount(work, partyId, market.asset);
   openAccount(work, generalAccount(ammPartyId, market.asset));

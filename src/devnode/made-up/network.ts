@@ -21,7 +21,7 @@ export const validatorIds: readonly string[] = Array.from({ length: 13 }, (_, k)
 export function madeUpCheckpoint({ height, hash }: Block): CheckpointEvent {
   return create(CheckpointEventSchema, {
     hash: hashOf(`checkpoint:${height}`),
-    blockHash: hash,
+    blockHash: hash.toUpperCase(), // As the network's consensus engine writes it; its snapshots have it in lower case.
     blockHeight: height,
   });
 }

@@ -225,6 +225,19 @@ describe("batches", () => {
     expect(await batch).toEqual(["11-1", "11-2", "12-1"]);
   });
 
+  // Recorded of the real data node, asked every 2 s: batches of 4 blocks' ends after 4.0, 6.0 and 10.0 s.
+  test("come to who asks every two seconds, with the second request", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
+    const { happen, subscription, next } = await serveOne({ batchSize: 3n });
+    const batch = next();
+    happen(...orders(2));
+    await jest.advanceTimersByTimeAsync(1500); // The node has read no request behind its first second yet.
+    happen(...orders(2));
+    await jest.advanceTimersByTimeAsync(500); // The next second has passed as well.
+    subscription.ask({ batchSize: 3n });
+    expect(await batch).toEqual(["11-1", "11-2", "12-1"]);
+  });
+
   test("of the core come to who asks after each answer, however long they take", async () => {
     jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const streams = createStreams();

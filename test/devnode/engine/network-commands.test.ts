@@ -318,7 +318,8 @@ describe("automated market makers", () => {
     expect(valuesOf(events, "amm")).toMatchObject([
       { id: ids[0], partyId: ann, marketId, commitment: "1000", status: 1, parameters: { base: "100" } },
     ]);
-    expect(submit(exchange, ann).outcome.status).toBe("failure");
+    // core/execution/amm/engine.go, ErrPartyAlreadyOwnAPool.
+    expect(submit(exchange, ann).outcome).toEqual(failure(`party already own a pool for market ${marketId}`));
     const amended = exchange.send(ann, {
       case: "amendAmm",
       value: create(AmendAMMSchema, { marketId, commitmentAmount: "1500", concentratedLiquidityParameters }),
