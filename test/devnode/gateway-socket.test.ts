@@ -269,8 +269,8 @@ it("does not hold what clients do not read, and leaves them when they read too l
   };
   const before = await make(20);
   const after = await make(25);
-  // What comes in these blocks has some 12 MB for each socket.
-  expect(after - before).toBeLessThan(20_000_000);
+  // What comes in these blocks has some 12 MB for each socket; the node itself grows by half of the limit.
+  expect(after - before).toBeLessThan(30_000_000);
   for (const { socket } of sockets) {
     socket.resume();
   }

@@ -34,8 +34,8 @@ export interface LivingTransactions extends Transactions, Saved {
   restore(saved: Map<string, TransactionEvents> | undefined): void;
 }
 
-/** The maximum number of transactions that have their events stored. The oldest are dropped first. */
-const MAX_TRANSACTIONS = 20_000;
+/** The maximum number of events that are stored for transactions, some 20 MB. Those of the oldest transactions are dropped first. */
+const MAX_EVENTS = 20_000;
 
 /**
  * Stores the events of transactions.
@@ -49,15 +49,28 @@ export function createTransactions(): LivingTransactions {
 
   function endBlock(): void {
     const all = stored.change();
-    const hashes = new Set([...latest.values(), ...opened].map(({ txHash }) => txHash));
-    for (const hash of hashes) {
-      all.set(hash, {
-        events: [...latest.values()].flatMap(({ txHash, event }) => (txHash === hash ? [event] : [])),
-        opened: opened.flatMap(({ txHash, account }) => (txHash === hash ? [account] : [])),
-      });
+    const brought = new Map<string, { events: Event[]; opened: Account[] }>();
+    const of = (hash: string) => {
+      const found = brought.get(hash) ?? { events: [], opened: [] };
+      brought.set(hash, found);
+      return found;
+    };
+    for (const { txHash, event } of latest.values()) {
+      of(txHash).events.push(event);
     }
-    for (const hash of [...all.keys()].slice(0, Math.max(0, all.size - MAX_TRANSACTIONS))) {
+    for (const { txHash, account } of opened) {
+      of(txHash).opened.push(account);
+    }
+    for (const [hash, found] of brought) {
+      all.set(hash, found);
+    }
+    let count = [...all.values()].reduce((sum, { events }) => sum + events.length, 0);
+    for (const [hash, { events }] of all) {
+      if (count <= MAX_EVENTS) {
+        break;
+      }
       all.delete(hash);
+      count -= events.length;
     }
     latest = new Map();
     opened = [];
