@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { createClient } from "../../src/client.js";
+import { tableNames } from "../../src/schema/tables.js";
 import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
 import { run, startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
@@ -73,6 +74,18 @@ describe("tradewire devnode", () => {
       await fetch(`${node.restUrl}/admin/make-block`, { method: "POST", headers, body: "{}" });
     }
     expect(await trades()).toBe(first + 24n);
+  });
+
+  it("takes rows of every table without a warning of the runtime", async () => {
+    const args = await Promise.all(
+      tableNames.map(async (table) => {
+        const path = join(folder, `none-${table}.csv`);
+        await writeFile(path, "vega_time\n");
+        return ["--genesis", `${table}=${path}`];
+      }),
+    );
+    const node = await startCommandNode(...args.flat());
+    expect((await node.stop()).err).not.toMatch(/Warning/u);
   });
 
   it("makes blocks by itself", async () => {

@@ -110,11 +110,13 @@ function genesisFile(text: string, files: Readonly<Record<string, string>>): Rea
 }
 
 async function readGenesis(files: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Genesis> {
-  const read = Object.entries(files).map(async ([table, path]) => {
+  const read: (readonly [table: string, bytes: Buffer])[] = [];
+  for (const [table, path] of Object.entries(files)) {
+    // One after the other: each listens to the signal.
     const bytes = await buffer(createReadStream(path, { signal })).catch((reason: unknown) => {
       throw fileError(reason, path, readingAdvice);
     });
-    return [table, bytes] as const;
-  });
-  return Object.fromEntries(await Promise.all(read));
+    read.push([table, bytes]);
+  }
+  return Object.fromEntries(read);
 }

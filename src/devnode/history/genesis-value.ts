@@ -17,9 +17,22 @@ export type GenesisValue = string | number | bigint | boolean | Date | null;
  * @returns the text; `undefined` where the value does not fit the column
  */
 export function genesisText(column: TableColumn, value: unknown): string | undefined {
+  if (SPECIAL[column.type]?.test(String(value)) === true) {
+    return String(value);
+  }
   const meant = isGenesisValue(value) ? meantBy(column, value) : undefined;
-  return meant === undefined || meant === null ? undefined : fittingText(column, meant);
+  if (meant === null) {
+    return column.holds === "json" ? "null" : undefined;
+  }
+  return meant === undefined ? undefined : fittingText(column, meant);
 }
+
+/** What PostgreSQL's types have beside numbers, as COPY writes it; a `numeric` of a precision has no infinity. */
+const SPECIAL: { readonly [type in TableColumn["type"]]?: RegExp } = {
+  float8: /^(?:NaN|-?Infinity)$/,
+  numeric: /^(?:NaN|-?Infinity)$/,
+  "numeric(1000,16)": /^NaN$/,
+};
 
 function isGenesisValue(value: unknown): value is NonNullable<GenesisValue> {
   return ["string", "number", "bigint", "boolean"].includes(typeof value) || value instanceof Date;

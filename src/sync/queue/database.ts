@@ -131,7 +131,7 @@ export async function openDatabase(target: Target): Promise<Database> {
       try {
         await client.connect();
         await client.query(`SET search_path TO ${SEARCH_PATH}; SET idle_session_timeout TO 0`); // It has locks, and mostly nothing to say.
-        return client;
+        return inTurn(client);
       } catch (reason) {
         client.removeListener("end", onLost);
         await endConnection(client);
@@ -145,6 +145,19 @@ export async function openDatabase(target: Target): Promise<Database> {
       }
     },
   };
+}
+
+/** Lets a connection run one statement after the other: `pg` warns of statements that wait for others in it. */
+function inTurn(client: Client): Client {
+  const query = client.query;
+  let last: Promise<unknown> = Promise.resolve();
+  return Object.assign(client, {
+    query(...statement: readonly unknown[]) {
+      const result = last.then(() => Reflect.apply(query, client, statement));
+      last = result.catch(() => undefined);
+      return result;
+    },
+  });
 }
 
 /** What pg-boss runs its statements by, within a transaction or on a connection with a lock. */

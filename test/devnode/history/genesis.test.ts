@@ -3,6 +3,7 @@ import { createHistory, type Genesis, type History } from "../../../src/devnode/
 import { createMadeUp } from "../../../src/devnode/made-up/index.js";
 import { csvHeader } from "../../../src/devnode/tables/index.js";
 import { RequestError } from "../../../src/errors/index.js";
+import { tableSchema } from "../../../src/schema/table-schema.js";
 import type { TableName } from "../../../src/schema/tables.js";
 
 const id = (digit: string) => digit.repeat(64);
@@ -52,6 +53,44 @@ describe("rows of one's own", () => {
     ]);
     // The other tables stay as they are.
     expect((await texts(history, "blocks"))[0]).toMatch(/^2023-10-19 08:00:01\.007919\+00,1,/);
+  });
+
+  // https://www.postgresql.org/docs/current/datatype-numeric.html: what float8 and numeric have beside numbers; a numeric of
+  // a precision has no infinity. https://www.postgresql.org/docs/current/datatype-json.html: null is a value of JSON.
+  it.each([
+    ["rewards", "percent_of_total", ["NaN", "Infinity", "-Infinity"]],
+    ["positions", "realised_pnl", ["NaN", "Infinity", "-Infinity"]],
+    ["liquidity_provisions", "fee", ["NaN"]],
+    ["withdrawals", "ext", ["null"]],
+  ] as const)("may hold what COPY writes of %s.%s", async (table, column, values) => {
+    const { columns, key } = tableSchema(table, 116);
+    const usual = { time: "2023-10-19T08:00:02Z", id: "0a", flag: "t", json: "{}", text: "x" };
+    const rows = values.map((value, number) =>
+      Object.fromEntries(
+        columns.map(({ name, holds, values: known }) => {
+          const fallback = known?.[0] ?? Object.entries(usual).find(([kind]) => kind === holds)?.[1] ?? "1";
+          const apart = holds === "id" || holds === "whole" ? `0${number}` : fallback;
+          const ofKey = key.includes(name) ? apart : fallback;
+          return [name, name === column ? value : ofKey];
+        }),
+      ),
+    );
+    const [first = ""] = await texts(made({ [table]: rows }, [116, 116, 116, 116]), table);
+    const place = columns.findIndex(({ name }) => name === column);
+    const found = first
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split(",")[place]);
+    expect(found.sort()).toEqual([...values].sort());
+  });
+
+  it.each([
+    ["positions", "realised_pnl", "nan"],
+    ["liquidity_provisions", "fee", "Infinity"],
+    ["trades", "price", "NaN"],
+  ] as const)("may not hold what no column of the type of %s.%s takes: %s", (table, column, value) => {
+    const row = { vega_time: "2023-10-19T08:00:02Z", [column]: value };
+    expect(() => made({ [table]: [row] })).toThrow(`column ${column}: ${JSON.stringify(value)} is not a`);
   });
 
   it("may be CSV, as an export gives it", async () => {

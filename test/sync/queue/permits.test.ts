@@ -1,9 +1,12 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
 import pg from "pg";
 import { openDatabase } from "../../../src/sync/queue/database.js";
 import { createPermits } from "../../../src/sync/queue/permits.js";
 import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
+import { builtProgram } from "../../support/built-program.js";
 import { startPostgres } from "../../support/postgres.js";
 
 it("keeps a permit where sessions of the role may not be idle for long", async () => {
@@ -25,4 +28,12 @@ it("keeps a permit where sessions of the role may not be idle for long", async (
   expect(permit?.signal.aborted).toBe(false);
   expect(await permits.take("node")).toBeUndefined();
   await permit?.release();
+});
+
+it("gives permits back side by side without a warning of the driver", async () => {
+  await using server = await startPostgres();
+  const program = await builtProgram("test/sync/queue/permits-process.ts", "permits");
+  const child = spawn(process.execPath, [program, server.url], { stdio: ["ignore", "pipe", "pipe"] });
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  expect({ out, err }).toEqual({ out: "8 taken, 8 taken\n", err: "" });
 });

@@ -51,6 +51,31 @@ describe.each(kinds)("the sink of $name", ({ make, rows }) => {
       await look(folder);
     });
 
+  it("keeps the sign of a zero", async () => {
+    const names = columnsOf("rewards");
+    const zeros = ["-0", "0", "1.5"];
+    const all = Array.from({ length: 300 }, (_, number) =>
+      rowOf("rewards", { seq_num: String(number), percent_of_total: zeros[number % 3] ?? "" }),
+    );
+    await use(
+      ["rewards"],
+      async (sink) => {
+        expect(await sink.load(unitAt("rewards", 1), fetchOf(names, all), plainly())).toMatchObject({
+          outcome: "loaded",
+        });
+      },
+      {},
+      async (folder) => {
+        const texts = (await rows(folder, "CAST(percent_of_total AS VARCHAR)", "rewards")).map(([text]) =>
+          String(text),
+        );
+        expect([texts.filter((text) => text === "-0.0").length, texts.filter((text) => text === "0.0").length]).toEqual(
+          [100, 100],
+        );
+      },
+    );
+  });
+
   it("reads line breaks in quotes as what they are", async () => {
     // Each text looks like rows, so that a reader that begins in the middle is misled.
     const names = columnsOf("orders");

@@ -113,6 +113,22 @@ export function rowsSql(plan: ReadPlan, spooled: SpooledCsv, columns: readonly s
   return `SELECT ${values.join(", ")} FROM ${readCsvSql(spooled)}`;
 }
 
+/**
+ * Make the query that finds whether a CSV file has a zero with a sign. In the dictionary of a Parquet file it would be one
+ * with the other zero.
+ *
+ * @param plan where the columns go
+ * @param spooled the file
+ * @returns the query, which has a row where there is one; `undefined` where the table has no column for such a value
+ */
+export function negativeZerosSql({ table, places }: ReadPlan, spooled: SpooledCsv): string | undefined {
+  const found = sinkColumns(table).flatMap(({ name, type }) => {
+    const place = type === "float8" ? places.get(name) : undefined;
+    return place === undefined ? [] : [`regexp_full_match(c${place}, '-0([.]0+)?')`];
+  });
+  return found.length === 0 ? undefined : `SELECT 1 FROM ${readCsvSql(spooled)} WHERE ${found.join(" OR ")} LIMIT 1`;
+}
+
 /** A Parquet file has no columns that refuse NULL by themselves. */
 function heldValueSql(text: string, column: SinkColumn | undefined, huge: HugeType): string {
   const value = valueSql(text, column, huge);

@@ -67,11 +67,17 @@ export function engineIn(name: string, folder: string, memoryLimit: string): Eng
  * @param query the rows
  * @param path of the file
  * @param facts go into the file's metadata
+ * @param withDictionary whether values that come often are written once; of zeros with and without a sign one is left then
  * @returns the statement
  */
-export function copySql(query: string, path: string, facts: Readonly<Record<string, string | bigint>>): string {
+export function copySql(
+  query: string,
+  path: string,
+  facts: Readonly<Record<string, string | bigint>>,
+  withDictionary: boolean,
+): string {
   const metadata = Object.entries(facts).map(([key, value]) => `${key}: ${literal(String(value))}`);
-  const options = `FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP_SIZE}, KV_METADATA {${metadata.join(", ")}}`;
+  const options = `FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${ROW_GROUP_SIZE}, ${withDictionary ? "" : "DICTIONARY_SIZE_LIMIT 0, "}KV_METADATA {${metadata.join(", ")}}`;
   return `COPY (${query}) TO ${literal(path)} (${options})`;
 }
 

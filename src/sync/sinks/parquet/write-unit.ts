@@ -1,7 +1,15 @@
 import type { FetchUnit, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../columns.js";
-import { readPlan, rowsSql, tellAdded, tellUnknown, unitName, unknownValuesSql } from "../duckdb/plan.js";
+import {
+  negativeZerosSql,
+  readPlan,
+  rowsSql,
+  tellAdded,
+  tellUnknown,
+  unitName,
+  unknownValuesSql,
+} from "../duckdb/plan.js";
 import { checkCount, difference } from "../duckdb/shared.js";
 import { withSpooled } from "../duckdb/spool.js";
 import { isThere } from "./apply-change.js";
@@ -50,7 +58,10 @@ export async function writeUnit(
       `writing ${unitName(unit)}`,
       async (connection) => {
         const { sha256 } = spooled.measures;
-        const copied = await connection.run(copySql(query, part, { ...facts, schema_version: schemaVersion, sha256 }));
+        const metadata = { ...facts, schema_version: schemaVersion, sha256 };
+        const zeros = negativeZerosSql(plan, spooled);
+        const signed = zeros !== undefined && (await connection.runAndReadAll(zeros)).getRows().length > 0;
+        const copied = await connection.run(copySql(query, part, metadata, !signed));
         checkCount(unit, BigInt(copied.rowsChanged), spooled);
         const values = unknownValuesSql(table, `${readParquetSql(part)} WHERE true`);
         for (const [column, value] of values === undefined ? [] : (await connection.runAndReadAll(values)).getRows()) {
