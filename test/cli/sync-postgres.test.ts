@@ -31,6 +31,58 @@ async function ask(url: string, query: string): Promise<unknown[]> {
   }
 }
 
+/** Columns, keys and indexes of a schema, as PostgreSQL writes them. */
+const shapeOf = (url: string, schema: string) =>
+  ask(
+    url,
+    `SELECT c.relname::text AS name, NULL::text AS part, format_type(a.atttypid, a.atttypmod) || a.attnotnull ||
+       coalesce(pg_get_expr(d.adbin, d.adrelid), '') AS shape, a.attname::text AS of
+     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+     WHERE c.relnamespace = '${schema}'::regnamespace AND c.relkind = 'r' AND a.attnum > 0
+     UNION ALL SELECT tablename, indexname, replace(indexdef, '${schema}.', ''), NULL FROM pg_indexes WHERE schemaname = '${schema}'
+     UNION ALL SELECT t.typname, e.enumlabel, e.enumsortorder::text, NULL FROM pg_type t JOIN pg_enum e ON e.enumtypid = t.oid
+     WHERE t.typnamespace = '${schema}'::regnamespace ORDER BY 1, 2, 4, 3`,
+  ).then((rows) => JSON.stringify(rows).replaceAll(`${schema}.`, ""));
+
+describe("tradewire schema --for-sync", () => {
+  it("prints what a sync makes", async () => {
+    const url = await server.createDatabase();
+    const { out, code } = await run(["schema", "--for-sync", "--schema", "printed"]);
+    expect(code).toBe(0);
+    await ask(url, out);
+    expect(await run(["sync", ...at(`${url}?schema=made`)], tmpdir())).toMatchObject({ code: 0 });
+    const shape = await shapeOf(url, "made");
+    expect(shape).toContain("current_setting");
+    expect(await shapeOf(url, "printed")).toBe(shape);
+    expect(await run(["sync", ...at(`${url}?schema=printed`)], tmpdir())).toMatchObject({ code: 0 });
+    expect(await shapeOf(url, "printed")).toBe(shape);
+  });
+
+  it.each([
+    [["--partition-by", "month", "--partition-from", "2023-09", "--partition-count", "2"], "orders_p2023_10"],
+    [["--partition-by", "blocks:10", "--partition-count", "2"], "orders_p10"],
+  ])("prints partitioned tables that a sync takes: %j", async (partitioned, filled) => {
+    const url = await server.createDatabase();
+    const { out } = await run(["schema", "--for-sync", ...partitioned]);
+    await ask(url, out);
+    expect(await run(["sync", ...at(url)], tmpdir())).toMatchObject({ code: 0 });
+    expect(await ask(url, `SELECT count(*) > 0 AS some FROM ${filled}`)).toEqual([{ some: true }]);
+    const verified = await run(["sync", "verify", ...at(url), "--deep"], tmpdir());
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+  });
+
+  it.each([
+    [["--partition-by", "week"], "Give month, or blocks:COUNT"],
+    [["--partition-by", "month", "--partition-from", "10"], "Give a month such as 2023-10"],
+    [["--dialect", "duckdb"], "--for-sync is for PostgreSQL"],
+  ])("refuses %j", async (args, advice) => {
+    expect(await run(["schema", "--for-sync", ...args])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining(advice),
+    });
+  });
+});
+
 describe("tradewire sync --to postgres:", () => {
   it("fills a schema of the URL, makes views, and keys after the rows", async () => {
     const url = await server.createDatabase();

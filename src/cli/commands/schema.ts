@@ -1,10 +1,12 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { RequestError } from "../../errors/index.js";
+import { quoted } from "../../errors/quoted.js";
 import { rowJsonSchema } from "../../schema/json-schema.js";
 import { alterTablesSql, createTableSql, createTypesSql, type SqlDialect } from "../../schema/sql.js";
 import { NEWEST_SCHEMA_VERSION, type TableSchema, tableSchema } from "../../schema/table-schema.js";
 import { readTable, type TableName, tableNames } from "../../schema/tables.js";
 import { rowInterface } from "../../schema/typescript.js";
+import { type Partitioning, syncScript } from "../../sync/sinks/postgres/script.js";
 import { type CommandContext, indentedJson, json, writeOut } from "../output.js";
 import { createTables, type Tables } from "../terminal.js";
 import { wholeNumber } from "../whole-number.js";
@@ -19,6 +21,11 @@ interface SchemaOptions {
   readonly from?: number;
   readonly to?: number;
   readonly addedNullable?: boolean;
+  readonly forSync?: boolean;
+  readonly schema?: string;
+  readonly partitionBy?: Partitioning["by"];
+  readonly partitionFrom?: string;
+  readonly partitionCount?: number;
   readonly json?: boolean;
 }
 
@@ -55,6 +62,28 @@ export function addSchema(command: Command, context: CommandContext): void {
       "--added-nullable",
       "let columns that came after version 1 be NULL, so that tables can hold rows of older versions too",
     )
+    .addOption(
+      new Option("--for-sync", "print what `tradewire sync` makes in PostgreSQL, and takes as it is").conflicts([
+        "schemaVersion",
+        "from",
+        "to",
+        "addedNullable",
+        "json",
+      ]),
+    )
+    .option("--schema <name>", "with --for-sync: the schema that holds it, such as --schema of sync")
+    .addOption(
+      new Option("--partition-by <rule>", "with --for-sync: partition tables by month, or by blocks:COUNT").argParser(
+        partitionBy,
+      ),
+    )
+    .option("--partition-from <begin>", "the first month (default: 2023-10) or block (default: 0)")
+    .addOption(
+      new Option(
+        "--partition-count <count>",
+        "how many partitions; one more takes all other rows (default: 36)",
+      ).argParser(wholeNumber),
+    )
     .addOption(new Option("--json", "print one JSON object").conflicts("dialect"))
     .action(async (options: SchemaOptions) => {
       const tables = createTables(context);
@@ -66,6 +95,12 @@ export function addSchema(command: Command, context: CommandContext): void {
 function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   const { dialect, from, to, addedNullable, schemaVersion } = options;
   const tables = options.table ?? tableNames;
+  if (options.forSync === true) {
+    return forSync(tables, options);
+  }
+  if (options.schema !== undefined || options.partitionBy !== undefined) {
+    throw new RequestError("--schema and --partition-by are for tables of a sync", { advice: "Add --for-sync." });
+  }
   const sql = SQL_DIALECTS.find((name) => name === dialect);
   if (sql === undefined && (from !== undefined || to !== undefined || addedNullable === true)) {
     throw new RequestError("--from, --to and --added-nullable are for SQL", {
@@ -96,6 +131,39 @@ function schemaText(options: SchemaOptions, format: Tables["format"]): string {
   return options.json === true
     ? json({ tables: schemas })
     : schemas.map((schema) => listing(schema, format)).join("\n");
+}
+
+/** The most partitions of a table. */
+const MAX_PARTITIONS = 10_000;
+
+function forSync(
+  tables: readonly TableName[],
+  { dialect, schema, partitionBy: by, partitionFrom, partitionCount: count = 36 }: SchemaOptions,
+): string {
+  if (dialect !== undefined && dialect !== "postgres") {
+    throw new RequestError(`--for-sync is for PostgreSQL, and the dialect is ${dialect}`, {
+      advice: "Give --dialect postgres, or leave it out.",
+    });
+  }
+  if (count > MAX_PARTITIONS) {
+    throw new RequestError(`--partition-count is ${count}`, { advice: `Give no more than ${MAX_PARTITIONS}.` });
+  }
+  const form = by === "month" ? /^\d{4}-(?:0[1-9]|1[0-2])$/u : /^\d{1,15}$/u;
+  const from = partitionFrom ?? (by === "month" ? "2023-10" : "0");
+  if (!form.test(from)) {
+    throw new RequestError(`--partition-from is ${quoted(from)}`, {
+      advice: by === "month" ? "Give a month such as 2023-10." : "Give a block, such as 0.",
+    });
+  }
+  return script(syncScript(tables, { schema, partitioning: by && { by, from, count } }));
+}
+
+function partitionBy(text: string): Partitioning["by"] {
+  const [, blocks] = /^blocks:([1-9]\d{0,14})$/u.exec(text) ?? [];
+  if (text !== "month" && blocks === undefined) {
+    throw new InvalidArgumentError("Give month, or blocks:COUNT such as blocks:1000000.");
+  }
+  return blocks === undefined ? "month" : { blocks: BigInt(blocks) };
 }
 
 function script(statements: readonly string[]): string {

@@ -8,6 +8,8 @@ export interface Catalog {
   /** Tables that have a primary key. */
   readonly keyed: ReadonlySet<string>;
   readonly indexes: ReadonlySet<string>;
+  /** The columns by which tables are partitioned. */
+  readonly partitioned: ReadonlyMap<string, readonly string[]>;
   /** Domains and enum types, with the values of the latter. */
   readonly types: ReadonlyMap<string, readonly string[]>;
 }
@@ -21,6 +23,11 @@ const INDEXES = `
   SELECT t.relname AS table, i.relname AS index, x.indisprimary AS primary
   FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
   WHERE t.relnamespace = $1::oid`;
+const PARTITIONED = `
+  SELECT c.relname AS table, array_agg(a.attname::text ORDER BY a.attnum) AS columns
+  FROM pg_partitioned_table p JOIN pg_class c ON c.oid = p.partrelid
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (p.partattrs::int2[])
+  WHERE c.relnamespace = $1::oid GROUP BY c.relname`;
 const TYPES = `
   SELECT t.typname AS type, coalesce(array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
     FILTER (WHERE e.enumlabel IS NOT NULL), '{}') AS values
@@ -38,6 +45,7 @@ export async function readCatalog(client: PoolClient, schema: string): Promise<C
   const columns = await client.query<{ table: string; column: string; nullable: boolean }>(COLUMNS, [schema]);
   const indexes = await client.query<{ table: string; index: string; primary: boolean }>(INDEXES, [schema]);
   const types = await client.query<{ type: string; values: string[] }>(TYPES, [schema]);
+  const partitioned = await client.query<{ table: string; columns: string[] }>(PARTITIONED, [schema]);
   const tables = new Map<string, Map<string, { nullable: boolean }>>();
   for (const { table, column, nullable } of columns.rows) {
     tables.set(table, (tables.get(table) ?? new Map()).set(column, { nullable }));
@@ -46,6 +54,7 @@ export async function readCatalog(client: PoolClient, schema: string): Promise<C
     tables,
     keyed: new Set(indexes.rows.filter(({ primary }) => primary).map(({ table }) => table)),
     indexes: new Set(indexes.rows.map(({ index }) => index)),
+    partitioned: new Map(partitioned.rows.map(({ table, columns: by }) => [table, by])),
     types: new Map(types.rows.map(({ type, values }) => [type, values])),
   };
 }

@@ -9,15 +9,15 @@ import type { LedgerEntry } from "../../unit.js";
 const FORMAT = 1;
 const OLDEST_SERVER = 140_000;
 
-/** The statements that make the ledger in a schema. It is one of a chain; ids are compared byte by byte. */
-export const ledgerSql = (within: string) => [
-  `CREATE TABLE ${within}.tradewire_sync (
+/** The statements that make the ledger, with what stands before its names. It is one of a chain; ids are compared byte by byte. */
+export const ledgerSql = (before: string) => [
+  `CREATE TABLE ${before}tradewire_sync (
   only_one bool PRIMARY KEY DEFAULT true CHECK (only_one),
   format int4 NOT NULL,
   chain_id text NOT NULL,
   made_at timestamptz NOT NULL DEFAULT now()
 )`,
-  `CREATE TABLE ${within}.tradewire_ledger (
+  `CREATE TABLE ${before}tradewire_ledger (
   chain_id text NOT NULL,
   table_name text COLLATE "C" NOT NULL,
   from_block int8 NOT NULL,

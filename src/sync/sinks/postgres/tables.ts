@@ -44,7 +44,7 @@ export async function makeTables(client: PoolClient, wanted: Wanted): Promise<vo
   const catalog = await readCatalog(client, number);
   await requireTrusted(client, number, { ...wanted, names: usedNames(wanted.tables) });
   if (!catalog.tables.has("tradewire_sync")) {
-    await runAll(client, ledgerSql(within));
+    await runAll(client, ledgerSql(`${within}.`));
   }
   await claimChain(client, within, wanted.chainId);
   await runAll(client, typeChanges(within, wanted.tables, catalog));
@@ -77,18 +77,41 @@ export async function makeIndexes(
   { number, within }: { readonly number: string; readonly within: string },
   tables: readonly TableName[],
 ): Promise<void> {
-  const { keyed, indexes } = await readCatalog(client, number);
+  const { keyed, indexes, partitioned } = await readCatalog(client, number);
   for (const table of tables) {
     if (!keyed.has(table)) {
-      await client.query(`ALTER TABLE ${within}.${table} ADD PRIMARY KEY (${sinkSchema(table).key.join(", ")})`);
+      await client.query(keySql(table, `${within}.`, partitioned.get(table)));
     }
     if (!indexes.has(unitIndex(table))) {
-      // Rows of a unit stand together: a few hundred bytes of index find them.
-      await client.query(
-        `CREATE INDEX ${unitIndex(table)} ON ${within}.${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`,
-      );
+      await client.query(unitIndexSql(table, `${within}.`));
     }
   }
+}
+
+/**
+ * Write the statement that gives a table its primary key.
+ *
+ * @param table the table
+ * @param before what stands before its name, such as `public.`
+ * @param partitionedBy the columns by which it is partitioned: PostgreSQL wants them in the key
+ * @returns the statement
+ */
+export function keySql(table: TableName, before: string, partitionedBy: readonly string[] = []): string {
+  const { key } = sinkSchema(table);
+  const columns = [...key, ...partitionedBy.filter((column) => !key.includes(column))];
+  return `ALTER TABLE ${before}${table} ADD PRIMARY KEY (${columns.join(", ")})`;
+}
+
+/**
+ * Write the statement that makes the index by which the rows of a unit are found. They stand together: a few hundred bytes
+ * of index find them.
+ *
+ * @param table the table
+ * @param before what stands before its name, such as `public.`
+ * @returns the statement
+ */
+export function unitIndexSql(table: TableName, before: string): string {
+  return `CREATE INDEX ${unitIndex(table)} ON ${before}${table} USING brin (${FROM_BLOCK}) WITH (pages_per_range = 32, autosummarize = on)`;
 }
 
 /**
