@@ -121,6 +121,9 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   if (!connected && isPlain) {
     return { summary: "the server does not speak TLS", connected, advice: CHECK_SCHEME };
   }
+  if (connected && codes.includes("ERR_HTTP2_ERROR")) {
+    return { summary: "the server broke the rules of HTTP/2", connected, advice: TRY_AGAIN };
+  }
   if (codes.some((code) => OTHER_PROTOCOL.test(code))) {
     const summary = "the server does not speak the protocol of this transport";
     return { summary, connected, advice: CHECK_TRANSPORT };

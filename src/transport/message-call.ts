@@ -14,6 +14,7 @@ import { follow } from "../signal/follow.js";
 import { connectError, type HeaderInit, timedOut } from "./bare-call.js";
 import type { ClosableTransport } from "./closable.js";
 import type { Codec } from "./codec.js";
+import { CHECK_MS } from "./silent-sessions.js";
 
 /** A call under way whose messages are bytes, unary or streaming. */
 export interface MessageCall {
@@ -46,6 +47,8 @@ export interface CallMaking {
   readonly codec: Codec;
   /** Begins a call. */
   open(method: DescMethod, beginning: CallBeginning): MessageCall;
+  /** Called every {@link CHECK_MS} while calls are under way. */
+  check(): void;
   /** Closes all connections. */
   close(): void;
 }
@@ -57,8 +60,10 @@ export interface CallMaking {
  * @param making the codec, and how calls are begun
  * @returns the transport; a stream is ended when its reader stops, and all calls when the transport is closed
  */
-export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTransport {
+export function transportOfCalls({ codec, open, check, close }: CallMaking): ClosableTransport {
   const calls = createBag<MessageCall>();
+  let underWay = 0;
+  let checks: NodeJS.Timeout | undefined;
   let closed = false;
 
   function begin(
@@ -82,7 +87,20 @@ export function transportOfCalls({ codec, open, close }: CallMaking): ClosableTr
     const leave = follow(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled)));
     const timer = limitMs === undefined ? undefined : setTimeout(() => call.fail(timedOut()), limitMs);
     const done = calls.add(call);
+    // This keeps the process alive as well: Node stops reading from a connection that nghttp2 has given up.
+    checks ??= setInterval(check, CHECK_MS);
+    underWay += 1;
+    let isReleased = false;
     release = () => {
+      if (isReleased) {
+        return;
+      }
+      isReleased = true;
+      underWay -= 1;
+      if (underWay === 0) {
+        clearInterval(checks);
+        checks = undefined;
+      }
       done();
       clearTimeout(timer);
       leave();

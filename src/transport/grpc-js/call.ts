@@ -10,10 +10,16 @@ import { statusError } from "./status.js";
  *
  * @param raw the call, as the channel created it
  * @param metadata the request's metadata
- * @param onEnd called once, when the call is over
+ * @param onEnd called once, when the call is over, with its error
+ * @param heard called when something of the server has come
  * @returns the call, whose first message may be read
  */
-export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Metadata, onEnd: () => void): MessageCall {
+export function startCall(
+  raw: ReturnType<Channel["createCall"]>,
+  metadata: Metadata,
+  onEnd: (error?: ConnectError) => void,
+  heard: () => void,
+): MessageCall {
   let change = nextChange();
   let header: Headers | undefined;
   let foreignType: string | undefined;
@@ -30,13 +36,14 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
 
   function finish(result: { readonly error?: ConnectError }): void {
     outcome = result;
-    onEnd();
+    onEnd(result.error);
     changed();
   }
 
   function finishWith(status: StatusObject): void {
     for (const [key, value] of toHeaders(status.metadata)) {
       trailer.append(key, value);
+      heard();
     }
     if (header === undefined && trailer.has("content-type")) {
       foreignType = foreign(trailer); // The response consists of headers alone.
@@ -56,11 +63,13 @@ export function startCall(raw: ReturnType<Channel["createCall"]>, metadata: Meta
 
   raw.start(metadata, {
     onReceiveMetadata(received) {
+      heard();
       header = toHeaders(received);
       foreignType = foreign(header);
       changed();
     },
     onReceiveMessage(bytes: Buffer) {
+      heard();
       hasMessage = true;
       if (foreignType !== undefined) {
         raw.startRead(); // The end of the call may tell an HTTP status.

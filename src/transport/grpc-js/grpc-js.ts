@@ -1,13 +1,26 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { connectivityState } from "@grpc/grpc-js";
+import { type Channel, connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime } from "../../errors/network-failure.js";
+import { createBag } from "../../signal/bag.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { protoCodec } from "../codec.js";
 import { transportOfCalls } from "../message-call.js";
+import { createSilenceCheck, DOUBT_MS } from "../silent-sessions.js";
 import { startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
+import { sessionOf } from "./decoder.js";
 import { toMetadata } from "./metadata.js";
+
+type RawCall = ReturnType<Channel["createCall"]>;
+
+/** A channel, and its calls under way. */
+interface OpenChannel {
+  readonly channel: Channel;
+  calls: number;
+  /** Whether another one takes new calls, so that it is closed with its last call. */
+  isReplaced?: boolean;
+}
 
 /**
  * Make a Connect transport over a channel of `@grpc/grpc-js`: gRPC with that library's name resolution, proxies and
@@ -27,26 +40,58 @@ export function createGrpcJsTransport(
   options: TransportSettings & { readonly maxMessageBytes: number },
 ): ClosableTransport {
   const openChannel = channelOpener(config, options);
-  let channel = openChannel();
+  const silence = createSilenceCheck(config.keepaliveMs);
+  const underWay = createBag<RawCall>();
+  let current: OpenChannel = { channel: openChannel(), calls: 0 };
+  let heardAt = Number.NEGATIVE_INFINITY;
+
+  /** Have the calls to come take another channel. The calls on the present one go on. */
+  function replaceChannel(): void {
+    const replaced = current;
+    current = { channel: openChannel(), calls: 0 };
+    replaced.isReplaced = true;
+    if (replaced.calls === 0) {
+      replaced.channel.close();
+    }
+  }
 
   return transportOfCalls({
     codec: protoCodec,
     open(method, { header, timeoutMs, onEnd }) {
       const metadata = toMetadata(header);
-      if (channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) {
-        channel.close(); // It would repeat its last failure for up to two minutes; a new channel tries at once.
-        channel = openChannel();
+      if (current.channel.getConnectivityState(false) === connectivityState.TRANSIENT_FAILURE) {
+        current.channel.close(); // It would repeat its last failure for up to two minutes; a new channel tries at once.
+        current = { channel: openChannel(), calls: 0 };
       }
+      const own = current;
+      const { channel } = own;
+      const startedAt = performance.now();
       const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
       const raw = channel.createCall(`/${method.parent.typeName}/${method.name}`, deadline, null, null, null);
-      const call = startCall(raw, metadata, () => {
+      const takeOut = underWay.add(raw);
+      own.calls += 1;
+      const over = (error?: ConnectError) => {
+        const silentMs = performance.now() - Math.max(startedAt, heardAt);
+        const isCut = error?.code === Code.DeadlineExceeded || (error !== undefined && heardAt < startedAt);
+        takeOut();
+        own.calls -= 1;
+        if (own.isReplaced === true && own.calls === 0) {
+          channel.close();
+        } else if (own === current && isCut && silentMs >= DOUBT_MS) {
+          replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 have given it up.
+        }
         stopWatch();
         onEnd();
+      };
+      const call = startCall(raw, metadata, over, () => {
+        heardAt = performance.now();
+        silence.heard(sessionOf(raw));
       });
       const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout()));
       return call;
     },
-    close: () => channel.close(),
+    check: () => silence.check(underWay.list().flatMap((raw) => sessionOf(raw) ?? [])),
+    close: () => current.channel.close(),
   });
 }
 

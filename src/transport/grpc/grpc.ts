@@ -52,6 +52,7 @@ export function createGrpcTransport(
         onEnd,
       });
     },
+    check: () => sessions.check(),
     close: () => sessions.close(),
   });
 }

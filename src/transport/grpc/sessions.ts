@@ -11,6 +11,7 @@ import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
+import { createSilenceCheck, DOUBT_MS, pingSession } from "../silent-sessions.js";
 import { readTls } from "../tls.js";
 import { noticeEnd } from "./stream-end.js";
 
@@ -23,6 +24,9 @@ const MAX_KEEPALIVE_MS = 2 * 60 * 60_000;
 /** A connection without streams is closed after this time, in milliseconds. */
 const IDLE_SESSION_MS = 15 * 60_000;
 
+/** The longest time until a doubtful connection has to answer a ping before it gets another stream, in milliseconds. */
+const DOUBT_PING_MS = 1000;
+
 /** HTTP/2 sessions with one server: one at a time takes new streams. */
 export interface Sessions {
   /** The server's origin. */
@@ -34,6 +38,8 @@ export interface Sessions {
   request(headers: OutgoingHttpHeaders, isWanted: () => boolean): Promise<ClientHttp2Stream>;
   /** Say that bytes came on a stream, so that its connection needs no ping. */
   notifyResponseByteRead(stream: ClientHttp2Stream): void;
+  /** Check the connections that have streams and became silent. */
+  check(): void;
   /** Close all sessions and refuse further requests. */
   close(): void;
 }
@@ -43,6 +49,10 @@ interface Session {
   streams: number;
   /** When bytes came last, by `performance.now()`. */
   aliveAt: number;
+  /** When a stream ended while nothing came: a proxy may have forgotten the connection, or nghttp2 have given it up. */
+  doubtedAt: number;
+  /** Whether it did not answer a ping in time, so that it gets no more streams. */
+  isRetired: boolean;
 }
 
 /**
@@ -61,6 +71,7 @@ export function createSessions(
   const authority = new URL(config.url).origin;
   const all = new Map<Http2Session, Session>();
   const pings = { everyMs: config.keepaliveMs };
+  const silence = createSilenceCheck(config.keepaliveMs);
   let current: Promise<Session> | undefined;
   let closed = false;
 
@@ -69,7 +80,13 @@ export function createSessions(
       // What a server pushes, nobody asked for: Node gives it to nobody, and its errors would end the process.
       const settings = { initialWindowSize: config.windowBytes, enablePush: false };
       const http2 = connect(authority, { ...tls, settings });
-      const session: Session = { http2, streams: 0, aliveAt: performance.now() };
+      const session: Session = {
+        http2,
+        streams: 0,
+        aliveAt: performance.now(),
+        doubtedAt: Number.NEGATIVE_INFINITY,
+        isRetired: false,
+      };
       all.set(http2, session);
       let opened = false;
       const fail = (reason: Error) => {
@@ -109,11 +126,13 @@ export function createSessions(
     const session = await known;
     const begin = performance.now();
     if (session !== undefined && takesStreams(session)) {
+      const isDoubtful = session.doubtedAt > session.aliveAt;
       const isFresh = session.streams > 0 || begin - session.aliveAt < Math.min(FRESH_MS, pings.everyMs);
-      if (isFresh || (await answersPing(session, Math.min(pingAnswerMs(pings.everyMs), connectMs / 2)))) {
+      const answerMs = Math.min(pingAnswerMs(pings.everyMs), isDoubtful ? DOUBT_PING_MS : connectMs / 2);
+      if ((isFresh && !isDoubtful) || (await answersPing(session, answerMs))) {
         return session;
       }
-      session.http2.destroy();
+      retire(session);
     }
     if (closed) {
       throw whileConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_HTTP2_SESSION_CLOSED" }));
@@ -152,7 +171,11 @@ export function createSessions(
       const session = stream.session === undefined ? undefined : all.get(stream.session);
       if (session !== undefined) {
         session.aliveAt = performance.now();
+        silence.heard(session.http2);
       }
+    },
+    check() {
+      silence.check([...all.values()].filter(({ streams }) => streams > 0).map(({ http2 }) => http2));
     },
     close() {
       closed = true;
@@ -170,19 +193,36 @@ function closedByServer(): Error {
   return Object.assign(new Error("the connection was closed"), { code: "ECONNRESET" });
 }
 
-function takesStreams({ http2 }: Session): boolean {
-  return !http2.closed && !http2.destroyed;
+function takesStreams({ http2, isRetired }: Session): boolean {
+  return !isRetired && !http2.closed && !http2.destroyed;
+}
+
+/** Give a session no more streams. Those that it has go on: it may only be slow. */
+function retire(session: Session): void {
+  session.isRetired = true;
+  if (session.streams === 0) {
+    session.http2.destroy();
+  }
 }
 
 /** Count the streams of a session: the process may end while it has none. */
 function count(session: Session, stream: ClientHttp2Stream): void {
+  const openedAt = performance.now();
   session.streams += 1;
   session.http2.ref();
   stream.once("close", () => {
+    const now = performance.now();
     session.streams -= 1;
+    if (now - Math.max(openedAt, session.aliveAt) >= DOUBT_MS) {
+      session.doubtedAt = now;
+    } else if (session.streams === 0) {
+      session.aliveAt = now;
+    }
     if (session.streams === 0) {
-      session.aliveAt = performance.now();
       session.http2.unref();
+      if (session.isRetired) {
+        session.http2.destroy();
+      }
     }
   });
 }
@@ -217,16 +257,10 @@ function keepAlive(session: Session, pings: { everyMs: number }): void {
   http2.on("close", () => clearTimeout(timer));
 }
 
-function answersPing(session: Session, withinMs: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, withinMs, false);
-    const answered = (error: Error | null) => {
-      clearTimeout(timer);
-      session.aliveAt = error === null ? performance.now() : session.aliveAt;
-      resolve(error === null);
-    };
-    if (!takesStreams(session) || !session.http2.ping(answered)) {
-      answered(new Error("no ping could be sent"));
-    }
-  });
+async function answersPing(session: Session, withinMs: number): Promise<boolean> {
+  const isAnswered = (await pingSession(session.http2, withinMs)) === "answered";
+  if (isAnswered) {
+    session.aliveAt = performance.now();
+  }
+  return isAnswered;
 }

@@ -3,6 +3,7 @@ import { beforeAnyByte } from "../../errors/network-failure.js";
 import { createGathering } from "../../json/gathering.js";
 import { createBag } from "../../signal/bag.js";
 import type { TransportSettings } from "../closable.js";
+import { DOUBT_MS } from "../silent-sessions.js";
 import type { CallEnd } from "../until-end.js";
 import { type Connection, connectionOpener } from "./connection.js";
 import type { HttpRequest } from "./http-client.js";
@@ -58,6 +59,12 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
     }
   }
 
+  function dropIdle(): void {
+    for (const { destroy } of idle.splice(0)) {
+      destroy();
+    }
+  }
+
   function release(connection: Connection): void {
     if (closed || idle.length === MAX_IDLE) {
       connection.destroy();
@@ -76,7 +83,9 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
         if (ended !== undefined) {
           throw ended;
         }
-        const connection = idle.pop() ?? open(lost);
+        const known = idle.pop();
+        const connection = known ?? open(lost);
+        const startedAt = performance.now();
         const gathering = createGathering();
         let status = 0;
         let received: Headers | undefined;
@@ -108,7 +117,12 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
           }
         };
         const takeOut = underWay.add(fail);
-        ending.onEnd(fail);
+        ending.onEnd((reason) => {
+          fail(reason);
+          if (known !== undefined && received === undefined && performance.now() - startedAt >= DOUBT_MS) {
+            dropIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
+          }
+        });
 
         const options = { path: target, method: verb, headers, body: body ?? null };
         connection.client.dispatch(options, {
@@ -141,9 +155,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
       for (const end of underWay.list()) {
         end(Object.assign(new Error("the transport was closed"), { code: "ECONNRESET" }));
       }
-      for (const { destroy } of idle.splice(0)) {
-        destroy();
-      }
+      dropIdle();
     },
   };
 }

@@ -4,6 +4,7 @@ import type { RestConfig } from "../../config/schema.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
+import { DOUBT_MS } from "../silent-sessions.js";
 import { readTls } from "../tls.js";
 import { withSharedReads } from "./shared-reads.js";
 
@@ -47,6 +48,12 @@ export function createHttpClient(
 
   let closed = false;
 
+  function dropIdle(): void {
+    for (const socket of Object.values(agent.freeSockets).flat()) {
+      socket?.destroy();
+    }
+  }
+
   return {
     send: ({ verb, target, headers, body, signal }) =>
       new Promise((resolve, reject) => {
@@ -69,7 +76,14 @@ export function createHttpClient(
           connecting = false;
           clearTimeout(timer);
         };
-        const abortRequest = () => fail(new Error("aborted", { cause: signal.reason }));
+        const startedAt = performance.now();
+        const abortRequest = () => {
+          const isDoubtful = request.reusedSocket && performance.now() - startedAt >= DOUBT_MS;
+          fail(new Error("aborted", { cause: signal.reason }));
+          if (isDoubtful) {
+            dropIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
+          }
+        };
         signal.addEventListener("abort", abortRequest, { once: true });
         request.on("error", failed);
         request.on("close", () => {
