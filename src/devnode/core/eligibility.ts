@@ -1,4 +1,5 @@
 import type { BatchMarketInstructions, Transfer } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { type OracleDataSubmission, OracleDataSubmission_OracleSource } from "../../../gen/vega/commands/v1/data_pb.js";
 import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
 import type { DataSourceSpec } from "../../../gen/vega/data_source_pb.js";
 import { type Market, Market_State } from "../../../gen/vega/markets_pb.js";
@@ -20,6 +21,7 @@ export interface EligibilityOptions {
   readonly isFunded: (party: string) => boolean;
 }
 
+const NO_SUBSCRIBERS = "there are no subscribes to the oracle data";
 const NOT_OF_VALIDATOR = "node signature not sent by validator";
 const NOT_OF_MASTER_KEY = "node signature not signed with validator master key";
 
@@ -63,7 +65,7 @@ export function ineligibility(
       return key === undefined || options.world.parameters.has(key) ? undefined : "unknown key";
     }
     case "oracleDataSubmission":
-      return oracleDataProblem(command.value.payload, party, options);
+      return oracleDataProblem(command.value, party, options);
     case "keyRotateSubmission":
       return NOT_OF_MASTER_KEY;
     case "nodeVote":
@@ -210,19 +212,32 @@ function lackOfFunds(party: string, what: string, parameter: string, options: El
     : undefined;
 }
 
-/** `CheckSubmitOracleData` in `core/processor/abci.go`. */
-function oracleDataProblem(payload: Uint8Array, party: string, { world }: EligibilityOptions): string | undefined {
+/** The forms of oracle data that the network reads, by their names in its errors (`core/datasource/spec/adaptors/adaptors.go`). */
+const ORACLE_FORMS = new Map([
+  [OracleDataSubmission_OracleSource.JSON, "JSON"],
+  [OracleDataSubmission_OracleSource.OPEN_ORACLE, "Open Oracle"],
+]);
+
+/** `CheckSubmitOracleData` in `core/processor/abci.go`. Open Oracle's data has its own signers, whom nobody listens to here. */
+function oracleDataProblem(
+  { source, payload }: OracleDataSubmission,
+  party: string,
+  { world }: EligibilityOptions,
+): string | undefined {
+  const form = ORACLE_FORMS.get(source);
   const names = propertiesOf(payload)?.map(({ name }) => name);
-  if (names === undefined) {
-    return "error normalizing incoming oracle data: couldn't unmarshal JSON data";
+  if (form === undefined || names === undefined) {
+    const why = form === undefined ? "unknown oracle source" : `couldn't unmarshal ${form} data`;
+    return `error normalizing incoming oracle data: ${why}`;
+  }
+  if (source === OracleDataSubmission_OracleSource.OPEN_ORACLE) {
+    return NO_SUBSCRIBERS;
   }
   const specs = [...world.markets.values()].flatMap(dataSourcesOf).filter((spec) => isSignedBy(spec, party));
   if (specs.length === 0) {
     return "no one listens to the public keys that signed this oracle data";
   }
-  return specs.some((spec) => namesOf(spec).some((name) => names.includes(name)))
-    ? undefined
-    : "there are no subscribes to the oracle data";
+  return specs.some((spec) => namesOf(spec).some((name) => names.includes(name))) ? undefined : NO_SUBSCRIBERS;
 }
 
 function dataSourcesOf({ tradableInstrument }: Market): readonly DataSourceSpec[] {
