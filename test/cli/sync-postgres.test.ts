@@ -50,12 +50,16 @@ describe("tradewire schema --for-sync", () => {
     const { out, code } = await run(["schema", "--for-sync", "--schema", "printed"]);
     expect(code).toBe(0);
     await ask(url, out);
-    expect(await run(["sync", ...at(`${url}?schema=made`)], tmpdir())).toMatchObject({ code: 0 });
+    const keys = ["--indexes", "keys"];
+    expect(await run(["sync", ...at(`${url}?schema=made`), ...keys], tmpdir())).toMatchObject({ code: 0 });
     const shape = await shapeOf(url, "made");
     expect(shape).toContain("current_setting");
     expect(await shapeOf(url, "printed")).toBe(shape);
-    expect(await run(["sync", ...at(`${url}?schema=printed`)], tmpdir())).toMatchObject({ code: 0 });
+    expect(await run(["sync", ...at(`${url}?schema=printed`), ...keys], tmpdir())).toMatchObject({ code: 0 });
     expect(await shapeOf(url, "printed")).toBe(shape);
+    const { err } = await run(["sync", ...at(`${url}?schema=printed`)], tmpdir());
+    expect(err).toContain("indexes for usual questions; --indexes keys makes none.\n");
+    expect(await shapeOf(url, "printed")).toContain("trades_by_buyer_vega_time");
   });
 
   it.each([

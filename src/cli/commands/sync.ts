@@ -27,6 +27,10 @@ export function addSync(sync: Command, context: CommandContext): void {
       "--create-indexes <when>",
       "whether tables of PostgreSQL get their keys with the first rows or after them",
     ).choices(["with", "after"]),
+    new Option(
+      "--indexes <which>",
+      "whether tables of PostgreSQL get keys alone, or, after the first load, also indexes for usual questions (default: query)",
+    ).choices(["keys", "query"]),
     new Option("--named-views", "make views with names in place of codes, such as trades_named"),
     new Option("--queue", "put what is missing into a queue on PostgreSQL, for `tradewire sync worker`"),
     new Option("--retry-failed", "with --queue: put units that were given up back first"),

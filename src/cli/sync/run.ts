@@ -124,18 +124,29 @@ interface Sync {
 
 async function synced(sync: Sync, options: SyncCommandOptions): Promise<SyncSummary> {
   const { how, target } = sync;
-  if (options.createIndexes !== "after") {
+  const isAfter = options.createIndexes === "after";
+  const isForQueries = target.kind === "postgres" && options.indexes !== "keys";
+  if (!isAfter && !isForQueries) {
     return await once(sync, how, options);
   }
   // What is there now is loaded first, also where it is then followed.
   const patience = how.follow === true ? { patienceMs: Number.POSITIVE_INFINITY } : {};
   const first = await once(sync, { ...how, follow: false, pollMs: undefined, ...patience }, options);
-  sync.reporter.notes.write("Making the primary keys and indexes.\n");
+  if (first.chainId === "") {
+    return how.follow === true ? await once(sync, how, options) : first;
+  }
+  if (isAfter) {
+    sync.reporter.notes.write("Making the primary keys and indexes.\n");
+  }
   // Opened to have them, a sink makes those that are missing.
   await using sink = postgresOf(target, "--create-indexes", { createIndexes: "with" });
   const tables = first.tables.map(({ table }) => table);
   const signal = how.signal ?? new AbortController().signal;
   await sink.open({ chainId: first.chainId, tables, unknownColumns: "add", onUnknown: () => undefined, signal });
+  const made = isForQueries ? await sink.createQueryIndexes(signal) : 0;
+  if (made > 0) {
+    sync.reporter.notes.write(`Made ${made} indexes for usual questions; --indexes keys makes none.\n`);
+  }
   return how.follow === true ? await once(sync, how, { ...options, createIndexes: "with" }) : first;
 }
 

@@ -100,6 +100,8 @@ export function readTarget(
 /** How a sink is made of a target. */
 export interface SinkChoices {
   readonly createIndexes?: "with" | "after" | undefined;
+  /** Whether the tables of PostgreSQL get keys alone, or also the indexes that usual questions need. */
+  readonly indexes?: "keys" | "query" | undefined;
   readonly namedViews?: boolean | undefined;
 }
 
@@ -113,9 +115,12 @@ export interface SinkChoices {
  */
 export function sinkOf(target: Target, choices: SinkChoices = {}): Sink {
   const { kind, place } = target;
-  const { createIndexes, namedViews } = choices;
+  const { createIndexes, indexes, namedViews } = choices;
   if (kind === "postgres") {
     return postgresOf(target, "", choices);
+  }
+  if (indexes !== undefined) {
+    throw new RequestError(`--indexes is for PostgreSQL, and the target is ${kind}`, { advice: "Leave it out." });
   }
   if (createIndexes !== undefined) {
     throw new RequestError(`--create-indexes is for PostgreSQL, and the target is ${kind}`, {

@@ -14,7 +14,7 @@ import { isThere, loadUnit } from "./load.js";
 import type { PostgresPool } from "./pool.js";
 import { compareRows, countRows, removeUnit } from "./rows.js";
 import { emptySurvey, surveyInSql } from "./survey.js";
-import { makeIndexes, makeTables, usedNames } from "./tables.js";
+import { makeIndexes, makeQueryIndexes, makeTables, usedNames } from "./tables.js";
 import { readTarget, type Target } from "./target.js";
 import { requireTrusted } from "./trust.js";
 import { takeUnknown, type Unknowns } from "./unknown.js";
@@ -46,6 +46,14 @@ export interface PostgresSink extends Required<Sink> {
    * @param signal ends it; tables that are done keep theirs
    */
   createIndexes(signal?: AbortSignal): Promise<void>;
+  /**
+   * Make the indexes that usual questions need, such as the trades of a buyer, as far as the tables lack them: best once
+   * the first rows are there. It may take long, and a table cannot be loaded meanwhile.
+   *
+   * @param signal ends it; indexes that are done stay
+   * @returns how many were made
+   */
+  createQueryIndexes(signal?: AbortSignal): Promise<number>;
   /**
    * Tell where the sink is, for what shares its database, such as a queue. It holds the password.
    *
@@ -236,6 +244,16 @@ export function postgresSink(target: string | PostgresPool, options: PostgresSin
           makeIndexes(client, { number: schema, within }, [table]);
         await ask(`making the indexes of ${table}`, make, undefined, signal);
       }
+    },
+
+    async createQueryIndexes(signal) {
+      let made = 0;
+      for (const table of opened().tables) {
+        const make = (client: PoolClient, { schema = "" }: Opened) =>
+          makeQueryIndexes(client, { number: schema, within }, table);
+        made += await ask(`making the indexes of ${table}`, make, 0, signal);
+      }
+      return made;
     },
 
     async [Symbol.asyncDispose]() {

@@ -7,6 +7,7 @@ import type { TableName } from "../../../schema/tables.js";
 import { FROM_BLOCK, identifier, type SinkColumn, sinkSchema } from "../columns.js";
 import { type Catalog, readCatalog, schemaNumber, unitIndex } from "./catalog.js";
 import { checkServer, claimChain, ledgerSql } from "./ledger.js";
+import { queryIndexes } from "./query-indexes.js";
 import { requireTrusted } from "./trust.js";
 
 /** What is to be in the schema. */
@@ -86,6 +87,31 @@ export async function makeIndexes(
       await client.query(unitIndexSql(table, `${within}.`));
     }
   }
+}
+
+/** Memory of the server for the making of an index. */
+const INDEX_MEMORY = "256MB";
+
+/**
+ * Make the indexes of a table that usual questions need, as far as it lacks them.
+ *
+ * @param client in a transaction
+ * @param schema its number, and as SQL writes it
+ * @param table the table
+ * @returns how many were made
+ */
+export async function makeQueryIndexes(
+  client: PoolClient,
+  { number, within }: { readonly number: string; readonly within: string },
+  table: TableName,
+): Promise<number> {
+  const { indexes } = await readCatalog(client, number);
+  const missing = queryIndexes(table, `${within}.`).filter(({ name }) => !indexes.has(name));
+  await client.query(`SET LOCAL maintenance_work_mem TO '${INDEX_MEMORY}'`);
+  for (const { sql } of missing) {
+    await client.query(sql);
+  }
+  return missing.length;
 }
 
 /**
