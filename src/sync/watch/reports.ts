@@ -26,7 +26,7 @@ export interface ErrorFacts {
 }
 
 /**
- * Keep the last errors, and count all of them by kind.
+ * Keep the last errors, equal ones as one with their number, and count all of them by kind.
  *
  * @returns functions that add and show them
  */
@@ -35,7 +35,12 @@ export function createErrorLog() {
   const counts = new Map<string, number>();
   return {
     add(error: TradewireError, facts: ErrorFacts): ErrorReport {
-      const report = reportOf(error, facts);
+      const made = reportOf(error, facts);
+      const same = last.findIndex(({ kind, message, advice }) => {
+        return kind === made.kind && message === made.message && advice === made.advice;
+      });
+      const [before] = same < 0 ? [] : last.splice(same, 1);
+      const report = { ...made, count: made.count + (before?.count ?? 0) };
       last.unshift(report);
       last.length = Math.min(last.length, MAX_ERRORS);
       const kind = counts.has(report.kind) || counts.size < MAX_KINDS ? report.kind : "other";
@@ -52,6 +57,7 @@ function reportOf(error: TradewireError, { at, unit, attempt, againMs }: ErrorFa
     kind: `${error.name} ${codeName(error.code)}`,
     message: plain(error.summary),
     advice: plain(error.advice),
+    count: 1,
     ...(unit && { unit: { table: unit.table, fromBlock: unit.fromBlock, toBlock: unit.toBlock } }),
     ...(attempt === undefined ? {} : { attempt }),
     ...(againMs === undefined ? {} : { againAt: new Date(at + againMs).toISOString() }),

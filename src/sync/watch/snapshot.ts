@@ -11,7 +11,10 @@ export interface Loaded {
   readonly bytes: bigint;
 }
 
-/** How fast it goes, each per second: over the last minute, or since the start, where that is less. */
+/**
+ * How fast it goes, each per second: over the last minute, or since the start, where that is less. 0 while node or sink is
+ * waited for.
+ */
 export interface Rates {
   /** Bytes of CSV as they arrive. */
   readonly bytes: number;
@@ -62,6 +65,8 @@ export interface ErrorReport {
   readonly message: string;
   /** What to do. */
   readonly advice: string;
+  /** How often this error came, with other units, too: of these, the last is shown. */
+  readonly count: number;
   /** The unit that failed; absent where node or sink could not be asked at all. */
   readonly unit?: BlockRange & { readonly table: TableName };
   /** How many times the unit has been tried. */
@@ -119,6 +124,7 @@ export interface SyncSnapshot {
   readonly tables: readonly TableProgress[];
   /** Seconds until nothing is missing, as the last ten minutes went; absent where that cannot be said. */
   readonly secondsLeft?: number;
+  /** Absent before the first plan, and where nothing newer was seen before the node or the sink had to be waited for. */
   readonly lag?: Lag;
   readonly underWay: readonly UnitUnderWay[];
   /** Units that failed last, and were neither tried again nor loaded since. */

@@ -17,6 +17,9 @@ const MAX_REMEMBERED = 1000;
 /** The time that is looked back on to say how long it will take. */
 const FORECAST_WINDOW_MS = 600_000;
 
+/** How fast it goes while all waits. */
+const AT_REST = { bytes: 0, rows: 0, segments: 0 };
+
 /** What is watched. */
 export interface SyncStateOptions {
   /** The tables that are synced; all by default. */
@@ -192,10 +195,14 @@ export function createSyncState({
     },
     cover: picture.cover,
     snapshot() {
-      const all = [...progress.values()].map((table) => table.show());
+      const isWaiting = phase === "waiting";
+      const all = [...progress.values()].map((table) =>
+        isWaiting ? { ...table.show(), rates: AT_REST } : table.show(),
+      );
       const total = totalOf(all);
       const [units, speed] = [[...underWay.values()], forecast.perSecond()];
-      const behind = lag.show(all);
+      const known = lag.show(all);
+      const behind = isWaiting && known?.blocks === 0n ? undefined : known;
       const resting = phase === "idle" || (phase === "syncing" && units.length === 0 && total.missing === 0);
       const busy = !resting || announced !== undefined;
       const shown = picture.show(
@@ -214,7 +221,9 @@ export function createSyncState({
         nodes: nodes.show(units),
         total,
         tables: all,
-        ...(total.missing === 0 || speed > 0 ? { secondsLeft: total.missing === 0 ? 0 : total.missing / speed } : {}),
+        ...(!isWaiting && (total.missing === 0 || speed > 0)
+          ? { secondsLeft: total.missing === 0 ? 0 : total.missing / speed }
+          : {}),
         ...(behind && { lag: behind }),
         underWay: units.map(({ unit: { table, fromBlock, toBlock }, node, bytes, began }) => ({
           ...{ table, fromBlock, toBlock, node, bytes },

@@ -84,7 +84,7 @@ inBrowser("shows the figures, and the coverage as a picture, and follows what ha
   state.take({ case: "began", unit: unitOf("trades", 1), node: "node-a" });
   await page.getByRole("heading", { name: "watched-chain" }).waitFor();
   await page.locator("#done", { hasText: "37.5%" }).waitFor();
-  expect(await page.locator("#done-more").textContent()).toBe("3 of 8 segments");
+  expect(await page.locator("#done-more").textContent()).toBe("3 of 8 segments of tables");
   expect(await page.locator("#lag").textContent()).toBe("3,000blocks");
   expect(await page.locator("#underway li").textContent()).toContain("1,001–2,000");
   expect(await page.locator("#queue li").textContent()).toBe("created42");

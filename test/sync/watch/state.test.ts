@@ -83,6 +83,20 @@ describe("rates", () => {
     expect(state.snapshot().total.rates).toEqual({ bytes: 0, rows: 0, segments: 0 });
   });
 
+  test("are none, and the lag is not known, while the database is waited for", () => {
+    take(planned(1, { trades: 0, orders: 0 }), ...loadOf("trades", 0), ...loadOf("orders", 0));
+    expect(state.snapshot().total.rates.rows).toBeGreaterThan(0);
+    expect(state.snapshot().lag).toMatchObject({ blocks: 0n });
+    const error = new SinkError("the database cannot be reached", { code: Code.Unavailable, advice: "Wait." });
+    take({ case: "waiting", error, againMs: 1000 });
+    const waiting = state.snapshot();
+    expect(waiting.total.rates).toEqual({ bytes: 0, rows: 0, segments: 0 });
+    expect(waiting).not.toHaveProperty("lag");
+    expect(waiting).not.toHaveProperty("secondsLeft");
+    take(planned(1, { trades: 1, orders: 1 }));
+    expect(state.snapshot()).toMatchObject({ lag: { blocks: 0n }, secondsLeft: 0 });
+  });
+
   test("say nothing of the time left before anything was loaded", () => {
     take(planned(2, { trades: 0, orders: 0 }));
     expect(state.snapshot()).not.toHaveProperty("secondsLeft");
@@ -111,7 +125,8 @@ describe("errors", () => {
   test("are counted by kind, and the last twenty kept, newest first", () => {
     take(planned(40, { trades: 0, orders: 0 }));
     for (let segment = 0; segment < 30; segment += 1) {
-      take({ case: "failed", unit: unitOf("trades", segment), error: unreachable(), attempt: 2, againMs: 1000 });
+      const other = new ConnectionError(`node ${segment} is away`, { code: Code.Unavailable, advice: "Wait." });
+      take({ case: "failed", unit: unitOf("trades", segment), error: other, attempt: 2, againMs: 1000 });
     }
     const error = new SinkError("deadlock\u202e detected", { code: Code.Aborted, advice: "Wait." });
     take({ case: "failed", unit: unitOf("orders", 7), error, attempt: 5 });
@@ -123,10 +138,27 @@ describe("errors", () => {
       kind: "SinkError ABORTED",
       message: "deadlock  detected",
       advice: "Wait.",
+      count: 1,
       unit: { table: "orders", fromBlock: 7001n, toBlock: 8000n },
       attempt: 5,
     });
     expect(Date.parse(errors[1]?.againAt ?? "") - Date.parse(errors[1]?.at ?? "")).toBe(1000);
+  });
+
+  test("that are equal are one, with their number and the unit of the last", () => {
+    take(planned(40, { trades: 0, orders: 0 }));
+    for (let segment = 0; segment < 3; segment += 1) {
+      take({ case: "failed", unit: unitOf("trades", segment), error: unreachable(), attempt: 2, againMs: 1000 });
+    }
+    const error = new SinkError("deadlock detected", { code: Code.Aborted, advice: "Wait." });
+    take({ case: "failed", unit: unitOf("orders", 7), error, attempt: 5 });
+    take({ case: "failed", unit: unitOf("trades", 3), error: unreachable(), attempt: 2, againMs: 1000 });
+    const { errors, errorCounts } = state.snapshot();
+    expect(errors.map(({ kind, count, unit }) => [kind, count, unit?.fromBlock])).toEqual([
+      ["ConnectionError UNAVAILABLE", 4, 3001n],
+      ["SinkError ABORTED", 1, 7001n],
+    ]);
+    expect(errorCounts).toEqual({ "ConnectionError UNAVAILABLE": 4, "SinkError ABORTED": 1 });
   });
 
   test("are no more failed units once these are tried again or are there", () => {

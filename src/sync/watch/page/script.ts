@@ -37,30 +37,31 @@ function list(id, items, empty) {
 const line = (...parts) => element("div", "line", ...parts);
 const soft = (text) => element("div", "small soft", text);
 
-function showFigures({ total, lag, secondsLeft }) {
+function showFigures({ total, lag, secondsLeft, phase }) {
   const { rates, there, loaded } = total;
   const busy = total.segments > 0;
   figure("done", busy ? [percentText(total.done, total.segments).slice(0, -2), "%"] : ["–"],
-    busy ? whole.format(total.done) + " of " + whole.format(total.segments) + " segments" : "no plan yet");
+    busy ? whole.format(total.done) + " of " + whole.format(total.segments) + " segments of tables" : "no plan yet");
   byId("bar").firstElementChild.style.width = (busy ? (total.done / total.segments) * 100 : 0) + "%";
   const [speed, unit] = sizeText(rates.bytes);
-  figure("speed", [speed, unit + "/s"], sizeText(Number(loaded.bytes)).join(" ") + " so far");
-  figure("rows", [short(Math.round(rates.rows)), "rows/s"], short(there.rows) + " rows there");
+  const waits = phase === "waiting";
+  figure("speed", waits ? ["–"] : [speed, unit + "/s"], sizeText(Number(loaded.bytes)).join(" ") + " so far");
+  figure("rows", waits ? ["–"] : [short(Math.round(rates.rows)), "rows/s"], short(there.rows) + " rows there");
   figure("lag", lag ? [short(lag.blocks), Number(lag.blocks) === 1 ? "block" : "blocks"] : ["–"],
-    lag === undefined ? "" : Number(lag.blocks) === 0 ? "nothing newer was seen" : "seen " + timeText(lag.seconds).join(" ") + " ago");
+    lag === undefined ? (waits ? "not known while it waits" : "") : Number(lag.blocks) === 0 ? "nothing newer was seen" : "seen " + timeText(lag.seconds).join(" ") + " ago");
   const known = secondsLeft !== undefined && busy;
   figure("left", known ? (total.missing === 0 ? ["none"] : timeText(secondsLeft)) : ["–"],
-    total.missing > 0 ? count(total.missing, "segment") + " missing" : busy ? "nothing is missing" : "");
+    total.missing > 0 ? whole.format(total.missing) + " missing" : busy ? "nothing is missing" : "");
 }
 
 function showErrors(errors, errorCounts) {
   const all = Object.values(errorCounts).reduce((sum, number) => sum + number, 0);
   byId("errors").querySelector("h2").textContent = all > errors.length ? "Last " + errors.length + " of " + whole.format(all) + " errors" : "Last errors";
   list("errors", errors.map((error) => {
-    const { kind, at, unit, message, advice, attempt, againAt } = error;
+    const { kind, at, unit, message, advice, attempt, againAt, count } = error;
     const tries = unit === undefined ? "" : (attempt > 1 ? "tried " + attempt + " times, " : "")
       + (againAt === undefined ? "given up" : "tried again at " + clock(againAt));
-    return element("li", "", line(element("span", "kind small", kind), element("span", "small soft", clock(at))),
+    return element("li", "", line(element("span", "kind small", kind), element("span", "small soft", (count > 1 ? whole.format(count) + " times, last at " : "") + clock(at))),
       element("div", "", message), soft(advice),
       ...(unit ? [soft(unit.table + ", blocks " + blocksText(unit.fromBlock, unit.toBlock) + (tries && " · " + tries))] : []));
   }), "No errors.");
@@ -92,8 +93,8 @@ function show(state) {
     element("span", "number", sizeText(unit.bytes).join(" ")), element("span", "number soft", timeText(unit.seconds).join(" ")))),
     ...(underWay.length > MOST_UNITS ? [element("li", "soft", "and " + whole.format(underWay.length - MOST_UNITS) + " more")] : []),
   ], "Nothing is under way.");
-  list("nodes", nodes.length < 2 ? [] : nodes.map(({ name, units, bytes, underWay: now }) => element("li", "",
-    line(element("span", "", name), element("span", "", sizeText(Number(bytes)).join(" "))), soft(count(units, "unit") + " loaded, " + now + " under way"))));
+  list("nodes", nodes.length < 2 ? [] : nodes.map(({ name, rows, bytes, underWay: now }) => element("li", "",
+    line(element("span", "", name), element("span", "", sizeText(Number(bytes)).join(" "))), soft(short(rows) + " rows loaded, " + now + " under way"))));
   list("queue", Object.entries(queue ?? {}).map(([name, number]) => element("li", "", line(element("span", "", name), element("span", "", whole.format(number))))));
   showErrors(state.errors, state.errorCounts);
   list("unknown", unknown.map(({ table, column, value }) => element("li", "", line(element("span", "", table + "." + column), ...(value === undefined ? [] : [element("span", "soft", value)])))));

@@ -31,7 +31,7 @@ function valueSql({ name, type, holds, values }: ReturnType<typeof sinkColumns>[
     case "time":
       return "timestamptz '2024-01-01 00:00:00+00' + g * interval '1 second'";
     case "id":
-      return `decode(md5('${name}' || (g * 7919) % ${COUNTS[name] ?? DEFAULT_COUNT}), 'hex')`;
+      return `decode(md5('${name}' || (g::int8 * 7919) % ${COUNTS[name] ?? DEFAULT_COUNT}), 'hex')`;
     case "flag":
       return "true";
     case "json":
