@@ -1,4 +1,4 @@
-import type { ClientHttp2Session } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 
 /** A gRPC frame that has not begun, in grpc-js's decoder. */
 const NO_DATA = 0;
@@ -27,6 +27,21 @@ export function endedInsideMessage(call: unknown): boolean {
 export function sessionOf(call: unknown): ClientHttp2Session | undefined {
   const session = property(innermost(call, "http2Stream"), "session");
   return isSession(session) ? session : undefined;
+}
+
+/**
+ * Find the HTTP/2 stream that carries a call.
+ *
+ * @param call the call, as the channel created it
+ * @returns the stream; undefined as for {@link sessionOf}
+ */
+export function streamOf(call: unknown): ClientHttp2Stream | undefined {
+  const stream = innermost(call, "http2Stream");
+  return isStream(stream) ? stream : undefined;
+}
+
+function isStream(value: unknown): value is ClientHttp2Stream {
+  return typeof property(value, "on") === "function" && isSession(property(value, "session"));
 }
 
 function isSession(value: unknown): value is ClientHttp2Session {

@@ -5,12 +5,16 @@ import { notConnectedInTime } from "../../errors/network-failure.js";
 import { createBag } from "../../signal/bag.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { protoCodec } from "../codec.js";
+import { limitInterim } from "../interim-answers.js";
 import { transportOfCalls } from "../message-call.js";
 import { createSilenceCheck, DOUBT_MS } from "../silent-sessions.js";
 import { startCall } from "./call.js";
 import { channelOpener, limitConnecting } from "./channel.js";
-import { sessionOf } from "./decoder.js";
+import { sessionOf, streamOf } from "./decoder.js";
 import { toMetadata } from "./metadata.js";
+
+/** The streams that servers usually allow on a connection: grpc-js would let more wait, without a word. */
+const USUAL_STREAMS = 100;
 
 type RawCall = ReturnType<Channel["createCall"]>;
 
@@ -18,6 +22,8 @@ type RawCall = ReturnType<Channel["createCall"]>;
 interface OpenChannel {
   readonly channel: Channel;
   calls: number;
+  /** The streams that the server allows on its connection, once that is known. */
+  maxCalls?: number | undefined;
   /** Whether another one takes new calls, so that it is closed with its last call. */
   isReplaced?: boolean;
 }
@@ -63,6 +69,9 @@ export function createGrpcJsTransport(
         current.channel.close(); // It would repeat its last failure for up to two minutes; a new channel tries at once.
         current = { channel: openChannel(), calls: 0 };
       }
+      if (current.calls >= (current.maxCalls ?? USUAL_STREAMS)) {
+        replaceChannel();
+      }
       const own = current;
       const { channel } = own;
       const startedAt = performance.now();
@@ -84,13 +93,21 @@ export function createGrpcJsTransport(
         onEnd();
       };
       const call = startCall(raw, metadata, over, () => {
+        const session = sessionOf(raw);
         heardAt = performance.now();
-        silence.heard(sessionOf(raw));
+        own.maxCalls ??= session?.destroyed === false ? session.remoteSettings.maxConcurrentStreams : undefined;
+        silence.heard(session);
       });
       const stopWatch = limitConnecting(channel, options.connectMs, () => call.fail(connectTimeout()));
       return call;
     },
-    check: () => silence.check(underWay.list().flatMap((raw) => sessionOf(raw) ?? [])),
+    check() {
+      for (const raw of underWay.list()) {
+        const stream = streamOf(raw);
+        stream && limitInterim(stream); // grpc-js gives a stream to nobody while nothing but these has come.
+      }
+      silence.check(underWay.list().flatMap((raw) => sessionOf(raw) ?? []));
+    },
     close: () => current.channel.close(),
   });
 }

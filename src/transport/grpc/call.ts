@@ -1,6 +1,7 @@
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectError } from "../bare-call.js";
+import { limitInterim } from "../interim-answers.js";
 import type { MessageCall } from "../message-call.js";
 import { type Answer, addFields, failureIn, readHeader, resetError } from "./answer.js";
 import { createFrameReader, frameOf, HEAD_SIZE } from "./frames.js";
@@ -114,6 +115,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
         opening = begin();
       }
     });
+    limitInterim(opened);
     opened.once("response", (fields, flags) => {
       tell();
       try {

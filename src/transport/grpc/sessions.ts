@@ -27,7 +27,10 @@ const IDLE_SESSION_MS = 15 * 60_000;
 /** The longest time until a doubtful connection has to answer a ping before it gets another stream, in milliseconds. */
 const DOUBT_PING_MS = 1000;
 
-/** HTTP/2 sessions with one server: one at a time takes new streams. */
+/** The most connections with one server. */
+const MAX_SESSIONS = 100;
+
+/** HTTP/2 sessions with one server: one at a time takes new streams, until it has as many as the server allows. */
 export interface Sessions {
   /** The server's origin. */
   readonly authority: string;
@@ -120,12 +123,19 @@ export function createSessions(
     });
   }
 
+  /** A session besides the current one that takes streams: needed only where the server's limit has filled some. */
+  function roomy(): Session | undefined {
+    return all.size > 1
+      ? [...all.values()].find((one) => one.streams > 0 && takesStreams(one) && hasRoom(one))
+      : undefined;
+  }
+
   /** A session that takes streams: the current one, once it has shown that it lives, or a new one. */
   async function usable(): Promise<Session> {
     const known = current;
-    const session = await known;
+    const session = roomy() ?? (await known);
     const begin = performance.now();
-    if (session !== undefined && takesStreams(session)) {
+    if (session !== undefined && takesStreams(session) && hasRoom(session)) {
       const isDoubtful = session.doubtedAt > session.aliveAt;
       const isFresh = session.streams > 0 || begin - session.aliveAt < Math.min(FRESH_MS, pings.everyMs);
       const answerMs = Math.min(pingAnswerMs(pings.everyMs), isDoubtful ? DOUBT_PING_MS : connectMs / 2);
@@ -136,6 +146,9 @@ export function createSessions(
     }
     if (closed) {
       throw whileConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_HTTP2_SESSION_CLOSED" }));
+    }
+    if (all.size >= MAX_SESSIONS && [...all.values()].every((one) => !hasRoom(one))) {
+      throw tooManyStreams();
     }
     if (current === known) {
       const opening = open(Math.max(connectMs - (performance.now() - begin), 1));
@@ -154,6 +167,9 @@ export function createSessions(
         const session = await usable();
         if (!isWanted()) {
           throw new ConnectError("the call has ended", Code.Canceled);
+        }
+        if (!hasRoom(session)) {
+          continue; // Other calls were first.
         }
         try {
           const stream = session.http2.request(headers);
@@ -195,6 +211,17 @@ function closedByServer(): Error {
 
 function takesStreams({ http2, isRetired }: Session): boolean {
   return !isRetired && !http2.closed && !http2.destroyed;
+}
+
+/** Whether a session has fewer streams than the server allows. Node would let more wait, without a word. */
+function hasRoom({ http2, streams }: Session): boolean {
+  const { maxConcurrentStreams = Number.POSITIVE_INFINITY } = http2.destroyed ? {} : http2.remoteSettings;
+  return streams < Math.max(maxConcurrentStreams, 1);
+}
+
+function tooManyStreams(): ConnectError {
+  const summary = `the server takes no more streams on ${MAX_SESSIONS} connections`;
+  return new ConnectError(summary, Code.ResourceExhausted);
 }
 
 /** Give a session no more streams. Those that it has go on: it may only be slow. */

@@ -8,6 +8,7 @@ import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { SentTo } from "../hooks.js";
 import { methodName } from "../method-name.js";
 import { noteSentTo } from "../sent-to.js";
+import { limitEmpty } from "./empty-results.js";
 import { callError } from "./failure.js";
 import { hasOneAnswer, withOneAnswer } from "./one-answer.js";
 import { onlyReads } from "./read-method.js";
@@ -86,7 +87,8 @@ function failingBy(
       const fail = failing(method, signal, contextValues);
       const sent = given(() => headersOf(header, contextValues), fail);
       const response = await transport.stream(method, signal, timeoutMs, sent, input, contextValues).catch(fail);
-      return { ...response, message: failingWith(withOneAnswer(method, response.message), fail) };
+      const answers = limitEmpty(method.output, withOneAnswer(method, response.message));
+      return { ...response, message: failingWith(answers, fail) };
     },
   };
 }

@@ -42,6 +42,12 @@ interface Waiting {
 const CAUTIOUS_CALLS = 10;
 const CAUTIOUS_AFTER_MS = 1000;
 
+/** Where nothing is known of the node's limit yet, as many more are let go each so many milliseconds: it may be slow. */
+const CAUTIOUS_STEP_MS = 200;
+
+/** The calls that deployed nodes take at once from an address that is new to them. */
+const USUAL_BURST = 100;
+
 /**
  * Make the pace of a client. Deployed nodes limit the calls of an address, and ban who goes on after a refusal. The
  * node's answers tell what is left; calls beyond it wait, first come, first sent.
@@ -56,6 +62,8 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   let heardAt = Number.NEGATIVE_INFINITY;
   let inFlight = 0;
   let isCrowded = false;
+  /** When as many calls were under way as may be without an answer. */
+  let crowdedAt = 0;
   let heldUntil = 0;
   let ban: { readonly end: number; readonly until: Date } | undefined;
   let waiting: Waiting[] = [];
@@ -63,7 +71,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   let isClosed = false;
 
   /** The wait until the next call may be sent, and its reason; infinite until an answer comes. */
-  function delay(): Omit<WaitInfo, "id" | "method"> {
+  function delay(): Omit<WaitInfo, "id" | "method"> & { readonly isGuess?: boolean } {
     const held = heldUntil - performance.now();
     if (held > 0) {
       return { waitMs: held, reason: "the node refused a call" };
@@ -76,7 +84,13 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     }
     // Without a limit in its answers, a node has none.
     const isFresh = performance.now() - heardAt < (node === undefined ? Number.POSITIVE_INFINITY : CAUTIOUS_AFTER_MS);
-    const isCautious = inFlight >= CAUTIOUS_CALLS && !isFresh;
+    const steps = node === undefined ? Math.floor((performance.now() - crowdedAt) / CAUTIOUS_STEP_MS) : 0;
+    const isCautious = !isFresh && inFlight >= CAUTIOUS_CALLS && inFlight >= CAUTIOUS_CALLS * (steps + 1);
+    if (isCautious && node === undefined && inFlight < USUAL_BURST) {
+      const nextAt = crowdedAt + (steps + 1) * CAUTIOUS_STEP_MS;
+      const waitMs = Math.max(Math.ceil(nextAt - performance.now()), 1);
+      return { waitMs, reason: "the node's rate limit", isGuess: true };
+    }
     const isOwnSlower = own !== undefined && own.msFor(1) >= (node?.msFor(1) ?? 0);
     const reason = isOwnSlower && !isCautious ? "limits.callsPerSecond" : "the node's rate limit";
     return { waitMs: isCautious ? Number.POSITIVE_INFINITY : 0, reason };
@@ -87,6 +101,9 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     own?.take();
     isCrowded ||= inFlight > 0;
     inFlight += 1;
+    if (inFlight === CAUTIOUS_CALLS) {
+      crowdedAt = performance.now();
+    }
   }
 
   /** Send the calls whose turn has come, and come back for the others. */
@@ -150,9 +167,9 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     async turn(method, signal, contextValues = createContextValues()) {
       pace.checkOpen();
       signal?.throwIfAborted();
-      const { waitMs, reason } = delay();
+      const { waitMs, reason, isGuess } = delay();
       if (waiting.length > 0 || waitMs > 0) {
-        if (waitMs !== Number.POSITIVE_INFINITY) {
+        if (waitMs !== Number.POSITIVE_INFINITY && isGuess !== true) {
           const queueMs = Math.max(node?.msFor(waiting.length) ?? 0, own?.msFor(waiting.length) ?? 0);
           const id = callId(contextValues);
           onWait?.({ id, method: methodName(method), waitMs: waitMs + queueMs, reason });

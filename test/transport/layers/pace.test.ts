@@ -156,11 +156,26 @@ describe("without a limit", () => {
     const { ask, answer, sent, waits } = paceOf();
     await ask(15);
     expect(sent).toHaveLength(10);
-    await pass(60_000);
-    expect(sent).toHaveLength(10);
     await answer(new Headers());
     expect(sent).toHaveLength(14);
     expect(waits).toEqual([]); // How long the wait takes is not known.
+  });
+
+  it("ten more go each fifth of a second while no answer comes, up to the hundred that a node takes at once", async () => {
+    const { ask, answer, sent, waits } = paceOf();
+    await ask(150);
+    expect(sent).toHaveLength(10);
+    await pass(199);
+    expect(sent).toHaveLength(10);
+    await pass(1);
+    expect(sent).toHaveLength(20);
+    await pass(600);
+    expect(sent).toHaveLength(50);
+    await pass(60_000);
+    expect(sent).toHaveLength(100);
+    await answer(new Headers());
+    expect(sent).toHaveLength(149);
+    expect(waits).toEqual([]);
   });
 
   it("a failure without an answer tells nothing, and makes room for another call", async () => {

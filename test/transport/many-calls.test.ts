@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "@jest/globals";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { createClient } from "../../src/client.js";
+import { serveNode } from "../support/node.js";
+import { envelope, serveStreams } from "../support/servers.js";
+
+const TRANSPORTS = ["grpc", "grpc-js"] as const;
+
+describe.each([...TRANSPORTS, "rest"] as const)("a new client over %s", (transport) => {
+  test("has 50 calls at once answered by a node that takes two thirds of their time", async () => {
+    await using node = await serveNode({
+      listAllNetworkHistorySegments: () => sleep(1000, { segments: [] }),
+    });
+    await using client = createClient({
+      transport,
+      grpc: { url: node.grpcUrl },
+      rest: { url: node.restUrl },
+      timeouts: { callMs: 2500 },
+      retry: { tries: 1 },
+    });
+    const ends = await Promise.allSettled(Array.from({ length: 50 }, () => client.listSegments()));
+    expect(ends.filter(({ status }) => status === "rejected")).toEqual([]);
+  });
+});
+
+// RFC 9113, 6.5.2: a server allows as many streams as SETTINGS_MAX_CONCURRENT_STREAMS, at least 100 as is recommended.
+describe.each(TRANSPORTS)("a server that allows 100 streams on a connection, over %s", (transport) => {
+  test("has those beyond on further connections, and answers other calls", async () => {
+    const server = await serveStreams(
+      (stream, _) => {
+        stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+        stream.write(envelope(new Uint8Array()));
+      },
+      { maxConcurrentStreams: 100 },
+      (session) => session.on("stream", (stream, headers) => /List/.test(headers[":path"] ?? "") && stream.end()),
+    );
+    const client = createClient({ transport, grpc: { url: server.url }, timeouts: { callMs: 10_000 } });
+    const service = client.service(TradingDataService);
+    const iterators = Array.from({ length: 250 }, () => service.observeMarketsData({})[Symbol.asyncIterator]());
+    const first = await Promise.all(iterators.map((iterator) => iterator.next()));
+    expect(first.filter(({ done }) => done !== true)).toHaveLength(250);
+    expect(server.sessions).toHaveLength(3);
+    expect(await client.listSegments()).toEqual([]);
+    expect(server.sessions).toHaveLength(3);
+    await Promise.all(iterators.map((iterator) => iterator.return?.()));
+    await client.close();
+    await server.close();
+  });
+});
