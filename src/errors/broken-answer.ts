@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { ProtocolError } from "./errors.js";
+import { quoted } from "./quoted.js";
 
 /** A fault of an answer. Every transport reports the same fault in the same words. */
 export interface BrokenAnswer {
@@ -37,6 +38,34 @@ export const EMPTY: BrokenAnswer = {
   advice:
     "Try again; if it persists, check that the URL is the node's own and that nothing in front of it changes answers.",
 };
+
+/**
+ * The fault of an answer to a transaction that neither takes it nor refuses it.
+ *
+ * @param answer its code, data and log
+ * @returns the fault
+ */
+export function noVerdict({
+  code,
+  data,
+  log,
+}: {
+  readonly code: number;
+  readonly data: string;
+  readonly log: string;
+}): BrokenAnswer {
+  const said = [data, log].filter((text) => text !== "").join("; ");
+  const what =
+    code === 0
+      ? "the response says neither that the node took the transaction nor a known code of a refusal"
+      : `the response says that the transaction failed with code ${code}, which is no known refusal`;
+  return {
+    summary: `${what}${said === "" ? "" : `: ${quoted(said)}`}`,
+    code: Code.Unknown,
+    advice:
+      "Check that the URL is the node's own: something else may have answered, or the node is of another version.",
+  };
+}
 
 export const SEVERAL: BrokenAnswer = {
   summary: "the response has more than one message",

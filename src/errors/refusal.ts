@@ -22,9 +22,12 @@ export type Refusal =
   | "not-executable";
 
 /** The codes of refused transactions (core/blockchain/response.go of v0.78.0). */
-const SPAM_CODE = 89;
-const NOT_EXECUTABLE_CODE = 70;
+const INVALID_CODE = 51;
 const DECODING_CODE = 60;
+const NOT_EXECUTABLE_CODE = 70;
+const UNKNOWN_COMMAND_CODE = 80;
+const SPAM_CODE = 89;
+const REFUSALS: readonly number[] = [INVALID_CODE, DECODING_CODE, NOT_EXECUTABLE_CODE, UNKNOWN_COMMAND_CODE, SPAM_CODE];
 
 /** A reason in a refusal: the path of a field in Protobuf's JSON, empty where none is named, and what is wrong with it. */
 interface Problem {
@@ -54,6 +57,17 @@ const SPAM_TEXTS: readonly { readonly refusal: Refusal; readonly path?: RegExp; 
 
 /** What a node says that cannot read the form of the input data: the chain's identifier is, or is not, in front of it. */
 const OTHER_FORM = /^couldn't unmarshall input data|^must not begin, as it is submitted|^has to begin with the chain's/;
+
+/**
+ * Tells whether a v0.78.0 node refuses transactions with a code. Any other code proves nothing: the node may have taken
+ * the transaction.
+ *
+ * @param code the code of a submission result
+ * @returns whether it is the code of a refusal
+ */
+export function isRefusalCode(code: number): boolean {
+  return REFUSALS.includes(code);
+}
 
 /**
  * Tells why a transaction was refused.
@@ -88,8 +102,12 @@ export function refusalOf(code: number, problems: readonly Problem[]): Refusal {
  * Tells whether an earlier submission of a refused transaction may have been taken.
  *
  * @param refusal why it was refused
+ * @param isFirst whether it was signed just now and had not been sent before
  * @returns whether that cannot be ruled out
  */
-export function mayHaveBeenTaken(refusal: Refusal): boolean {
+export function mayHaveBeenTaken(refusal: Refusal, isFirst: boolean): boolean {
+  if (refusal === "expired" && isFirst) {
+    return false;
+  }
   return refusal === "duplicate" || refusal === "seen" || refusal === "expired" || refusal === "spam-unknown";
 }

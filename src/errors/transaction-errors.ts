@@ -70,7 +70,7 @@ export class TransactionError extends TradewireError {
     this.data = data;
     this.problems = problems;
     this.refusal = refusal;
-    this.mayHaveBeenTaken = mayHaveBeenTaken(refusal);
+    this.mayHaveBeenTaken = mayHaveBeenTaken(refusal, known.isFirst === true);
   }
 
   override toJSON() {
@@ -81,8 +81,10 @@ export class TransactionError extends TradewireError {
 
 /** What is known of a transaction that was refused. */
 export interface RefusedTransaction {
-  /** Whether this client had the node check it before, which uses up its `tid`. */
+  /** Whether this client had the node check it before, which uses up its `tid`, and did not submit it. */
   readonly wasChecked?: boolean | undefined;
+  /** Whether it was signed just now and had not been sent before. */
+  readonly isFirst?: boolean | undefined;
   /** Whether its input data begins with the chain's identifier. */
   readonly isPrefixed?: boolean | undefined;
 }
@@ -187,7 +189,8 @@ function camelCase(path: string): string {
   return path.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function adviceFor(refusal: Refusal, txHash: string, { wasChecked, isPrefixed }: RefusedTransaction): string {
+function adviceFor(refusal: Refusal, txHash: string, known: RefusedTransaction): string {
+  const { wasChecked, isFirst, isPrefixed } = known;
   const isHash = /^[0-9a-f]{64}$/i.test(txHash);
   const look = `${isHash ? `Run \`tradewire outcome ${txHash}\` to look` : "Look"} for its outcome before you sign another.`;
   switch (refusal) {
@@ -198,6 +201,9 @@ function adviceFor(refusal: Refusal, txHash: string, { wasChecked, isPrefixed }:
         ? "This client asked the node to check it, and the node refuses a tid that it has checked until the next block. Sign the command again, or submit it after the next block."
         : `It may have been taken by an earlier submission; the node also refuses a tid that it has checked, until the next block. ${look}`;
     case "expired":
+      if (isFirst === true) {
+        return "None of it will be executed: the node does not know the block that it is tied to, or finds it too old. Sign the command again.";
+      }
       return `The block that it is tied to is too old or not known, so it cannot be taken any more. An earlier submission may have been taken. ${look}`;
     case "spam-unknown":
       return `The reason is not a known one, so an earlier submission may have been taken. ${look}`;

@@ -85,6 +85,7 @@ export async function* observe<M, T>(
 /** The codes of failures that are the same at each try. */
 const LASTING: ReadonlySet<Code> = new Set([
   Code.InvalidArgument,
+  Code.NotFound,
   Code.Unimplemented,
   Code.Unauthenticated,
   Code.PermissionDenied,

@@ -6,7 +6,7 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../gen/client/vega/api/v1/core_pb.js";
 import { type Transaction, TransactionSchema } from "../../gen/client/vega/commands/v1/transaction_pb.js";
-import { brokenAnswer, EMPTY } from "../errors/broken-answer.js";
+import { brokenAnswer, noVerdict } from "../errors/broken-answer.js";
 import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import {
   BannedError,
@@ -21,6 +21,7 @@ import {
   TransactionError,
   type TransactionIdentity,
 } from "../errors/index.js";
+import { isRefusalCode } from "../errors/refusal.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions, connectOptions } from "../given/call-options.js";
 import { readInit } from "../given/init.js";
 import { submittedPrefix } from "./signature.js";
@@ -61,8 +62,10 @@ export interface Submission extends SubmissionResult {
 interface KnownSubmission {
   /** The kind of its command. */
   readonly command?: string | undefined;
-  /** Tells whether this client asked the node to check it before. */
+  /** Called before it is sent; returns whether this client had the node check it before, and did not submit it. */
   readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;
+  /** Whether it was signed just now and had not been sent before. */
+  readonly isFirst?: boolean | undefined;
 }
 
 /**
@@ -73,14 +76,14 @@ interface KnownSubmission {
  * @param options a signal, and whether a refusal is thrown
  * @param known what is known of the transaction, for errors
  * @returns the submission result
- * @throws {@link OutcomeUnknownError} where it may have arrived; any other error but a {@link TransactionError} says that
+ * @throws {@link OutcomeUnknownError} where it may have arrived and the answer is no success and no known refusal; any other error but a {@link TransactionError} says that
  *   it was not taken
  */
 export async function submitOnce(
   service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
   request: SubmitRequest,
   options: SubmitOptions,
-  { command, wasChecked }: KnownSubmission = {},
+  { command, wasChecked, isFirst }: KnownSubmission = {},
 ): Promise<Submission> {
   requireKnown("options", options, SUBMIT_OPTIONS);
   checkCallOptions(options);
@@ -91,18 +94,20 @@ export async function submitOnce(
   if (signal?.aborted === true) {
     throw new CanceledError({ cause: signal.reason, mayHaveLeft: false });
   }
+  const isOnlyChecked = wasChecked?.(tx);
   const response = await service.submitTransaction(checked, connectOptions(options)).catch((reason: unknown) => {
     throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason, command) : reason;
   });
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
-  if (!success && txHash === "" && code === 0 && data === "" && log === "") {
-    throw unknownOutcome(tx, brokenAnswer(EMPTY), command); // Such as HTTP 204: it says nothing of the transaction.
+  if (!success && !isRefusalCode(code)) {
+    throw unknownOutcome(tx, brokenAnswer(noVerdict(result)), command);
   }
   if (!success && throwOnRejection) {
     throw new TransactionError(result, {
       isPrefixed: submittedPrefix(tx.inputData) !== "",
-      wasChecked: wasChecked?.(tx),
+      wasChecked: isOnlyChecked,
+      isFirst,
     });
   }
   return { ...result, computedTxHash: transactionHash(tx) };

@@ -68,7 +68,7 @@ export interface SentCommand extends Submission {
 export interface PreparedCommand extends Share {
   readonly transaction: Transaction;
   readonly command: InputData["command"];
-  /** Send it, once. Where it was not taken, its part of the allowance is given back. */
+  /** Send it. To be called once only. Where it was not taken, its part of the allowance is given back. */
   submit(options: SubmitOptions & Pick<SendCommandOptions, "type">): Promise<Submission>;
 }
 
@@ -197,19 +197,26 @@ export async function requireSendable<T extends SignCommandOptions>(
   readCommand(command);
 }
 
-/** How many transactions that were checked are remembered, to explain the refusal of one that is submitted afterwards. */
-const MAX_CHECKED = 10_000;
+/** How many transactions are remembered, to explain the refusal of one that is submitted afterwards. */
+const MAX_REMEMBERED = 10_000;
 
-/** Remembers the transactions that this client had the node check, by their `tid`. */
-function createCheckedTids() {
-  const tids = new Map<string, true>();
+/** Remembers by their `tid` which transactions this client had the node check, and which it submitted. */
+function createSeenTids() {
+  const tids = new Map<string, "checked" | "submitted">();
   return {
-    add({ pow }: Transaction): void {
-      if (pow !== undefined) {
-        setBounded(tids, pow.tid, true, MAX_CHECKED);
+    checked({ pow }: Transaction): void {
+      if (pow !== undefined && !tids.has(pow.tid)) {
+        setBounded(tids, pow.tid, "checked", MAX_REMEMBERED);
       }
     },
-    has: ({ pow }: Transaction) => pow !== undefined && tids.has(pow.tid),
+    /** Remembers that a transaction is submitted; returns whether it was only checked before. */
+    submitted({ pow }: Transaction): boolean {
+      const before = pow === undefined ? undefined : tids.get(pow.tid);
+      if (pow !== undefined) {
+        setBounded(tids, pow.tid, "submitted", MAX_REMEMBERED);
+      }
+      return before === "checked";
+    },
   };
 }
 
@@ -226,7 +233,7 @@ export function createTransactions(
   settings: ChainSettings & Pick<TransactionForm, "chainIdPrefix"> & { readonly serviceClient: ServiceClients },
 ): Transactions & CommandPreparation {
   const allowance = createBlockAllowance(service);
-  const checked = createCheckedTids();
+  const seen = createSeenTids();
 
   async function requireKnownParameters(command: InputData["command"], callOptions: ConnectOptions): Promise<void> {
     const { unknownParameterProblem } = await import("./check/halting.js");
@@ -259,7 +266,7 @@ export function createTransactions(
       command: read,
       submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
-        const known = { command: read.case, wasChecked: checked.has };
+        const known = { command: read.case, wasChecked: seen.submitted, isFirst: true };
         return submitOnce(service, request, { headers, ...submitOptions }, known).catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
             share.giveBack();
@@ -273,7 +280,7 @@ export function createTransactions(
   return {
     prepare,
 
-    submitTransaction: (request, options = {}) => submitOnce(service, request, options, { wasChecked: checked.has }),
+    submitTransaction: (request, options = {}) => submitOnce(service, request, options, { wasChecked: seen.submitted }),
 
     async sendCommand(command, options) {
       await requireSendable(command, options, SEND_OPTIONS);
@@ -293,7 +300,9 @@ export function createTransactions(
     async checkTransaction(tx, options) {
       const transaction = create(TransactionSchema, readInit(TransactionSchema, tx, "tx"));
       const response = await service.checkTransaction({ tx: transaction }, readCallOptions(options));
-      checked.add(transaction);
+      if (response.success) {
+        seen.checked(transaction); // A refusal may be due to an earlier submission.
+      }
       return response;
     },
 

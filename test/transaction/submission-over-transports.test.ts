@@ -84,7 +84,7 @@ describe("a refused transaction", () => {
   });
 
   test.each(["", "not JSON", "{not JSON", '{"half": '])("has data that is no JSON as it came: %j", async (data) => {
-    await using node = await serveNode({}, { submitTransaction: () => ({ data, log: "why\nnot" }) });
+    await using node = await serveNode({}, { submitTransaction: () => ({ code: 51, data, log: "why\nnot" }) });
     await using client = createClient({ transport: "rest", rest: { url: node.restUrl } });
     const error = await failure(client.submitTransaction({ tx: await tx, type }));
     expect(error).toMatchObject({ data, summary: expect.stringContaining("why not") });

@@ -161,7 +161,7 @@ describe("a command that is sent", () => {
   });
 
   it("that is refused is an error, unless a result is wanted", async () => {
-    const refused = async () => ({ ...taken, success: false });
+    const refused = async () => ({ ...taken, success: false, code: 51 });
     const at = transactionsAt({}, loopback, refused);
     expect(await reasonOf(at.transactions.sendCommand(stopOrder(), options))).toBeInstanceOf(TransactionError);
     const result = transactionsAt({}, loopback, refused).transactions.sendCommand(stopOrder(), {
