@@ -5,7 +5,7 @@ import { createBag } from "../../signal/bag.js";
 import type { TransportSettings } from "../closable.js";
 import { DOUBT_MS } from "../silent-sessions.js";
 import type { CallEnd } from "../until-end.js";
-import { type Connection, connectionOpener } from "./connection.js";
+import { type Connection, connectionOpener, IDLE_MS } from "./connection.js";
 import type { HttpRequest } from "./http-client.js";
 
 /** The most connections that are kept open while nothing is sent over them. */
@@ -29,6 +29,12 @@ export interface WholeResponse {
   readonly body: Buffer;
 }
 
+/** A connection without a call, and until when it may get another, by `performance.now()`. */
+interface IdleConnection {
+  readonly connection: Connection;
+  readonly until: number;
+}
+
 /** Makes calls to one server whose responses are read whole, on connections that are reused. */
 export interface CallClient {
   call(request: CallRequest): Promise<WholeResponse>;
@@ -48,29 +54,43 @@ export interface CallClient {
  */
 export function createCallClient(config: RestConfig, settings: TransportSettings): CallClient {
   const open = connectionOpener(config, settings);
-  const idle: Connection[] = [];
+  const idle: IdleConnection[] = [];
   const underWay = createBag<(reason: Error) => void>();
   let closed = false;
 
   function lost(connection: Connection): void {
-    const at = idle.indexOf(connection);
+    const at = idle.findIndex((one) => one.connection === connection);
     if (at >= 0) {
       idle.splice(at, 1);
     }
   }
 
   function dropIdle(): void {
-    for (const { destroy } of idle.splice(0)) {
-      destroy();
+    for (const { connection } of idle.splice(0)) {
+      connection.destroy();
     }
   }
 
-  function release(connection: Connection): void {
+  function release(connection: Connection, header: Headers): void {
     if (closed || idle.length === MAX_IDLE) {
       connection.destroy();
     } else {
-      idle.push(connection);
+      idle.push({ connection, until: performance.now() + idleMs(header) });
     }
+  }
+
+  /**
+   * Take a connection that is idle. The clock tells whether the server still keeps it: in a busy process the timer that
+   * closes it is late, and a request that crosses the server's close is lost.
+   */
+  function takeIdle(): Connection | undefined {
+    const newest = idle.pop();
+    if (newest !== undefined && newest.until < performance.now()) {
+      newest.connection.destroy();
+      dropIdle(); // The others are older.
+      return undefined;
+    }
+    return newest?.connection;
   }
 
   return {
@@ -83,7 +103,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
         if (ended !== undefined) {
           throw ended;
         }
-        const known = idle.pop();
+        const known = takeIdle();
         const connection = known ?? open(lost);
         const startedAt = performance.now();
         const gathering = createGathering();
@@ -144,7 +164,8 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
             if (failure !== undefined) {
               fail(errorOf(connection, failure));
             } else if (received !== undefined) {
-              answer(received, release);
+              const header = received;
+              answer(header, (own) => release(own, header));
             }
           },
           onResponseError: (_, reason) => fail(errorOf(connection, connection.failure() ?? reason)),
@@ -158,6 +179,12 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
       dropIdle();
     },
   };
+}
+
+/** How long a connection may be idle, in milliseconds: a second less than the server says (RFC 9112, appendix C.2.2). */
+function idleMs(header: Headers): number {
+  const seconds = /\btimeout=(\d{1,6})\b/.exec(header.get("keep-alive") ?? "")?.[1];
+  return seconds === undefined ? IDLE_MS : Math.min(Math.max(Number(seconds) - 1, 0) * 1000, IDLE_MS);
 }
 
 function headersOf(fields: Readonly<Record<string, string | string[] | undefined>>): Headers {

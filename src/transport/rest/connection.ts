@@ -8,7 +8,7 @@ import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
 /** The longest time for which a connection is kept open while nothing is sent over it, in milliseconds. */
-const IDLE_MS = 55_000;
+export const IDLE_MS = 55_000;
 
 /** A connection for one request at a time, made with the first one and again where it was lost in between. */
 export interface Connection {

@@ -51,6 +51,17 @@ const answered: RequestListener = (_, response) => {
 };
 
 describe("connections of small calls over REST", () => {
+  it("are not taken once the server may close them, however late this process is", async () => {
+    const { seen, segments } = await serve((request, response) => {
+      response.setHeader("connection", "keep-alive").setHeader("keep-alive", "timeout=3");
+      answered(request, response);
+    });
+    await segments({});
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2100); // No timer of either side fires.
+    await segments({});
+    expect(seen).toEqual({ connections: 2, requests: 2 });
+  });
+
   it("are kept for the calls that follow", async () => {
     const { seen, segments } = await serve(answered);
     for (let call = 0; call < 3; call += 1) {
