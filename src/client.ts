@@ -247,7 +247,7 @@ export function createClient(config: ClientConfig, options: TransportOptions = {
     ...createTransactionResults(live),
     ...events,
     ...transactions,
-    ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }),
+    ...createOutcomes({ ...transactions, prepare }, { watch, service: serviceClient }, checked.chainId),
 
     close,
     [Symbol.asyncDispose]: close,

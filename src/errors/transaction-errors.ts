@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { RequestError } from "./errors.js";
 import { cut, MAX_MESSAGE } from "./quoted.js";
 import { mayHaveBeenTaken, type Refusal, refusalOf } from "./refusal.js";
@@ -99,21 +100,24 @@ export interface TransactionIdentity {
   readonly publicKey: string;
   /** `tx.signature.value`. */
   readonly signature: string;
-  /** The kind of its command, such as `orderSubmission`; absent where it was signed before it was submitted. */
+  /** The kind of its command, such as `orderSubmission`; absent where its input data cannot be read. */
   readonly command?: string | undefined;
 }
 
 /** A transaction was sent, and no answer says whether the node took it. */
 export class OutcomeUnknownError extends TradewireError {
   readonly transaction: TransactionIdentity;
+  /** The signed transaction, whose command names the parts that have outcomes; it is not in the error's JSON. */
+  readonly signed: Transaction | undefined;
   /** Whether the node said that it has this very transaction: an earlier submission was taken. */
   readonly isKnownToNode: boolean;
 
   /**
    * @param transaction which one it is
    * @param cause what went wrong after it was sent
+   * @param signed the signed transaction
    */
-  constructor(transaction: TransactionIdentity, cause: TradewireError) {
+  constructor(transaction: TransactionIdentity, cause: TradewireError, signed?: Transaction) {
     const { tid, txHash } = transaction;
     const find = `client.outcome(error) or \`tradewire outcome ${txHash}\` finds out what became of it; sign no other one before.`;
     const isKnownToNode = hasInCache(cause);
@@ -132,6 +136,7 @@ export class OutcomeUnknownError extends TradewireError {
       },
     );
     this.transaction = transaction;
+    this.signed = signed;
     this.isKnownToNode = isKnownToNode;
   }
 

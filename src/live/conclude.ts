@@ -4,7 +4,7 @@ import type { Ending } from "./await-result.js";
 import { type Outcome, outcomeOfResult, partOutcome } from "./outcome.js";
 import { isOfSameCommand, type Sent } from "./sent.js";
 import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
-import { lookForTraces, readStopOrder, type TraceServices } from "./traces.js";
+import { lookForTraces, readStopOrder, type TraceServices, type Traces } from "./traces.js";
 
 /**
  * Says what became of a transaction whose result did not come.
@@ -15,12 +15,23 @@ import { lookForTraces, readStopOrder, type TraceServices } from "./traces.js";
  * @returns what the records of what it brought prove; else `unknown`, with all that was looked at
  */
 export async function withoutResult(services: TraceServices, sent: Sent, reason: string): Promise<Outcome> {
-  const { lookedAt, proof } = await lookForTraces(services, sent);
+  return outcomeOfTraces(await lookForTraces(services, sent), sent, reason);
+}
+
+/**
+ * Says what traces of a transaction tell of it.
+ *
+ * @param traces what was found
+ * @param sent the transaction
+ * @param reason why its result did not come
+ * @returns what they prove; else `unknown`, with all that was looked at
+ */
+export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, reason: string): Outcome {
   return (
     proof ?? {
       status: "unknown",
       txHash: sent.txHash,
-      reason,
+      reason: doubt === undefined ? reason : `${reason}; ${doubt}`,
       lookedAt: [{ place: "events", found: reason }, ...lookedAt],
     }
   );

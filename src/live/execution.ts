@@ -9,7 +9,7 @@ import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { TIMEOUT_MS } from "../transaction/transactions.js";
 import { awaitResult } from "./await-result.js";
 import type { BlockWatch } from "./block-watch.js";
-import { conclude, withoutResult } from "./conclude.js";
+import { conclude, outcomeOfTraces } from "./conclude.js";
 import { CoreService, TradingDataService } from "./definitions.js";
 import type { Outcome } from "./outcome.js";
 import { type Sent, sentTransaction } from "./sent.js";
@@ -155,7 +155,7 @@ async function sendAndWait(
     wait.submitted(known.txHash);
     const ending = await wait.ended;
     if (ending.kind !== "seen" && callers?.aborted === true) {
-      throw unknownOutcome(transaction, new CanceledError({ cause: callers.reason }), sent.command);
+      throw await unknownOutcome(transaction, new CanceledError({ cause: callers.reason }));
     }
     const outcome = await conclude(services, known, ending, doubt);
     return { txHash: known.txHash, computedTxHash: sent.txHash, transaction, outcome };
@@ -195,9 +195,13 @@ export async function findOutcome(
   const services = servicesOf(node, headers);
   const wait = awaitResult(node.watch, sent, { signal });
   try {
-    const now = await withoutResult(services, sent, "its result has not come yet");
-    const outcome =
-      now.status === "unknown" ? await conclude(services, sent, await wait.ended, "an earlier block may have it") : now;
+    const traces = await lookForTraces(services, sent);
+    // With records of its own it was executed, and its result, unless it has come meanwhile, will not come any more.
+    const ending = traces.isExecuted ? await Promise.race([wait.ended, Promise.resolve(undefined)]) : undefined;
+    const isOver = traces.proof !== undefined || (traces.isExecuted && ending === undefined);
+    const outcome = isOver
+      ? outcomeOfTraces(traces, sent, "its result is not sent a second time")
+      : await conclude(services, sent, ending ?? (await wait.ended), "an earlier block may have it");
     if (callers?.aborted === true && outcome.status === "unknown") {
       throw new CanceledError({ cause: callers.reason });
     }

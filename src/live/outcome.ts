@@ -112,6 +112,9 @@ export function broughtBy(command: string | undefined): Brought | undefined {
     case "withdrawSubmission":
       return "withdrawal";
     case "proposalSubmission":
+    case "batchProposalSubmission":
+    case "proposal": // These two are the names in the network's results.
+    case "batchProposal":
       return "proposal";
     default:
       return undefined;

@@ -1,11 +1,12 @@
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { requireKnown, requireObject } from "../errors/check-values.js";
-import { type OutcomeUnknownError, RequestError } from "../errors/index.js";
+import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { within } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
+import { requireSignature } from "../transaction/require-signature.js";
 import {
   readSubmission,
   type Submission,
@@ -21,6 +22,7 @@ import {
   type SentCommand,
   SIGN_OPTIONS,
   type SignCommandOptions,
+  TIMEOUT_MS,
   type Transactions,
 } from "../transaction/transactions.js";
 import type { ExecutedCommand, ExecuteOptions, ObservedNode } from "./execution.js";
@@ -69,6 +71,7 @@ export interface Outcomes {
    * @param options the time for all of it
    * @returns the outcome, as `sendCommand` gives it
    * @throws what {@link Transactions.submitTransaction} throws where it was not sent, or the node refused it;
+   *   {@link RequestError} where its signature does not cover its input data: nothing was sent;
    *   {@link OutcomeUnknownError} where the signal was aborted after it was sent
    */
   submitTransaction(request: SubmitRequest, options: ExecuteOptions): Promise<ExecutedCommand>;
@@ -78,12 +81,13 @@ export interface Outcomes {
    * reads the records that the data node stores of it: by its hash, and by the identifiers that are derived from its
    * signature, if that is known. If they do not tell, it waits for the transaction's result.
    *
-   * By the hash alone, a failed part of a batch cannot be seen, as it leaves no record.
+   * By the hash alone, a failed part of a batch cannot be seen, as it leaves no record: with records of orders the outcome
+   * is `unknown` then, and the signed transaction or the error tells more.
    *
    * @param sent its hash, 64 hex digits; the signed transaction; or the error that says that its outcome is unknown
    * @param options how long to wait
    * @returns the outcome; `unknown`, with the places that were searched, if nothing tells
-   * @throws {@link RequestError} if it is not a hash; {@link CanceledError} if the signal was aborted
+   * @throws {@link RequestError} if it is not a hash, or its signature does not cover its input data; {@link CanceledError} if the signal was aborted
    *
    * @example
    * const { status } = await client.outcome(txHash, { timeoutMs: 10_000 });
@@ -99,15 +103,24 @@ const OUTCOME_TIMEOUT_MS = 30_000;
  *
  * @param transactions makes and sends them
  * @param node where outcomes are observed
+ * @param chainId the chain of the node, if it is named
  * @returns the operations
  */
-export function createOutcomes(transactions: Transactions & CommandPreparation, node: ObservedNode): Outcomes {
+export function createOutcomes(
+  transactions: Transactions & CommandPreparation,
+  node: ObservedNode,
+  chainId: string | undefined,
+): Outcomes {
   /** The definitions of all commands are large: they are loaded with the first transaction whose outcome matters. */
   let loading: Promise<typeof import("./execution.js")> | undefined;
   const load = () => {
     loading ??= import("./execution.js");
     return loading;
   };
+
+  /** The node is asked only where the chain is not named. */
+  const chainOf = (options: CallOptions) => async () =>
+    chainId ?? (await transactions.lastBlockHeight({ signal: options.signal, headers: options.headers })).chainId;
 
   function sendCommand(command: CommandSource, options: ExecuteCommandOptions): Promise<ExecutedCommand>;
   function sendCommand(command: CommandSource, options: SendCommandOptions): Promise<SentCommand>;
@@ -133,8 +146,9 @@ export function createOutcomes(transactions: Transactions & CommandPreparation, 
     }
     requireKnown("options", options, EXECUTE_OPTIONS);
     checkCallOptions(options);
-    const { headers } = options;
+    const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
     const checked = readSubmission(request);
+    await within(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
     const { execute } = await load();
     return execute(node, options, async (signal) => {
       const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
@@ -158,6 +172,11 @@ export function createOutcomes(transactions: Transactions & CommandPreparation, 
       requireKnown("options", options, CALL_OPTIONS);
       checkCallOptions(options);
       const { timeoutMs = OUTCOME_TIMEOUT_MS } = options;
+      const signed = given instanceof OutcomeUnknownError ? given.signed : given;
+      if (typeof signed === "object") {
+        const { headers } = options;
+        await within(timeoutMs, options.signal, (signal) => requireSignature(signed, chainOf({ signal, headers })));
+      }
       const looking = within(timeoutMs, options.signal, (signal) => findOutcome(node, sent, signal, options));
       return await untilAborted(looking, options.signal); // A look may take longer.
     },

@@ -59,9 +59,12 @@ export function sentTransaction(transaction: Transaction): Sent {
  */
 export function readSent(given: string | OutcomeUnknownError | Transaction): Sent {
   if (given instanceof OutcomeUnknownError) {
+    if (given.signed !== undefined) {
+      return sentTransaction(given.signed);
+    }
     const { txHash, publicKey, command, signature: digits } = given.transaction;
     const signature = decodeHex(digits, SIGNATURE_BYTES);
-    const brings = command === "stopOrdersSubmission" ? "stop order" : broughtBy(command);
+    const brings = broughtBy(command);
     const [id] = brings === undefined || signature === undefined ? [] : identifiers(signature);
     return { txHash, publicKey, signature, command, parts: [{ path: "", id, brings, instruction: 0 }] };
   }

@@ -15,6 +15,7 @@ import {
 } from "./outcome.js";
 import {
   describeRecords,
+  hasBatchRecords,
   orderState,
   proposalState,
   type RecordState,
@@ -31,6 +32,10 @@ export interface Traces {
   readonly lookedAt: readonly Trace[];
   /** The outcome that the records prove; `undefined` where there are none, or where they leave it open. */
   readonly proof: Exclude<Outcome, { readonly status: "unknown" }> | undefined;
+  /** Why the records that were found leave it open, and what to do; `undefined` where none were found. */
+  readonly doubt: string | undefined;
+  /** Whether a block has a transaction with its hash: its result does not come any more. */
+  readonly isExecuted: boolean;
 }
 
 type DataMethod =
@@ -73,27 +78,33 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   const looks: Promise<Trace>[] = [];
   const states = new Map<CommandPart, RecordState>();
   let byHash: readonly RecordState[] = [];
+  let hasRecords: boolean | undefined;
+  let isOpenBatch = false;
   let block: bigint | undefined;
 
-  function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): void {
-    looks.push(
-      ask(lookOptions(headers))
-        .catch(failureText)
-        .then((found) => ({ place, found })),
-    );
+  function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): Promise<Trace> {
+    const looking = ask(lookOptions(headers))
+      .catch(failureText)
+      .then((found) => ({ place, found }));
+    looks.push(looking);
+    return looking;
   }
 
-  look("records", async (options) => {
+  async function lookByHash(options: CallOptions): Promise<string> {
     const records = await services.data.listEntities({ transactionHash: sent.txHash.toLowerCase() }, options);
-    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent.command);
+    const found = describeRecords(records);
+    hasRecords = found !== "";
+    isOpenBatch = sent.command === undefined && hasBatchRecords(records);
+    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent);
     const time = recordTime(records);
     block ??= time === undefined ? undefined : services.blockAt(time);
-    return describeRecords(records);
-  });
+    return hasRecords ? found : "none";
+  }
+
   for (const part of sent.parts.slice(0, MAX_LOOKS)) {
     const { id, brings } = part;
     if (id !== undefined && brings !== undefined) {
-      look(brings, async (options) => {
+      void look(brings, async (options) => {
         const found = await lookFor(services.data, brings, id, options);
         setState(part, found?.state);
         block ??= found?.time === undefined ? undefined : services.blockAt(found.time);
@@ -101,27 +112,60 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
       });
     }
   }
+  const byIdentifier = [...looks];
   function setState(part: CommandPart, state: RecordState | undefined): void {
     if (state !== undefined) {
       states.set(part, state);
     }
   }
   if (publicKey !== undefined && blockHeight !== undefined) {
-    look("spam statistics", async (options) => {
+    void look("spam statistics", async (options) => {
       const { statistics } = await core.getSpamStatistics({ partyId: publicKey }, options);
       const state = statistics?.pow?.blockStates.find((each) => each.blockHeight === blockHeight);
       return `block ${blockHeight} has served ${state?.transactionsSeen ?? 0n} transactions of the key`;
     });
   }
-  look("last block", async (options) => {
+  void look("last block", async (options) => {
     const { height, spamPowNumberOfPastBlocks: past } = await core.lastBlockHeight({}, options);
     const isTooOld = blockHeight !== undefined && height >= blockHeight + BigInt(past);
     const age = isTooOld ? "is too old to be taken now" : "may still be taken";
     return `the last block is ${height}${blockHeight === undefined ? "" : `; a transaction tied to block ${blockHeight} ${age}`}`;
   });
-  look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
-  const lookedAt = await Promise.all(looks);
-  return { lookedAt, proof: proofOf({ txHash: sent.txHash, block, evidence: "records" }, sent.parts, states, byHash) };
+  void look("data node", async (options) => `it ${describeLag(await measureLag(services, options))}`);
+  await Promise.all(byIdentifier); // Whatever has an identifier then has its records by hash, too.
+  const records = await look("records", lookByHash);
+  const others = (await Promise.all(looks)).filter((trace) => trace !== records);
+  const found = { sent, states, isOpenBatch, hasRecords };
+  const doubt = doubtOf(found);
+  const known = { txHash: sent.txHash, block, evidence: "records" as const };
+  return {
+    lookedAt: [records, ...others],
+    proof: doubt === undefined ? proofOf(known, sent.parts, states, byHash) : undefined,
+    doubt,
+    isExecuted: hasRecords === true,
+  };
+}
+
+/** Why what was found does not tell what became of the transaction with this very hash. */
+function doubtOf(found: {
+  readonly sent: Sent;
+  readonly states: ReadonlyMap<CommandPart, RecordState>;
+  readonly isOpenBatch: boolean;
+  /** Whether there are records with its hash; `undefined` where that could not be read. */
+  readonly hasRecords: boolean | undefined;
+}): string | undefined {
+  const { sent, states, isOpenBatch, hasRecords } = found;
+  if (isOpenBatch) {
+    return "by the hash alone, it may be a batch of which a part failed, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)";
+  }
+  const [first] = states;
+  // The signature, and so the identifiers, do not depend on the proof of work, but the hash does.
+  const isOfOther = hasRecords === false || (hasRecords === undefined && sent.isHashOfNode === true);
+  if (first === undefined || !isOfOther) {
+    return undefined;
+  }
+  const [{ id, brings }, { text }] = first;
+  return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, such as one with another proof of work, may have brought it; do not send the command again before you have looked at that`;
 }
 
 /**

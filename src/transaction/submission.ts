@@ -60,8 +60,6 @@ export interface Submission extends SubmissionResult {
 
 /** What is known of a transaction that is submitted. */
 interface KnownSubmission {
-  /** The kind of its command. */
-  readonly command?: string | undefined;
   /** Called before it is sent; returns whether this client had the node check it before, and did not submit it. */
   readonly wasChecked?: ((tx: Transaction) => boolean) | undefined;
   /** Whether it was signed just now and had not been sent before. */
@@ -83,7 +81,7 @@ export async function submitOnce(
   service: Pick<ConnectClient<typeof CoreService>, "submitTransaction">,
   request: SubmitRequest,
   options: SubmitOptions,
-  { command, wasChecked, isFirst }: KnownSubmission = {},
+  { wasChecked, isFirst }: KnownSubmission = {},
 ): Promise<Submission> {
   requireKnown("options", options, SUBMIT_OPTIONS);
   checkCallOptions(options);
@@ -95,13 +93,13 @@ export async function submitOnce(
     throw new CanceledError({ cause: signal.reason, mayHaveLeft: false });
   }
   const isOnlyChecked = wasChecked?.(tx);
-  const response = await service.submitTransaction(checked, connectOptions(options)).catch((reason: unknown) => {
-    throw reason instanceof TradewireError && mayHaveArrived(reason) ? unknownOutcome(tx, reason, command) : reason;
+  const response = await service.submitTransaction(checked, connectOptions(options)).catch(async (reason: unknown) => {
+    throw reason instanceof TradewireError && mayHaveArrived(reason) ? await unknownOutcome(tx, reason) : reason;
   });
   const { success, txHash, code, data, log, height } = response;
   const result = { success, txHash, code, data, log, height };
   if (!success && !isRefusalCode(code)) {
-    throw unknownOutcome(tx, brokenAnswer(noVerdict(result)), command);
+    throw await unknownOutcome(tx, brokenAnswer(noVerdict(result)));
   }
   if (!success && throwOnRejection) {
     throw new TransactionError(result, {
@@ -161,10 +159,11 @@ function mayHaveArrived(error: TradewireError): boolean {
  *
  * @param tx the transaction
  * @param cause what went wrong after it was sent
- * @param command the kind of its command, where that is known
  * @returns the error
  */
-export function unknownOutcome(tx: Transaction, cause: TradewireError, command?: string): OutcomeUnknownError {
+export async function unknownOutcome(tx: Transaction, cause: TradewireError): Promise<OutcomeUnknownError> {
+  const { readInputData } = await import("./submitted-input-data.js");
+  const command = readInputData(tx)?.command.case;
   const { pow, from, signature } = tx;
   const identity: TransactionIdentity = {
     txHash: transactionHash(tx),
@@ -173,5 +172,8 @@ export function unknownOutcome(tx: Transaction, cause: TradewireError, command?:
     signature: signature?.value ?? "",
     ...(command && { command }),
   };
-  return Object.assign(new OutcomeUnknownError(identity, cause), { transport: cause.transport, method: cause.method });
+  return Object.assign(new OutcomeUnknownError(identity, cause, tx), {
+    transport: cause.transport,
+    method: cause.method,
+  });
 }

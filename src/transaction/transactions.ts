@@ -266,7 +266,7 @@ export function createTransactions(
       command: read,
       submit({ type = "sync", ...submitOptions }: Parameters<PreparedCommand["submit"]>[0]) {
         const request = { tx: transaction, type: submissionTypes[type] };
-        const known = { command: read.case, wasChecked: seen.submitted, isFirst: true };
+        const known = { wasChecked: seen.submitted, isFirst: true };
         return submitOnce(service, request, { headers, ...submitOptions }, known).catch((reason: unknown) => {
           if (!(reason instanceof OutcomeUnknownError || reason instanceof TransactionError)) {
             share.giveBack();

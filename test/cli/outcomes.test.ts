@@ -97,19 +97,42 @@ describe("submit --wait", () => {
 });
 
 describe("outcome", () => {
-  test("finds what a transaction brought that was submitted without waiting", async () => {
+  test("finds what a transaction brought that was submitted without waiting, by the signed transaction", async () => {
     const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
-    const submitted = await run(["submit", good, "--json", ...signing]);
+    const file = await write("signed.json", (await run(["sign", good, ...signing])).out);
+    const submitted = await run(["submit", file, "--json", ...over]);
     expect(submitted.code).toBe(0);
     const { txHash } = JSON.parse(submitted.out);
     await node.makeBlock();
     await node.makeBlock(); // The observer of results opens behind the block of the transaction.
-    const byHash = ["outcome", txHash, "--wait=2s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
-    const { code, out, err } = await run(byHash);
+    const at = ["--wait=2s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
+    const { code, out, err } = await run(["outcome", "--signed", file, ...at]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(new RegExp(`^${txHash}\nexecuted`));
-    const json = await run([...byHash, "--json"]);
+    const json = await run(["outcome", "--signed", file, ...at, "--json"]);
     expect(JSON.parse(json.out)).toMatchObject({ status: "executed", evidence: "records" });
+    const byHash = await run(["outcome", txHash, ...at]);
+    expect(byHash.code).toBe(3); // It may be a batch, by its hash.
+    expect(byHash.out).toMatch(/\nunknown: .* give the signed transaction \(`tradewire outcome --signed FILE`/);
+    expect(byHash.out).toMatch(/\n {2}records: 1 orders.*; order [0-9a-f]{64} is STATUS_ACTIVE\n/);
+  });
+
+  test("neither looks for nor sends a transaction whose signature is of another", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    const { tx, ...request } = JSON.parse((await run(["sign", good, ...signing])).out);
+    const inputData = Buffer.from(tx.inputData, "base64");
+    inputData.writeUInt8(inputData.readUInt8(inputData.length - 1) ^ 1, inputData.length - 1);
+    const forged = { ...request, tx: { ...tx, inputData: inputData.toString("base64") } };
+    const file = await write("forged.json", JSON.stringify(forged));
+    for (const args of [
+      ["outcome", "--signed", file],
+      ["submit", file, "--wait"],
+    ]) {
+      const { code, out, err } = await run([...args, ...over]);
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(err).toMatch(/signature does not cover its input data.*, so nothing was sent/);
+      expect(err).not.toContain("Submitting");
+    }
   });
 
   test("says what was looked at where nothing tells of the transaction, with exit code 3", async () => {

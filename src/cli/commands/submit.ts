@@ -10,6 +10,7 @@ import type { Client } from "../../client.js";
 import { RequestError, TransactionError } from "../../errors/index.js";
 import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
 import { readCommand } from "../../transaction/input-data.js";
+import { requireSignature } from "../../transaction/require-signature.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { transactionHash } from "../../transaction/transaction-hash.js";
@@ -162,8 +163,13 @@ async function runSubmit(
     return;
   }
   const { tid = "" } = request.tx?.pow ?? {};
+  const tx = create(TransactionSchema, request.tx);
+  if (options.wait !== undefined) {
+    const ofNode = async () => (await client.lastBlockHeight({ signal })).chainId;
+    await requireSignature(tx, async () => clientConfig(options).chainId ?? (await ofNode()));
+  }
   const { chainId } = await client.lastBlockHeight({ signal });
-  const txHash = transactionHash(create(TransactionSchema, request.tx));
+  const txHash = transactionHash(tx);
   notes.write(`Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}.\n`);
   if (options.wait !== undefined) {
     const timeoutMs = options.wait === true ? undefined : options.wait;

@@ -1,0 +1,291 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "@jest/globals";
+import type { ListEntitiesResponseSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
+import { Vote_Value } from "../../gen/vega/governance_pb.js";
+import {
+  Order_Status,
+  Order_TimeInForce,
+  Order_Type,
+  OrderError,
+  type OrderSchema,
+  Side,
+  TransferType,
+} from "../../gen/vega/vega_pb.js";
+import { createClient } from "../../src/client.js";
+import { startDevnode } from "../../src/devnode/index.js";
+import { OutcomeUnknownError, RequestError } from "../../src/errors/index.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { transactionHash } from "../../src/transaction.js";
+import { quiet, streamingService } from "../support/event-server.js";
+import { serveNode } from "../support/node.js";
+import { lastBlockAnswer, market, sender } from "../support/transactions.js";
+
+const { ACTIVE, CANCELLED, EXPIRED, PARKED, FILLED, PARTIALLY_FILLED, REJECTED, STOPPED } = Order_Status;
+const { GTC, IOC } = Order_TimeInForce;
+
+type Records = MessageInitShape<typeof ListEntitiesResponseSchema>;
+type OrderRecord = MessageInitShape<typeof OrderSchema>;
+
+const order = { marketId: market, size: 10n, side: Side.BUY, timeInForce: GTC, type: Order_Type.LIMIT, price: "1" };
+const submission: CommandInit = { case: "orderSubmission", value: order };
+const other = "0b".repeat(32);
+
+/** The record that any executed transaction leaves. */
+const ledger: Records = { ledgerEntries: [{ type: TransferType.MARGIN_LOW }] };
+
+/** A node that plays records; it counts what it is asked. */
+async function playing(records: Records, found: OrderRecord | undefined = undefined) {
+  const { service } = streamingService(({ signal }) => quiet(signal));
+  const asked: string[] = [];
+  const node = await serveNode(
+    {
+      ...service,
+      listEntities() {
+        asked.push("listEntities");
+        return records;
+      },
+      getOrder({ orderId }) {
+        asked.push("getOrder");
+        return { order: found && { size: 10n, remaining: 10n, version: 1n, ...found, id: orderId } };
+      },
+    },
+    {
+      lastBlockHeight() {
+        asked.push("lastBlockHeight");
+        return lastBlockAnswer;
+      },
+      getSpamStatistics: () => ({}),
+    },
+  );
+  const client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl }, chainId: lastBlockAnswer.chainId });
+  return {
+    client,
+    asked,
+    async [Symbol.asyncDispose]() {
+      await client.close();
+      await node.close();
+    },
+  };
+}
+
+/** What the records say of a command that was signed and sent. */
+async function outcomeOf(command: CommandInit, records: Records, found?: OrderRecord) {
+  await using node = await playing(records, found);
+  const tx = await node.client.signCommand(command, { signer: sender });
+  return await node.client.outcome(tx, { timeoutMs: 300 });
+}
+
+describe("the latest record of an order says of its submission what the network's result says of it", () => {
+  // v0.78.0: `core/execution/future/market.go` sets version 1 in submitOrder, amendments count it up; unregisterAndReject ends
+  // orders in submissions that fail, and, by `IsStoppingOrder` of `core/types/matching.go`, stops them for some reasons.
+  test.each<[string, OrderRecord, "executed" | "failed" | "unknown"]>([
+    ["an amendment met an order of the same party", { status: STOPPED, reason: 20, version: 2n }, "executed"],
+    ["an amended order was rejected when it was repriced", { status: REJECTED, reason: 14, version: 2n }, "executed"],
+    ["it met an order of the same party", { status: STOPPED, reason: OrderError.SELF_TRADING }, "executed"],
+    ["it traded, then met its own party", { status: PARTIALLY_FILLED, reason: 20, remaining: 5n }, "executed"],
+    ["it found nothing to trade with at once", { status: STOPPED }, "executed"],
+    ["its isolated margin did not suffice any more", { status: STOPPED, reason: 51, remaining: 6n }, "executed"],
+    ["its isolated margin did not suffice before it traded", { status: STOPPED, reason: 51 }, "executed"],
+    ["it is in the book", { status: ACTIVE }, "executed"],
+    ["it was filled", { status: FILLED, remaining: 0n }, "executed"],
+    ["it was cancelled", { status: CANCELLED }, "executed"],
+    ["it expired", { status: EXPIRED }, "executed"],
+    ["it is parked", { status: PARKED }, "executed"],
+    ["it is not persistent, and out of bounds", { status: STOPPED, reason: 47 }, "failed"],
+    ["it is post-only, and would trade", { status: STOPPED, reason: 49 }, "failed"],
+    ["it would not reduce the position", { status: STOPPED, reason: 50 }, "failed"],
+    ["its margin does not suffice", { status: REJECTED, reason: OrderError.MARGIN_CHECK_FAILED }, "failed"],
+    ["its price is none, which is found before it has a version", { status: REJECTED, version: 0n }, "failed"],
+    [
+      "an iceberg was rejected with its peak",
+      { status: REJECTED, reason: 14, remaining: 3n, icebergOrder: { peakSize: 3n, reservedRemaining: 7n } },
+      "failed",
+    ],
+    ["it was rejected after a part had traded", { status: REJECTED, reason: 14, remaining: 6n }, "unknown"],
+    ["it was stopped for a reason that no such order has", { status: STOPPED, reason: 48 }, "unknown"],
+    ["it has no status", { status: 0 }, "unknown"],
+  ])("%s", async (_, found, status) => {
+    await expect(outcomeOf(submission, ledger, found)).resolves.toMatchObject({ status });
+  });
+});
+
+describe("by the hash alone", () => {
+  const vote = { partyId: sender.publicKey, proposalId: other, value: Vote_Value.YES };
+  test.each<[string, Records, string]>([
+    ["an order may be a part of a batch", { orders: [{ id: other, status: ACTIVE }] }, "unknown"],
+    ["an order that was rejected, too", { orders: [{ id: other, status: REJECTED, reason: 14 }] }, "unknown"],
+    ["a trade, too", { trades: [{ id: other }] }, "unknown"],
+    ["a vote is none", { votes: [vote] }, "executed"],
+    ["a transfer is none", { transfers: [{ id: other, status: Transfer_Status.REJECTED, reason: "no" }] }, "failed"],
+  ])("%s", async (_, records, status) => {
+    await using node = await playing(records);
+    const outcome = await node.client.outcome("AB".repeat(32), { timeoutMs: 300 });
+    expect(outcome.status).toBe(status);
+    if (outcome.status === "unknown") {
+      expect(outcome.reason).toMatch(/tradewire outcome --signed FILE.*client\.outcome\(transaction\)/);
+    }
+  });
+
+  test("what was found is told, with the orders", async () => {
+    await using node = await playing({ orders: [{ id: other, status: STOPPED, reason: 49 }] });
+    await expect(node.client.outcome("AB".repeat(32), { timeoutMs: 300 })).resolves.toMatchObject({
+      lookedAt: expect.arrayContaining([
+        {
+          place: "records",
+          found: `1 orders; order ${other} is STATUS_STOPPED, ORDER_ERROR_POST_ONLY_ORDER_WOULD_TRADE`,
+        },
+      ]),
+    });
+  });
+});
+
+describe("orders under the hash of a transaction that are not those that it names decide nothing", () => {
+  const cancellation: CommandInit = { case: "orderCancellation", value: { marketId: market, orderId: other } };
+  const amendment: CommandInit = { case: "orderAmendment", value: { marketId: market, orderId: other, sizeDelta: 1n } };
+  // What an order of another party trades with, and what stop orders submit, has the hash of that order's transaction
+  // (v0.78.0, `triggerStopOrders` in `core/execution/future/market.go`).
+  const own = { id: other, partyId: sender.publicKey };
+  const ofAnother: OrderRecord = { id: other, partyId: "0c".repeat(32), status: STOPPED, reason: 50 };
+  const triggered: OrderRecord = { id: "0d".repeat(32), partyId: sender.publicKey, status: STOPPED, reason: 50 };
+  test.each<[string, CommandInit, OrderRecord[], string]>([
+    ["a submission beside one that was triggered", submission, [ofAnother, triggered], "unknown"],
+    ["a cancellation beside others", cancellation, [ofAnother, triggered], "unknown"],
+    ["a cancellation", cancellation, [ofAnother, triggered, { ...own, status: CANCELLED }], "executed"],
+    ["an amendment beside others", amendment, [ofAnother, triggered], "unknown"],
+    ["an amendment", amendment, [ofAnother, triggered, { ...own, status: ACTIVE, version: 2n }], "executed"],
+    [
+      "an amendment that met its own party",
+      amendment,
+      [{ ...own, status: STOPPED, reason: 20, version: 2n }],
+      "executed",
+    ],
+    ["an amendment whose margin failed", amendment, [{ ...own, status: STOPPED, reason: 51, version: 2n }], "unknown"],
+  ])("%s", async (_, command, orders, status) => {
+    await expect(outcomeOf(command, { orders })).resolves.toMatchObject({ status });
+  });
+});
+
+test("an order without records of the hash may have come by another proof of work", async () => {
+  await using node = await playing({}, { status: ACTIVE });
+  const signed = await node.client.signCommand(submission, { signer: sender });
+  const { tid = "", nonce = 0n } = signed.pow ?? {};
+  const tx = { ...signed, pow: { $typeName: "vega.commands.v1.ProofOfWork" as const, tid, nonce: nonce + 1n } };
+  const txHash = transactionHash(tx);
+  const outcome = await node.client.outcome(tx, { timeoutMs: 300 });
+  expect(outcome).toMatchObject({ status: "unknown", txHash });
+  expect(outcome.status === "unknown" && outcome.reason).toMatch(
+    new RegExp(`order [0-9a-f]{64} is STATUS_ACTIVE, but no record has the hash ${txHash}`),
+  );
+});
+
+test("a transaction whose signature is of other input data is neither looked for nor sent", async () => {
+  await using node = await playing(ledger, { status: ACTIVE });
+  const { client, asked } = node;
+  const signed = await client.signCommand(submission, { signer: sender });
+  const another = await client.signCommand(
+    { case: "orderSubmission", value: { ...order, size: 1n } },
+    { signer: sender },
+  );
+  const tx = { ...signed, inputData: another.inputData };
+  asked.length = 0;
+  const said = "the transaction's signature does not cover its input data, so nothing was sent";
+  await expect(client.outcome(tx)).rejects.toMatchObject({ summary: said });
+  const submitted = client.submitTransaction({ tx, type: 2 }, { until: "executed" });
+  await expect(submitted).rejects.toThrow(RequestError);
+  await expect(client.outcome({ ...signed, from: { case: "pubKey", value: other } })).rejects.toThrow(RequestError);
+  expect(asked).toEqual([]);
+});
+
+describe("on the local node", () => {
+  const bid = (price: string, more = {}) => ({ ...order, price, ...more });
+  const ask = (price: string, more = {}) => ({ ...order, side: Side.SELL, price, ...more });
+  const submit = (value: typeof order): CommandInit => ({ case: "orderSubmission", value });
+
+  test("the network's result and the records agree on an order that meets its own party, or nobody, or may not trade", async () => {
+    await using node = await startDevnode({ blockMs: 50 });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const { marketData } = await client.service(TradingDataService).getLatestMarketData({ marketId: market });
+    const best = BigInt(marketData?.bestOfferPrice || marketData?.markPrice || "100");
+    const own = String(best > 1n ? best - 1n : 1n);
+    const until = "executed";
+    const rest = await client.sendCommand(submit(ask(own)), { signer, until });
+    expect(rest.outcome.status).toBe("executed");
+    const cases = [
+      [bid(own), "executed"],
+      [bid(own, { postOnly: true }), "failed"],
+      [bid("1", { timeInForce: IOC }), "executed"],
+    ] as const;
+    for (const [value, status] of cases) {
+      const { outcome, transaction } = await client.sendCommand(submit(value), { signer, until });
+      expect(outcome).toMatchObject({ status, evidence: "result" });
+      const later = await client.outcome(transaction, { timeoutMs: 2_000 });
+      expect(later).toMatchObject({ status, evidence: "records", txHash: outcome.txHash });
+    }
+    const resting = await client.sendCommand(submit(bid("1")), { signer, until });
+    const id = (resting.outcome.status === "executed" && resting.outcome.parts[0]?.id) || "";
+    const amendment: CommandInit = { case: "orderAmendment", value: { marketId: market, orderId: id, price: own } };
+    await client.sendCommand(amendment, { signer, until });
+    const { order: stopped } = await client.service(TradingDataService).getOrder({ orderId: id });
+    expect(stopped).toMatchObject({ status: STOPPED, reason: OrderError.SELF_TRADING, version: 2n });
+    await expect(client.outcome(resting.transaction)).resolves.toMatchObject({ status: "executed" });
+  });
+
+  const ended: CommandInit = { case: "batchMarketInstructions", value: { submissions: [order, order] } };
+  const open: CommandInit = {
+    case: "batchMarketInstructions",
+    value: { cancellations: [{ marketId: market, orderId: other }], submissions: [order] },
+  };
+  test.each([
+    ["each of which has a record", ended, "executed"],
+    ["of which a cancellation leaves none where it fails", open, "unknown"],
+  ] as const)("the error of a submission knows the parts of a batch, %s", async (_, command, status) => {
+    await using node = await startDevnode({ blockMs: 0 });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const tx = await client.signCommand(command, { signer });
+    node.failNext({ method: "vega.api.v1.CoreService/SubmitTransaction", with: "cut" });
+    const error: unknown = await client.submitTransaction({ tx, type: 2 }).catch((reason: unknown) => reason);
+    if (!(error instanceof OutcomeUnknownError)) {
+      throw error;
+    }
+    expect(error.transaction.command).toBe("batchMarketInstructions");
+    await node.makeBlock();
+    for (const sent of [error, tx]) {
+      const outcome = await client.outcome(sent, { timeoutMs: 300 });
+      expect(outcome.status).toBe(status);
+    }
+  });
+
+  test("a proposal has its identifier by the network's result, which names its command otherwise", async () => {
+    await using node = await startDevnode({ blockMs: 50 });
+    await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+    using signer = await signerFromMnemonic(node.mnemonic);
+    const enactmentTimestamp = BigInt(Math.floor(Date.now() / 1000) + 86_400 * 25);
+    const closingTimestamp = BigInt(Math.floor(Date.now() / 1000) + 86_400 * 20);
+    const changes = { key: "market.fee.factors.makerFee", value: "0.0001" };
+    const change = { case: "updateNetworkParameter", value: { changes } } as const;
+    const rationale = { title: "a fee", description: "another one" };
+    const single: CommandInit = {
+      case: "proposalSubmission",
+      value: { rationale, terms: { closingTimestamp, enactmentTimestamp, change } },
+    };
+    const batch: CommandInit = {
+      case: "batchProposalSubmission",
+      value: { rationale, terms: { closingTimestamp, changes: [{ enactmentTimestamp, change }] } },
+    };
+    for (const command of [single, batch]) {
+      const { outcome } = await client.sendCommand(command, { signer, until: "executed" });
+      expect(outcome).toMatchObject({
+        evidence: "result",
+        parts: [{ brings: "proposal", id: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+      });
+      const id = (outcome.status !== "unknown" && outcome.parts[0]?.id) || "";
+      const { data } = await client.service(TradingDataService).getGovernanceData({ proposalId: id });
+      expect(data?.proposal?.id).toBe(id);
+    }
+  });
+});
