@@ -135,15 +135,25 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   await Promise.all(byIdentifier); // Whatever has an identifier then has its records by hash, too.
   const records = await look("records", lookByHash);
   const others = (await Promise.all(looks)).filter((trace) => trace !== records);
-  const found = { sent, states, isOpenBatch, hasRecords };
-  const doubt = doubtOf(found);
   const known = { txHash: sent.txHash, block, evidence: "records" as const };
+  const doubt = doubtOf({ sent, states, isOpenBatch, hasRecords });
+  const proof = doubt === undefined ? proofOf(known, sent.parts, states, byHash) : undefined;
+  const isExecuted = hasRecords === true;
+  const isUndecided = isExecuted && proof === undefined && doubt === undefined;
   return {
     lookedAt: [records, ...others],
-    proof: doubt === undefined ? proofOf(known, sent.parts, states, byHash) : undefined,
-    doubt,
-    isExecuted: hasRecords === true,
+    proof,
+    doubt: isUndecided ? undecided(sent.parts, states) : doubt,
+    isExecuted,
   };
+}
+
+/** Says of which parts no record tells what became of them, although a block has the transaction. */
+function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPart, RecordState>): string {
+  const open = parts.filter((part) => (states.get(part)?.status ?? "open") === "open");
+  const paths = open.flatMap(({ path }) => (path === "" ? [] : [path]));
+  const what = paths.length === 0 ? "it" : paths.join(", ");
+  return `a block has it, but records do not tell what became of ${what}: look at the orders and positions that it would have changed before you send it again`;
 }
 
 /** Why what was found does not tell what became of the transaction with this very hash. */

@@ -257,6 +257,9 @@ describe("on the local node", () => {
     for (const sent of [error, tx]) {
       const outcome = await client.outcome(sent, { timeoutMs: 300 });
       expect(outcome.status).toBe(status);
+      if (outcome.status === "unknown") {
+        expect(outcome.reason).toContain("records do not tell what became of cancellations[0]:");
+      }
     }
   });
 
