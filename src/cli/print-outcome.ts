@@ -27,7 +27,8 @@ function outcomeText(outcome: Outcome): string {
   } else {
     const where = outcome.block === undefined ? "" : ` in block ${outcome.block}`;
     const how = outcome.status === "partial" ? "executed in part" : outcome.status;
-    lines.push(`${how}${where}${outcome.status === "executed" ? "" : `: ${outcome.reason}`}`);
+    const evidence = outcome.evidence === "records" ? ", by its records" : "";
+    lines.push(`${how}${where}${evidence}${outcome.status === "executed" ? "" : `: ${outcome.reason}`}`);
     for (const { path, brings, id, status, reason } of outcome.parts) {
       const words = [path, id && `${brings} ${id}`];
       const what = words.filter((word) => word).join(" ");

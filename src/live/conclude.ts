@@ -73,7 +73,9 @@ export function conclude(
     }
     case "missed": {
       const blocks = ending.from === undefined ? `up to ${ending.to}` : `${ending.from} to ${ending.to}`;
-      return unknown(`results of blocks ${blocks} may be missing, and the others do not have it`);
+      return unknown(
+        `the results of blocks ${blocks} may not have arrived, and none of those that arrived is of this transaction`,
+      );
     }
     case "proved":
       return ending.outcome;

@@ -192,10 +192,13 @@ interface EventBusNode {
   bus: "data node" | "core";
 }
 
+/** The failure where neither service streams events. Each reason may be that the answer opens no WebSocket. */
 function noEvents(cause: unknown): ProtocolError {
-  return new ProtocolError("the node offers no stream of events", {
+  const why = cause instanceof ProtocolError ? `: ${cause.summary}` : "";
+  return new ProtocolError(`the node offers no stream of events${why}`, {
     code: Code.Unimplemented,
-    advice: "Over REST only a data node streams events: give the URL of one, or use gRPC for a core node.",
+    advice:
+      "Over REST only a data node streams events, over a WebSocket: give the URL of one, let what stands in front of it pass WebSockets, or use gRPC.",
     cause,
   });
 }

@@ -13,7 +13,7 @@ import { conclude, outcomeOfTraces } from "./conclude.js";
 import { CoreService, TradingDataService } from "./definitions.js";
 import type { Outcome } from "./outcome.js";
 import { type Sent, sentTransaction } from "./sent.js";
-import { lookForTraces, type TraceServices } from "./traces.js";
+import { lookForTraces, type TraceServices, waitTime } from "./traces.js";
 
 export { readSent } from "./sent.js";
 
@@ -114,18 +114,29 @@ export async function execute(
       ? Math.min(Math.max(aliveMs, MIN_WAIT_MS), MAX_TIMEOUT_MS)
       : Math.max(1, Math.floor(timeoutMs - (performance.now() - startedAt)));
   observer(onWait, "the submission")({ txHash: sent.txHash, limitMs, lastBlock });
-  return within(limitMs, callers, (signal) => sendAndWait(node, sent, ready, lastBlock, signal, options));
+  return within(limitMs, callers, (deadline) => {
+    const services = servicesOf(node, options, deadline);
+    return within(waitTime(limitMs), deadline, (signal) =>
+      sendAndWait({ node, services, sent, ready, lastBlock }, signal, callers),
+    );
+  });
+}
+
+/** A transaction that is sent, and how it is observed. */
+interface Sending {
+  readonly node: ObservedNode;
+  readonly services: TraceServices;
+  readonly sent: Sent;
+  readonly ready: ReadyTransaction;
+  readonly lastBlock: bigint | undefined;
 }
 
 async function sendAndWait(
-  node: ObservedNode,
-  sent: Sent,
-  { transaction, isNew, isChecked, submit }: ReadyTransaction,
-  lastBlock: bigint | undefined,
+  { node, services, sent, ready, lastBlock }: Sending,
   signal: AbortSignal,
-  { signal: callers, headers }: CallOptions,
+  callers: AbortSignal | undefined,
 ): Promise<ExecutedCommand> {
-  const services = servicesOf(node, headers);
+  const { transaction, isNew, isChecked, submit } = ready;
   const wait = awaitResult(node.watch, sent, {
     signal,
     lastBlock,
@@ -181,7 +192,7 @@ async function outcomeOfEarlier(
  *
  * @param node where it is looked for
  * @param sent what is known of it
- * @param signal ends the wait for its result
+ * @param timeoutMs the time for all of it, in milliseconds
  * @param options the caller's signal and headers
  * @returns the outcome
  * @throws {@link CanceledError} where the caller's signal was aborted
@@ -189,10 +200,22 @@ async function outcomeOfEarlier(
 export async function findOutcome(
   node: ObservedNode,
   sent: Sent,
-  signal: AbortSignal,
-  { signal: callers, headers }: CallOptions,
+  timeoutMs: number,
+  options: CallOptions,
 ): Promise<Outcome> {
-  const services = servicesOf(node, headers);
+  return within(timeoutMs, options.signal, (deadline) => {
+    const services = servicesOf(node, options, deadline);
+    return within(waitTime(timeoutMs), deadline, (signal) => lookAndWait(node, services, sent, signal, options.signal));
+  });
+}
+
+async function lookAndWait(
+  node: ObservedNode,
+  services: TraceServices,
+  sent: Sent,
+  signal: AbortSignal,
+  callers: AbortSignal | undefined,
+): Promise<Outcome> {
   const wait = awaitResult(node.watch, sent, { signal });
   try {
     const traces = await lookForTraces(services, sent);
@@ -211,9 +234,9 @@ export async function findOutcome(
   }
 }
 
-function servicesOf({ service, watch }: ObservedNode, headers: CallOptions["headers"]): TraceServices {
+function servicesOf({ service, watch }: ObservedNode, { headers }: CallOptions, deadline: AbortSignal): TraceServices {
   const { blockAt } = watch;
-  return { core: service(CoreService), data: service(TradingDataService), blockAt, headers };
+  return { core: service(CoreService), data: service(TradingDataService), blockAt, headers, deadline };
 }
 
 /** The average time between two blocks since the chain began, in milliseconds. */

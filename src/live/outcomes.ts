@@ -4,7 +4,7 @@ import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
 import { untilAborted } from "../signal/until-aborted.js";
-import { within } from "../transaction/deadline.js";
+import { timeLeft, within } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
 import { requireSignature } from "../transaction/require-signature.js";
 import {
@@ -36,7 +36,7 @@ export interface ExecuteCommandOptions extends SignCommandOptions, ExecuteOption
 
 /** How long to look for what became of a transaction. */
 export interface OutcomeOptions extends CallOptions {
-  /** The longest wait for its result, in milliseconds; 30000 by default. */
+  /** The maximum time for all of it, in milliseconds; 30000 by default. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -147,10 +147,12 @@ export function createOutcomes(
     requireKnown("options", options, EXECUTE_OPTIONS);
     checkCallOptions(options);
     const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
+    const startedAt = performance.now();
     const checked = readSubmission(request);
     await within(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
     const { execute } = await load();
-    return execute(node, options, async (signal) => {
+    const leftMs = options.timeoutMs === undefined ? undefined : timeLeft(timeoutMs, startedAt);
+    return execute(node, { ...options, timeoutMs: leftMs }, async (signal) => {
       const { spamPowNumberOfPastBlocks: pastBlocks } = await transactions.lastBlockHeight({ signal, headers });
       return {
         transaction: checked.tx,
@@ -172,13 +174,14 @@ export function createOutcomes(
       requireKnown("options", options, CALL_OPTIONS);
       checkCallOptions(options);
       const { timeoutMs = OUTCOME_TIMEOUT_MS } = options;
+      const startedAt = performance.now();
       const signed = given instanceof OutcomeUnknownError ? given.signed : given;
       if (typeof signed === "object") {
         const { headers } = options;
         await within(timeoutMs, options.signal, (signal) => requireSignature(signed, chainOf({ signal, headers })));
       }
-      const looking = within(timeoutMs, options.signal, (signal) => findOutcome(node, sent, signal, options));
-      return await untilAborted(looking, options.signal); // A look may take longer.
+      const finding = findOutcome(node, sent, timeLeft(timeoutMs, startedAt), options);
+      return await untilAborted(finding, options.signal);
     },
   };
 }

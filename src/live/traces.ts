@@ -1,7 +1,7 @@
 import { type CallOptions, Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { NodeError, TradewireError } from "../errors/index.js";
+import { CanceledError, NodeError, TradewireError } from "../errors/index.js";
 import { connectOptions } from "../given/call-options.js";
 import { describeLag, measureLag } from "../history/data-node-lag.js";
 import {
@@ -55,10 +55,22 @@ export interface TraceServices {
   readonly blockAt: (time: bigint) => bigint | undefined;
   /** Further headers of the requests. */
   readonly headers?: CallOptions["headers"];
+  /** Ends all looks. */
+  readonly deadline?: AbortSignal | undefined;
 }
 
 /** The longest time for one look, in milliseconds. */
 const LOOK_MS = 5_000;
+
+/**
+ * Splits the time for an outcome: the wait for its result ends early enough to look for its traces afterwards.
+ *
+ * @param limitMs the time for both, in milliseconds
+ * @returns the time for the wait, in milliseconds
+ */
+export function waitTime(limitMs: number): number {
+  return Math.max(1, Math.ceil(limitMs - Math.min(LOOK_MS, limitMs / 4)));
+}
 
 /** How many orders and stop orders of one transaction are looked at. A batch has at most 50 instructions on v0.78.0. */
 const MAX_LOOKS = 50;
@@ -73,7 +85,7 @@ const MAX_LOOKS = 50;
  * @returns what was found, and what it proves. A look that fails is reported as one
  */
 export async function lookForTraces(services: TraceServices, sent: Sent): Promise<Traces> {
-  const { core, headers } = services;
+  const { core } = services;
   const { publicKey, blockHeight } = sent;
   const looks: Promise<Trace>[] = [];
   const states = new Map<CommandPart, RecordState>();
@@ -83,7 +95,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   let block: bigint | undefined;
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): Promise<Trace> {
-    const looking = ask(lookOptions(headers))
+    const looking = ask(lookOptions(services))
       .catch(failureText)
       .then((found) => ({ place, found }));
     looks.push(looking);
@@ -187,7 +199,7 @@ function doubtOf(found: {
  */
 export async function readStopOrder(services: TraceServices, id: string): Promise<StopOrderState> {
   try {
-    const state = await askStopOrder(services.data, id, lookOptions(services.headers));
+    const state = await askStopOrder(services.data, id, lookOptions(services));
     return state ?? { kind: "unread", why: `the data node does not have stop order ${id}` };
   } catch (reason) {
     return { kind: "unread", why: `stop order ${id} ${failureText(reason)}` };
@@ -280,12 +292,20 @@ function statusOf(parts: readonly { readonly status: "executed" | "failed"; read
   return { status, reason: [...new Set(reasons)].join(", ") };
 }
 
-function lookOptions(headers: CallOptions["headers"]): CallOptions {
-  return connectOptions({ signal: AbortSignal.timeout(LOOK_MS), headers });
+function lookOptions({ headers, deadline }: Pick<TraceServices, "headers" | "deadline">): CallOptions {
+  const look = AbortSignal.timeout(LOOK_MS);
+  return connectOptions({ signal: deadline === undefined ? look : AbortSignal.any([look, deadline]), headers });
 }
 
 function failureText(reason: unknown): string {
   return reason instanceof NodeError && reason.code === Code.NotFound
     ? "none"
-    : `could not be read: ${reason instanceof TradewireError ? reason.summary : String(reason)}`;
+    : `could not be read: ${lookFailure(reason)}`;
+}
+
+function lookFailure(reason: unknown): string {
+  if (reason instanceof CanceledError) {
+    return "the time was up";
+  }
+  return reason instanceof TradewireError ? reason.summary : String(reason);
 }

@@ -41,6 +41,18 @@ export async function within<T>(
   }
 }
 
+/**
+ * Returns what is left of a time.
+ *
+ * @param timeoutMs the time for all of it, in whole milliseconds; one that is not possible is returned as it is
+ * @param startedAt when it began, by `performance.now()`
+ * @returns the time that is left, in whole milliseconds, at least 1
+ */
+export function timeLeft(timeoutMs: number, startedAt: number): number {
+  const leftMs = timeoutMs - Math.floor(performance.now() - startedAt);
+  return timeoutMs < 1 ? timeoutMs : Math.max(1, leftMs);
+}
+
 /** Whether an error says no more than that its signal was aborted. */
 function isEnd(reason: unknown): boolean {
   return (

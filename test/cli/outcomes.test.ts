@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import { run, shell } from "../support/command.js";
+import { serveTcp } from "../support/node.js";
 import { writePrivately } from "../support/private-file.js";
 import { market, seed } from "../support/transactions.js";
 
@@ -85,6 +86,29 @@ describe("submit --wait", () => {
     expect(err).toMatch(/^Submitting [0-9A-F]{64} to .*\ncode 1\n$/);
   });
 
+  test("ends in its time where the server is silent, and says that nothing was sent", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    await using silent = await serveTcp(() => undefined);
+    const node = ["--transport", "rest", "--rest-url", silent.url];
+    const startedAt = performance.now();
+    const unsent = await run(["submit", good, "--wait=1s", "--key-file", join(folder, "key"), ...node]);
+    expect(performance.now() - startedAt).toBeLessThan(10_000); // A call alone may take half a minute.
+    expect(unsent).toMatchObject({ code: 1, out: "" });
+    expect(unsent.err).toMatch(/the time was up, 1000 ms, before the transaction was sent\nNothing was sent\. /);
+  });
+
+  test("says that nothing was sent where the events cannot be had", async () => {
+    const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+    for (const service of ["datanode.api.v2.TradingDataService", "vega.api.v1.CoreService"]) {
+      node.failNext({ method: `${service}/ObserveEventBus`, with: "UNIMPLEMENTED", times: 1 });
+    }
+    const unsent = await run(["submit", good, "--wait=30s", ...signing]);
+    expect(unsent).toMatchObject({ code: 1, out: "" });
+    expect(unsent.err).toMatch(
+      /^Submitting [0-9A-F]{64} to .*\nNothing was sent\.\ntradewire: the node offers no stream of events/,
+    );
+  });
+
   test("does not go with what does not send", async () => {
     const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
     const refused = await run(["submit", good, "--wait", "--dry-run", ...signing]);
@@ -108,7 +132,7 @@ describe("outcome", () => {
     const at = ["--wait=2s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
     const { code, out, err } = await run(["outcome", "--signed", file, ...at]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(new RegExp(`^${txHash}\nexecuted`));
+    expect(out).toMatch(new RegExp(`^${txHash}\\nexecuted( in block \\d+)?, by its records\\n`));
     const json = await run(["outcome", "--signed", file, ...at, "--json"]);
     expect(JSON.parse(json.out)).toMatchObject({ status: "executed", evidence: "records" });
     const byHash = await run(["outcome", txHash, ...at]);
@@ -139,8 +163,18 @@ describe("outcome", () => {
     const { code, out, err } = await run(["outcome", "ab".repeat(32), "--wait=5s", ...over]);
     expect({ code, err }).toEqual({ code: 3, err: "" });
     expect(out).toMatch(
-      /^(AB){32}\nunknown: results of blocks up to \d+ may be missing, and the others do not have it\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n {2}data node: .*\n$/,
+      /^(AB){32}\nunknown: the results of blocks up to \d+ may not have arrived, and none of those that arrived is of this transaction\n {2}events: .*\n {2}records: .*\n {2}last block: the last block is \d+\n {2}data node: .*\n$/,
     );
+  });
+
+  test("ends in its time where the server is silent", async () => {
+    await using silent = await serveTcp(() => undefined);
+    const startedAt = performance.now();
+    const args = ["outcome", "ab".repeat(32), "--wait=1s", "--chain-id", "tradewire-devnet"];
+    const { code, out } = await run([...args, "--transport", "rest", "--rest-url", silent.url]);
+    expect(performance.now() - startedAt).toBeLessThan(4_000); // A look alone may take five seconds.
+    expect(code).toBe(3);
+    expect(out).toContain("\n  records: could not be read: ");
   });
 
   test("refuses what is no hash", async () => {
@@ -150,4 +184,15 @@ describe("outcome", () => {
       error: { message: expect.stringContaining("is not the hash of a transaction") },
     });
   });
+});
+
+test("submit --check of a transaction that was executed names its hash", async () => {
+  const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
+  const { out: signed } = await run(["sign", good, ...signing]);
+  const file = await write("signed.json", signed);
+  const { out: submitted } = await run(["submit", file, "--wait=30s", ...over]);
+  const [hash] = submitted.split("\n");
+  const checked = await run(["submit", file, "--check", "--yes", ...over]);
+  expect(checked).toMatchObject({ code: 1, out: "" });
+  expect(checked.err).toContain(`Run \`tradewire outcome ${hash}\` to look for its outcome`);
 });

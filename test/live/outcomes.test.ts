@@ -200,7 +200,7 @@ test("a batch that was carried out while the events were lost is unknown, and wh
   const outcome = await lostMeanwhile(node, proxy, client, batch, signer);
   expect(outcome).toMatchObject({
     status: "unknown",
-    reason: expect.stringMatching(/^results of blocks \d+ to \d+ may be missing/),
+    reason: expect.stringMatching(/^the results of blocks \d+ to \d+ may not have arrived/),
     lookedAt: expect.arrayContaining([
       expect.objectContaining({ place: "events" }),
       { place: "order", found: expect.stringMatching(/^order [0-9a-f]{64} is STATUS_ACTIVE$/) },
@@ -322,7 +322,7 @@ test("what became of an earlier one is found by its order, where its signature i
 test("what became of an earlier one is unknown where nothing tells of it", async () => {
   await using node = await startDevnode({ blockMs: 50 });
   await using client = clientOf(node);
-  const outcome = await client.outcome("AB".repeat(32), { timeoutMs: 300 });
+  const outcome = await client.outcome("AB".repeat(32), { timeoutMs: 3000 });
   expect(outcome).toEqual({
     status: "unknown",
     txHash: "AB".repeat(32),

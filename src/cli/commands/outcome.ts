@@ -25,10 +25,11 @@ export function addOutcome(command: Command, context: CommandContext): void {
     .argument("[hash]", "the transaction's hash, as `submit` prints it: 64 hex digits")
     .option("--signed <file>", "the signed transaction, as `sign` prints it: also finds what it brought by identifier")
     .addOption(
-      new Option("--wait <duration>", "longest wait for its result, such as 10s, 2m (default: 30s)").argParser((text) =>
+      new Option("--wait <duration>", "maximum time for all of it, such as 10s, 2m (default: 30s)").argParser((text) =>
         milliseconds("--wait", text),
       ),
     )
+    .option("--chain-id <id>", "the chain that the node has to be on")
     .option("--json", "print one JSON object");
   for (const option of clientOptions()) {
     command.addOption(option);

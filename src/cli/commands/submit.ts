@@ -7,8 +7,11 @@ import {
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { Client } from "../../client.js";
-import { RequestError, TransactionError } from "../../errors/index.js";
+import { brokenAnswer, noVerdict } from "../../errors/broken-answer.js";
+import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
+import { isRefusalCode } from "../../errors/refusal.js";
 import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
+import { timeLeft, within } from "../../transaction/deadline.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { requireSignature } from "../../transaction/require-signature.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
@@ -57,7 +60,7 @@ export function addSubmit(command: Command, context: CommandContext): void {
     .addOption(
       new Option(
         "--wait [duration]",
-        "wait for its outcome, by default as long as the network can take it: exit code 0 if executed, 1 if not, 3 if unknown",
+        "wait for its outcome, for so long in all, by default as long as the network can take it: exit code 0 if executed, 1 if not, 3 if unknown",
       )
         .argParser(readWait)
         .conflicts(["dryRun", "check"]),
@@ -100,7 +103,7 @@ export function addSign(command: Command, context: CommandContext): void {
       throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
     }
     await using client = commandClient(options, context);
-    context.out.write(json(requestJson(await signedRequest(client, input, options, context))));
+    context.out.write(json(requestJson(await signedRequest(client, input, options, context.signal))));
   });
 }
 
@@ -150,36 +153,36 @@ async function runSubmit(
     await confirmCheck(file, context);
   }
   await using client = commandClient(options, context);
-  const request = await signedRequest(client, input, options, context);
   if (options.dryRun === true) {
-    out.write(json(requestJson(request)));
+    out.write(json(requestJson(await signedRequest(client, input, options, signal))));
     return;
   }
   if (options.check === true) {
-    if (input.command !== undefined) {
+    const request = await signedRequest(client, input, options, signal);
+    const isFirst = input.command !== undefined;
+    if (isFirst) {
       notes.write("Checking a transaction that is signed for this check only; it is not submitted.\n");
     }
-    await check(client, request, options, context);
+    await check(client, request, isFirst, options, context);
     return;
   }
-  const { tid = "" } = request.tx?.pow ?? {};
-  const tx = create(TransactionSchema, request.tx);
-  if (options.wait !== undefined) {
-    const ofNode = async () => (await client.lastBlockHeight({ signal })).chainId;
-    await requireSignature(tx, async () => clientConfig(options).chainId ?? (await ofNode()));
-  }
-  const { chainId } = await client.lastBlockHeight({ signal });
-  const txHash = transactionHash(tx);
-  notes.write(`Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}.\n`);
-  if (options.wait !== undefined) {
-    const timeoutMs = options.wait === true ? undefined : options.wait;
-    const onWait = (wait: OutcomeWait) => notes.write(waitText(wait));
-    const sent = await client.submitTransaction(request, { until: "executed", timeoutMs, signal, onWait });
-    notes.write(hashDifference(sent));
-    printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
-    return;
-  }
-  const result = await client.submitTransaction(request, { signal });
+  await (options.wait === undefined
+    ? submit(client, input, options, context)
+    : submitAndWait(client, input, options, context));
+}
+
+/** Submits a transaction, and prints its hash. */
+async function submit(
+  client: Client,
+  input: TransactionInput,
+  options: SubmitOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { signal, out, notes } = context;
+  const { request, tid } = await announced(client, input, options, context, signal);
+  const result = await client.submitTransaction(request, { signal }).catch((reason: unknown) => {
+    throw noted(reason, isUnsent(reason), context);
+  });
   notes.write(hashDifference(result));
   out.write(options.json === true ? json({ ...result, tid }) : `${printable(result.txHash)}\n`);
   if (options.json !== true) {
@@ -187,6 +190,73 @@ async function runSubmit(
     const isChecked = [submissionTypes.sync, submissionTypes.commit].includes(request.type);
     notes.write(isChecked ? "It is in the mempool.\n" : "Sent; it was not checked yet.\n");
   }
+}
+
+/** Submits a transaction, and prints its outcome. The time for all of it begins with its signature. */
+async function submitAndWait(
+  client: Client,
+  input: TransactionInput,
+  options: SubmitOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { signal, notes } = context;
+  const startedAt = performance.now();
+  const limitMs = typeof options.wait === "number" ? options.wait : undefined;
+  const announce = (until: AbortSignal) => announced(client, input, options, context, until);
+  const { request, tid } = await (limitMs === undefined ? announce(signal) : within(limitMs, signal, announce));
+  const timeoutMs = limitMs && timeLeft(limitMs, startedAt);
+  let isSending = false;
+  const onWait = (wait: OutcomeWait) => {
+    isSending = true;
+    notes.write(waitText(wait));
+  };
+  const waiting = { until: "executed", timeoutMs, signal, onWait } as const;
+  const sent = await client.submitTransaction(request, waiting).catch((reason: unknown) => {
+    throw noted(reason, !isSending || isUnsent(reason), context);
+  });
+  notes.write(hashDifference(sent));
+  printOutcome(sent.outcome, context, { json: options.json, more: { tid } });
+}
+
+/** Signs a transaction, unless it was signed before, and says which one is submitted next, and where. */
+async function announced(
+  client: Client,
+  input: TransactionInput,
+  options: SubmitOptions,
+  context: CommandContext,
+  signal: AbortSignal,
+): Promise<{ readonly request: SubmitTransactionRequest; readonly tid: string }> {
+  const before = async () => {
+    const request = await signedRequest(client, input, options, signal);
+    return { request, ...(await client.lastBlockHeight({ signal })) };
+  };
+  const { request, chainId } = await before().catch((reason: unknown) => {
+    throw noted(reason, reason instanceof ConnectionError, context);
+  });
+  const tx = create(TransactionSchema, request.tx);
+  if (options.wait !== undefined) {
+    await requireSignature(tx, async () => clientConfig(options).chainId ?? chainId);
+  }
+  const txHash = transactionHash(tx);
+  context.notes.write(`Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}.\n`);
+  return { request, tid: request.tx?.pow?.tid ?? "" };
+}
+
+/** Whether an error of a submission says that nothing was sent. */
+function isUnsent(reason: unknown): boolean {
+  return (
+    reason instanceof RequestError ||
+    (reason instanceof ConnectionError && !reason.connected) ||
+    (reason instanceof CanceledError && !reason.mayHaveLeft)
+  );
+}
+
+/** Notes beside an error that nothing was sent, unless the error says so itself. */
+function noted(reason: unknown, isUnsent: boolean, { notes }: CommandContext): unknown {
+  if (isUnsent && !(reason instanceof TradewireError && reason.advice.includes("othing was sent"))) {
+    notes.write("Nothing was sent.\n");
+  }
+  return reason;
 }
 
 /** Asks before a signed transaction is used up by a check. */
@@ -213,12 +283,17 @@ async function confirmCheck(file: string, { in: input, notes, signal }: CommandC
 async function check(
   client: Client,
   request: SubmitTransactionRequest,
+  isFirst: boolean,
   options: SubmitOptions,
   { out, signal }: CommandContext,
 ): Promise<void> {
   const { success, code, data, log } = await client.checkTransaction(request.tx ?? {}, { signal });
+  if (!success && !isRefusalCode(code)) {
+    throw brokenAnswer(noVerdict({ code, data, log }));
+  }
   if (!success) {
-    throw new TransactionError({ success, txHash: "", code, data, log, height: 0n });
+    const txHash = transactionHash(create(TransactionSchema, request.tx));
+    throw new TransactionError({ success, txHash, code, data, log, height: 0n }, { isFirst });
   }
   const { tid = "" } = request.tx?.pow ?? {};
   out.write(options.json === true ? json({ success, code, data, log, tid }) : "The node would take it.\n");
@@ -251,7 +326,7 @@ async function signedRequest(
   client: Client,
   input: TransactionInput,
   options: SignOptions,
-  { signal }: CommandContext,
+  signal: AbortSignal,
 ): Promise<SubmitTransactionRequest> {
   if (input.command === undefined) {
     return input.request;
