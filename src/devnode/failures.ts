@@ -104,6 +104,11 @@ async function* failing(
   throw rehearsed(code);
 }
 
+/** As Node reports it: the handlers of calls take this for a client that has left, and say nothing. */
+function connectionLost(): Error {
+  return Object.assign(new Error("the connection was lost"), { code: "ECONNRESET" });
+}
+
 /** Let an answer end after so many bytes of it: its connection is cut, or nothing more comes. */
 function breakOff(
   response: ServerResponse | Http2ServerResponse | Socket,
@@ -132,7 +137,7 @@ function breakOff(
   const stream = "stream" in response ? response.stream : response;
   /** What is not written fails when the connection is gone: who waits for it would wait for ever. */
   const swallow = (done: unknown) => {
-    const fail = () => typeof done === "function" && done(new Error("the connection was lost"));
+    const fail = () => typeof done === "function" && done(connectionLost());
     if (stream.destroyed) {
       setImmediate(fail);
     } else {

@@ -267,9 +267,12 @@ const cases: readonly Case[] = [
     name: "is answered by a page",
     script: () => ({ chunks: [], page: { status: 200, text: "<h1>Welcome</h1>" } }),
     over: ["rest, raw", ...grpcOnly],
-    error: otherType(
-      /^the response is text\/html, not of the node's interface(; it begins with "<h1>Welcome<\/h1>"| \(http.*\))$/,
-    ),
+    error: {
+      class: ProtocolError,
+      code: Code.Unknown, // doc/PROTOCOL-HTTP2.md of gRPC: a content type that is not gRPC's.
+      summary:
+        /^the response is text\/html, not of the node's interface(; it begins with "<h1>Welcome<\/h1>"| \(http.*\))$/,
+    },
   },
   ...(
     [

@@ -56,9 +56,6 @@ export function createGrpcJsTransport(
     const replaced = current;
     current = { channel: openChannel(), calls: 0 };
     replaced.isReplaced = true;
-    if (replaced.calls === 0) {
-      replaced.channel.close();
-    }
   }
 
   return transportOfCalls({
@@ -69,6 +66,7 @@ export function createGrpcJsTransport(
         current.channel.close(); // It would repeat its last failure for up to two minutes; a new channel tries at once.
         current = { channel: openChannel(), calls: 0 };
       }
+      // It has calls, with the last of which it is closed.
       if (current.calls >= (current.maxCalls ?? USUAL_STREAMS)) {
         replaceChannel();
       }
@@ -84,10 +82,13 @@ export function createGrpcJsTransport(
         const isCut = error?.code === Code.DeadlineExceeded || (error !== undefined && heardAt < startedAt);
         takeOut();
         own.calls -= 1;
+        const session = sessionOf(raw);
+        if (own === current && isCut && silentMs >= DOUBT_MS) {
+          replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 have given it up.
+        }
         if (own.isReplaced === true && own.calls === 0) {
           channel.close();
-        } else if (own === current && isCut && silentMs >= DOUBT_MS) {
-          replaceChannel(); // A proxy may have forgotten the connection, or nghttp2 have given it up.
+          session?.destroy(); // One that was given up never says that its streams have ended, and would stay.
         }
         stopWatch();
         onEnd();
