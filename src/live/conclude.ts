@@ -37,6 +37,9 @@ export function outcomeOfTraces({ lookedAt, proof, doubt }: Traces, sent: Sent, 
   );
 }
 
+/** Why a result did not come where the time for it was up. */
+export const LATE = "its result did not come in the time allowed";
+
 /** The kind of command that a v0.78.0 network executes without a result. */
 const UNREPORTED = "delayedTransactionsWrapper";
 
@@ -82,7 +85,7 @@ export function conclude(
     case "failed":
       return unknown(`the events cannot be followed: ${summaryOf(ending.error)}`);
     case "time up":
-      return unknown("its result did not come in the time allowed");
+      return unknown(LATE);
   }
 }
 

@@ -9,7 +9,7 @@ import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { TIMEOUT_MS } from "../transaction/transactions.js";
 import { awaitResult } from "./await-result.js";
 import type { BlockWatch } from "./block-watch.js";
-import { conclude, outcomeOfTraces } from "./conclude.js";
+import { conclude, LATE, outcomeOfTraces } from "./conclude.js";
 import { CoreService, TradingDataService } from "./definitions.js";
 import type { Outcome } from "./outcome.js";
 import { type Sent, sentTransaction } from "./sent.js";
@@ -219,12 +219,16 @@ async function lookAndWait(
   const wait = awaitResult(node.watch, sent, { signal });
   try {
     const traces = await lookForTraces(services, sent);
+    const isLate = services.deadline?.aborted === true; // There is no time to look again.
     // With records of its own it was executed, and its result, unless it has come meanwhile, will not come any more.
-    const ending = traces.isExecuted ? await Promise.race([wait.ended, Promise.resolve(undefined)]) : undefined;
+    const ending =
+      traces.isExecuted || isLate ? await Promise.race([wait.ended, Promise.resolve(undefined)]) : undefined;
     const isOver = traces.proof !== undefined || (traces.isExecuted && ending === undefined);
-    const outcome = isOver
-      ? outcomeOfTraces(traces, sent, "its result is not sent a second time")
-      : await conclude(services, sent, ending ?? (await wait.ended), "an earlier block may have it");
+    const isUp = isLate && ending?.kind !== "seen";
+    const outcome =
+      isOver || isUp
+        ? outcomeOfTraces(traces, sent, isOver ? "its result is not sent a second time" : LATE)
+        : await conclude(services, sent, ending ?? (await wait.ended), "an earlier block may have it");
     if (callers?.aborted === true && outcome.status === "unknown") {
       throw new CanceledError({ cause: callers.reason });
     }

@@ -62,6 +62,9 @@ export interface TraceServices {
 /** The longest time for one look, in milliseconds. */
 const LOOK_MS = 5_000;
 
+/** The longest time that is kept for the looks after a wait, in milliseconds. */
+const LAST_LOOKS_MS = 3_000;
+
 /**
  * Splits the time for an outcome: the wait for its result ends early enough to look for its traces afterwards.
  *
@@ -69,7 +72,7 @@ const LOOK_MS = 5_000;
  * @returns the time for the wait, in milliseconds
  */
 export function waitTime(limitMs: number): number {
-  return Math.max(1, Math.ceil(limitMs - Math.min(LOOK_MS, limitMs / 4)));
+  return Math.max(1, Math.ceil(limitMs - Math.min(LAST_LOOKS_MS, limitMs / 2)));
 }
 
 /** How many orders and stop orders of one transaction are looked at. A batch has at most 50 instructions on v0.78.0. */
@@ -92,6 +95,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   let byHash: readonly RecordState[] = [];
   let hasRecords: boolean | undefined;
   let isOpenBatch = false;
+  let isCut = false;
   let block: bigint | undefined;
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): Promise<Trace> {
@@ -103,7 +107,11 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   }
 
   async function lookByHash(options: CallOptions): Promise<string> {
-    const records = await services.data.listEntities({ transactionHash: sent.txHash.toLowerCase() }, options);
+    const request = { transactionHash: sent.txHash.toLowerCase() };
+    const records = await services.data.listEntities(request, options).catch((reason: unknown) => {
+      isCut = options.signal?.aborted === true;
+      throw reason;
+    });
     const found = describeRecords(records);
     hasRecords = found !== "";
     isOpenBatch = sent.command === undefined && hasBatchRecords(records);
@@ -148,7 +156,7 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   const records = await look("records", lookByHash);
   const others = (await Promise.all(looks)).filter((trace) => trace !== records);
   const known = { txHash: sent.txHash, block, evidence: "records" as const };
-  const doubt = doubtOf({ sent, states, isOpenBatch, hasRecords });
+  const doubt = doubtOf({ sent, states, isOpenBatch, hasRecords, isCut });
   const proof = doubt === undefined ? proofOf(known, sent.parts, states, byHash) : undefined;
   const isExecuted = hasRecords === true;
   const isUndecided = isExecuted && proof === undefined && doubt === undefined;
@@ -175,18 +183,23 @@ function doubtOf(found: {
   readonly isOpenBatch: boolean;
   /** Whether there are records with its hash; `undefined` where that could not be read. */
   readonly hasRecords: boolean | undefined;
+  /** Whether the time was up before the records with its hash came. */
+  readonly isCut: boolean;
 }): string | undefined {
-  const { sent, states, isOpenBatch, hasRecords } = found;
+  const { sent, states, isOpenBatch, hasRecords, isCut } = found;
   if (isOpenBatch) {
     return "by the hash alone, it may be a batch of which a part failed, which leaves no record: give the signed transaction (`tradewire outcome --signed FILE`, `client.outcome(transaction)`)";
   }
   const [first] = states;
   // The signature, and so the identifiers, do not depend on the proof of work, but the hash does.
   const isOfOther = hasRecords === false || (hasRecords === undefined && sent.isHashOfNode === true);
-  if (first === undefined || !isOfOther) {
+  if (first === undefined || !(isOfOther || isCut)) {
     return undefined;
   }
   const [{ id, brings }, { text }] = first;
+  if (isCut) {
+    return `${brings} ${id} is ${text}, but the time was up before the records with the hash ${sent.txHash} were read: allow more time`;
+  }
   return `${brings} ${id} is ${text}, but no record has the hash ${sent.txHash}: a transaction with the same signature and another hash, such as one with another proof of work, may have brought it; do not send the command again before you have looked at that`;
 }
 

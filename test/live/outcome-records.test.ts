@@ -36,8 +36,8 @@ const other = "0b".repeat(32);
 /** The record that any executed transaction leaves. */
 const ledger: Records = { ledgerEntries: [{ type: TransferType.MARGIN_LOW }] };
 
-/** A node that plays records; it counts what it is asked. */
-async function playing(records: Records, found: OrderRecord | undefined = undefined) {
+/** A node that plays records; it counts what it is asked. With "silent" it does not say which records a hash has. */
+async function playing(records: Records | "silent", found: OrderRecord | undefined = undefined) {
   const { service } = streamingService(({ signal }) => quiet(signal));
   const asked: string[] = [];
   const node = await serveNode(
@@ -45,7 +45,7 @@ async function playing(records: Records, found: OrderRecord | undefined = undefi
       ...service,
       listEntities() {
         asked.push("listEntities");
-        return records;
+        return records === "silent" ? new Promise<never>(() => {}) : records;
       },
       getOrder({ orderId }) {
         asked.push("getOrder");
@@ -75,7 +75,7 @@ async function playing(records: Records, found: OrderRecord | undefined = undefi
 async function outcomeOf(command: CommandInit, records: Records, found?: OrderRecord) {
   await using node = await playing(records, found);
   const tx = await node.client.signCommand(command, { signer: sender });
-  return await node.client.outcome(tx, { timeoutMs: 300 });
+  return await node.client.outcome(tx, { timeoutMs: 2_000 });
 }
 
 describe("the latest record of an order says of its submission what the network's result says of it", () => {
@@ -122,7 +122,7 @@ describe("by the hash alone", () => {
     ["a transfer is none", { transfers: [{ id: other, status: Transfer_Status.REJECTED, reason: "no" }] }, "failed"],
   ])("%s", async (_, records, status) => {
     await using node = await playing(records);
-    const outcome = await node.client.outcome("AB".repeat(32), { timeoutMs: 300 });
+    const outcome = await node.client.outcome("AB".repeat(32), { timeoutMs: 2_000 });
     expect(outcome.status).toBe(status);
     if (outcome.status === "unknown") {
       expect(outcome.reason).toMatch(/tradewire outcome --signed FILE.*client\.outcome\(transaction\)/);
@@ -131,7 +131,7 @@ describe("by the hash alone", () => {
 
   test("what was found is told, with the orders", async () => {
     await using node = await playing({ orders: [{ id: other, status: STOPPED, reason: 49 }] });
-    await expect(node.client.outcome("AB".repeat(32), { timeoutMs: 300 })).resolves.toMatchObject({
+    await expect(node.client.outcome("AB".repeat(32), { timeoutMs: 2_000 })).resolves.toMatchObject({
       lookedAt: expect.arrayContaining([
         {
           place: "records",
@@ -174,11 +174,22 @@ test("an order without records of the hash may have come by another proof of wor
   const { tid = "", nonce = 0n } = signed.pow ?? {};
   const tx = { ...signed, pow: { $typeName: "vega.commands.v1.ProofOfWork" as const, tid, nonce: nonce + 1n } };
   const txHash = transactionHash(tx);
-  const outcome = await node.client.outcome(tx, { timeoutMs: 300 });
+  const outcome = await node.client.outcome(tx, { timeoutMs: 2_000 });
   expect(outcome).toMatchObject({ status: "unknown", txHash });
   expect(outcome.status === "unknown" && outcome.reason).toMatch(
     new RegExp(`order [0-9a-f]{64} is STATUS_ACTIVE, but no record has the hash ${txHash}`),
   );
+});
+
+test("an order proves nothing where the time was up before the records of the hash were read", async () => {
+  await using node = await playing("silent", { status: ACTIVE });
+  const tx = await node.client.signCommand(submission, { signer: sender });
+  await expect(node.client.outcome(tx, { timeoutMs: 2_000 })).resolves.toMatchObject({
+    status: "unknown",
+    reason: expect.stringMatching(
+      /order [0-9a-f]{64} is STATUS_ACTIVE, but the time was up before the records with the hash [0-9A-F]{64} were read: allow more time$/,
+    ),
+  });
 });
 
 test("a transaction whose signature is of other input data is neither looked for nor sent", async () => {
@@ -255,7 +266,7 @@ describe("on the local node", () => {
     expect(error.transaction.command).toBe("batchMarketInstructions");
     await node.makeBlock();
     for (const sent of [error, tx]) {
-      const outcome = await client.outcome(sent, { timeoutMs: 300 });
+      const outcome = await client.outcome(sent, { timeoutMs: 2_000 });
       expect(outcome.status).toBe(status);
       if (outcome.status === "unknown") {
         expect(outcome.reason).toContain("records do not tell what became of cancellations[0]:");
