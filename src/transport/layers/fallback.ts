@@ -100,6 +100,7 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
     const id = callId(contextValues);
     const earlier: FailedMember[] = [];
     let { member, pauses } = candidates.shift() ?? none();
+    const allPause = pauses;
     let known: unknown;
     for (;;) {
       try {
@@ -114,7 +115,7 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
         if (error instanceof ConnectionError) {
           failed(member);
         }
-        if (!pauses || known === undefined) {
+        if (!pauses || allPause) {
           known = namingAll(reason, error, earlier);
         }
         const next = candidates.shift();
