@@ -62,10 +62,12 @@ export async function measureLag({ core, data }: LagServices, options: CallOptio
  * @param lag how its last block compares
  * @returns the description, of which the data node is the subject; how much and behind what where it lags
  */
-export function describeLag({ state, behindCoreMs = 0, behindClockMs }: DataNodeLag): string {
+export function describeLag({ state, coreTime, behindCoreMs = 0, behindClockMs }: DataNodeLag): string {
   switch (state) {
     case "current":
-      return "has the core's last blocks";
+      return coreTime === undefined
+        ? "has a recent block, but the core could not be asked for its own"
+        : "has the core's last blocks";
     case "lagging": {
       const old = behindClockMs > MAX_LAG_MS ? `, which is itself ${age(behindClockMs)} old` : "";
       return `lags: its last block is ${age(behindCoreMs)} older than the core's${old}`;

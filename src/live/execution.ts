@@ -228,7 +228,12 @@ async function lookAndWait(
     const outcome =
       isOver || isUp
         ? outcomeOfTraces(traces, sent, isOver ? "its result is not sent a second time" : LATE)
-        : await conclude(services, sent, ending ?? (await wait.ended), "an earlier block may have it");
+        : await conclude(
+            { ...services, earlier: traces.lookedAt },
+            sent,
+            ending ?? (await wait.ended),
+            "an earlier block may have it",
+          );
     if (callers?.aborted === true && outcome.status === "unknown") {
       throw new CanceledError({ cause: callers.reason });
     }

@@ -57,6 +57,8 @@ export interface TraceServices {
   readonly headers?: CallOptions["headers"];
   /** Ends all looks. */
   readonly deadline?: AbortSignal | undefined;
+  /** What an earlier search for the same transaction found. It is reported where a place cannot be read again. */
+  readonly earlier?: readonly Trace[] | undefined;
 }
 
 /** The longest time for one look, in milliseconds. */
@@ -99,8 +101,9 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
   let block: bigint | undefined;
 
   function look(place: Trace["place"], ask: (options: CallOptions) => Promise<string>): Promise<Trace> {
+    const earlier = services.earlier?.[place === "records" ? 0 : looks.length + 1]; // In the order of `lookedAt`.
     const looking = ask(lookOptions(services))
-      .catch(failureText)
+      .catch((reason: unknown) => failureText(reason, earlier?.found))
       .then((found) => ({ place, found }));
     looks.push(looking);
     return looking;
@@ -310,11 +313,16 @@ function lookOptions({ headers, deadline }: Pick<TraceServices, "headers" | "dea
   return connectOptions({ signal: deadline === undefined ? look : AbortSignal.any([look, deadline]), headers });
 }
 
-function failureText(reason: unknown): string {
-  return reason instanceof NodeError && reason.code === Code.NotFound
-    ? "none"
-    : `could not be read: ${lookFailure(reason)}`;
+function failureText(reason: unknown, earlier?: string): string {
+  if (reason instanceof NodeError && reason.code === Code.NotFound) {
+    return "none";
+  }
+  return earlier === undefined || earlier.startsWith(UNREAD)
+    ? `${UNREAD}: ${lookFailure(reason)}`
+    : `${earlier} when the wait began; ${UNREAD} again: ${lookFailure(reason)}`;
 }
+
+const UNREAD = "could not be read";
 
 function lookFailure(reason: unknown): string {
   if (reason instanceof CanceledError) {

@@ -1,11 +1,15 @@
-import { Code } from "@connectrpc/connect";
+import { once } from "node:events";
+import { Code, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "../../src/client.js";
 import { serveNode } from "../support/node.js";
 
 const SECOND = 1_000_000_000n;
 
-/** What an outcome that is not known says of a data node whose last block is so much older than the core's. */
+/**
+ * What an outcome that is not known says of a data node whose last block is so much older than the core's. The node
+ * streams no events, so that nothing is waited for.
+ */
 async function saidOfDataNode(behindCore: bigint, behindClock: bigint): Promise<string | undefined> {
   const coreTime = BigInt(Date.now()) * 1_000_000n - behindClock * SECOND;
   await using node = await serveNode(
@@ -13,7 +17,7 @@ async function saidOfDataNode(behindCore: bigint, behindClock: bigint): Promise<
     { getVegaTime: () => ({ timestamp: coreTime }) },
   );
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-  const outcome = await client.outcome("AB".repeat(32), { timeoutMs: 100 });
+  const outcome = await client.outcome("AB".repeat(32));
   const traces = outcome.status === "unknown" ? outcome.lookedAt : [];
   return traces.find(({ place }) => place === "data node")?.found;
 }
@@ -33,6 +37,47 @@ describe("an outcome that is not known", () => {
       "it has the core's last block, but that is 3 h old: the network makes no blocks, the core is behind, or its clock is not this machine's",
     );
   });
+});
+
+test("an outcome keeps what was read of the data node when its node falls silent during the wait", async () => {
+  const coreTime = BigInt(Date.now()) * 1_000_000n;
+  let asked = 0;
+  const untilEnd = async ({ signal }: HandlerContext) => void (await once(signal, "abort"));
+  await using node = await serveNode(
+    {
+      async getVegaTime(_, context) {
+        asked += 1;
+        if (asked > 1) {
+          await untilEnd(context);
+        }
+        return { timestamp: coreTime - SECOND };
+      },
+    },
+    {
+      getVegaTime: () => ({ timestamp: coreTime }),
+      // biome-ignore lint/correctness/useYield: the stream is silent
+      async *observeEventBus(_, context) {
+        await untilEnd(context);
+      },
+    },
+  );
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const outcome = await client.outcome("AB".repeat(32), { timeoutMs: 4000 });
+  expect(outcome).toMatchObject({ status: "unknown", reason: "its result did not come in the time allowed" });
+  const traces = outcome.status === "unknown" ? outcome.lookedAt : [];
+  expect(traces.find(({ place }) => place === "data node")?.found).toMatch(
+    /^it has the core's last blocks when the wait began; could not be read again: the time (for the call )?was up$/,
+  );
+});
+
+test("an outcome does not compare a data node with a core that could not be asked", async () => {
+  await using node = await serveNode({ getVegaTime: () => ({ timestamp: BigInt(Date.now()) * 1_000_000n }) });
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const outcome = await client.outcome("AB".repeat(32));
+  const traces = outcome.status === "unknown" ? outcome.lookedAt : [];
+  expect(traces.find(({ place }) => place === "data node")?.found).toBe(
+    "it has a recent block, but the core could not be asked for its own",
+  );
 });
 
 describe("dataNodeLag", () => {
