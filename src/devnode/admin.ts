@@ -23,6 +23,11 @@ const OBJECT = "POST an object, {} where nothing is needed.";
 const nothing = optionsOf({}, OBJECT);
 const newTime = optionsOf({ time: z.string("Give ISO 8601, such as 2024-01-31T12:30:00Z.") }, OBJECT);
 
+interface AdminOptions {
+  readonly controls: Controls;
+  readonly isOwnHost: (host: string | undefined) => boolean;
+}
+
 /** What each command does. */
 const commands: Readonly<Record<string, Command>> = {
   "make-block": command(nothing, async (controls) => ({ height: String(await controls.makeBlock()) })),
@@ -36,16 +41,22 @@ const commands: Readonly<Record<string, Command>> = {
 /**
  * Let a gateway take the commands of a local node's controls: `POST /admin/COMMAND`, with a JSON object.
  *
- * A request must say that its body is JSON. So no page in a browser can send one without asking the node first.
+ * A request must say that its body is JSON, and name this node as its `Host`. A page in a browser can do neither without
+ * asking the node first, which allows no origin below this path; and a page whose name was made to lead to this machine
+ * (DNS rebinding) sends its own name.
  *
  * @param gateway answers all other requests
- * @param controls the controls
+ * @param options the controls, and whether a `Host` header names this node
  * @returns a request listener for Node's HTTP server
  */
-export function withAdmin(gateway: RequestListener, controls: Controls): RequestListener {
+export function withAdmin(gateway: RequestListener, { controls, isOwnHost }: AdminOptions): RequestListener {
   return (request, response) => {
     if (request.url?.startsWith(PATH) === true) {
-      void answer(request, response, controls);
+      if (isOwnHost(request.headers.host)) {
+        void answer(request, response, controls);
+      } else {
+        reply(response, 421, { message: "this host is not served here; name it with --admin-name, or in adminNames" });
+      }
     } else {
       gateway(request, response);
     }

@@ -75,7 +75,7 @@ export async function send(
     response.setHeader("connection", "close"); // The rest of the request is not read.
   }
   response.setHeader("content-type", contentType);
-  response.setHeader("vary", "accept-encoding");
+  response.appendHeader("vary", "accept-encoding");
   response.statusCode = status;
   if (acceptsGzip(String(request.headers["accept-encoding"] ?? ""))) {
     response.setHeader("content-encoding", "gzip");

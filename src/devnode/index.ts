@@ -13,12 +13,14 @@ import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { CanceledError, ConnectionError } from "../errors/index.js";
+import { hostCheck } from "../http-server/own-host.js";
 import { knownTypes } from "../json/any.js";
 import { withAdmin } from "./admin.js";
 import { openCheckpoints } from "./checkpoint.js";
 import { type Controls, createControls, type Storage } from "./controls.js";
 import { coreMethods } from "./core/service.js";
 import { stateMethods } from "./core/state-service.js";
+import { withCors } from "./cors.js";
 import { dataMethods } from "./data/index.js";
 import { DEV_MNEMONIC, devKeys } from "./dev-keys.js";
 import { createFailures } from "./failures.js";
@@ -126,8 +128,9 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     });
     grpc.on("request", failures.breakable(adapter));
     const router = createRouterTransport(routes, { router: { interceptors: [failures.interceptor] } });
-    const gateway = createGateway(router, services, checked.profile);
-    const open = checked.admin ? withAdmin(gateway, controls) : gateway;
+    const gateway = withCors(createGateway(router, services, checked.profile));
+    const isOwnHost = hostCheck(host, checked.adminNames);
+    const open = checked.admin ? withAdmin(gateway, { controls, isOwnHost }) : gateway;
     const limited = limiter?.limited ?? ((listener) => listener);
     rest.on("request", failures.breakable(limited(open)));
     const upgrade = createGatewaySockets(router, services);

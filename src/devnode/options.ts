@@ -67,6 +67,11 @@ export interface DevnodeOptions {
   readonly rateLimit?: boolean | RateLimit | undefined;
   /** Whether the gateway takes the commands of {@link Controls} below `/admin/`; false by default. */
   readonly admin?: boolean | undefined;
+  /**
+   * Further names that requests for commands may give as `Host`, such as a container's. The names of this machine and the
+   * host that the node listens on always may; a command for any other name is refused with 421.
+   */
+  readonly adminNames?: readonly string[] | undefined;
   /** Told of each transaction that was taken into the mempool, and not carried out, or in part only. */
   readonly onFailure?: ((failure: TransactionFailure) => void) | undefined;
   /** Cancels the start; aborted later, it stops the node as {@link Devnode.close} does. */
@@ -74,6 +79,7 @@ export interface DevnodeOptions {
 }
 
 const CHAIN_ID_PREFIXES = ["signed-and-submitted", "signature-only"] as const satisfies readonly ChainIdPrefix[];
+const NAMES = "Give host names without ports, such as node.example.";
 /** What a party begins with of each asset, in units of the asset's last decimal. */
 const STARTING_BALANCE = "1000000000000000000000000";
 /** The most segments to begin with: all of them are listed together. */
@@ -144,6 +150,7 @@ const schema = optionsOf(
     chainIdPrefix: oneOf(CHAIN_ID_PREFIXES).optional(),
     rateLimit: z.preprocess((given: unknown) => (given === true ? {} : given === false ? undefined : given), rateLimit),
     admin: z.boolean("Give true or false.").default(false),
+    adminNames: z.array(z.string(NAMES).regex(/^[\w.-]+$/, NAMES), NAMES).default([]),
     onFailure: z
       .custom<NonNullable<DevnodeOptions["onFailure"]>>(
         (given) => typeof given === "function",

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "@jest/globals";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { type Client, createClient } from "../../src/client.js";
@@ -9,7 +11,7 @@ const small = { segments: 4, blocksPerSegment: 10, blockMs: 0 } as const;
 let node: Devnode;
 let client: Client;
 beforeAll(async () => {
-  node = await startDevnode({ ...small, admin: true });
+  node = await startDevnode({ ...small, admin: true, adminNames: ["node.example"] });
   client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
 });
 afterAll(async () => {
@@ -95,6 +97,42 @@ it("other commands, media types and verbs are refused by their status", async ()
   // What a page in a browser may send without asking.
   expect(await post("reset", "{}", "text/plain")).toMatchObject({ status: 415 });
   expect((await fetch(`${node.restUrl}/admin/reset`)).status).toBe(405);
+});
+
+describe("a command", () => {
+  /** Post a command for a host, as a page whose name leads to this machine does. */
+  async function statusFor(host: string, headers = {}, method = "POST"): Promise<IncomingMessage> {
+    const type = { "content-type": "application/json" };
+    const asked = request(`${node.restUrl}/admin/make-block`, { method, headers: { ...type, host, ...headers } }).end(
+      "{}",
+    );
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    return answer.resume();
+  }
+
+  // The names that the status page of a sync answers to, too.
+  it.each([
+    ["localhost:3008", 200],
+    ["127.0.0.1", 200],
+    ["[::1]:3008", 200],
+    ["NODE.example:3008", 200],
+    ["evil.example", 421],
+    ["127.0.0.1.evil.example:3008", 421],
+    ["192.0.2.1", 421],
+    ["node.example@evil.example", 421],
+  ])("for the host %s is %i", async (host, status) => {
+    const before = await height();
+    expect((await statusFor(host)).statusCode).toBe(status);
+    expect(await height()).toBe(status === 200 ? before + 1n : before);
+  });
+
+  it("is for no page of another origin", async () => {
+    const asking = { origin: "http://evil.example", "access-control-request-method": "POST" };
+    const preflight = await statusFor("localhost", asking, "OPTIONS");
+    expect(preflight.statusCode).toBe(405);
+    expect(preflight.headers).not.toHaveProperty("access-control-allow-origin");
+    expect((await statusFor("localhost", asking)).headers).not.toHaveProperty("access-control-allow-origin");
+  });
 });
 
 it("the commands are not there unless they are asked for", async () => {

@@ -47,6 +47,8 @@ it.each([
   [{ host: 5 }, "host is 5"],
   [{ host: "" }, 'host is ""'],
   [{ admin: "no" }, 'admin is "no"'],
+  [{ adminNames: "node" }, 'adminNames is "node"'],
+  [{ adminNames: ["node:3008"] }, 'adminNames[0] is "node:3008"'],
   [{ onFailure: 5 }, "onFailure is 5"],
   [{ signal: { aborted: true } }, "signal is an object"],
   [{ profile: "deploid" }, 'profile is "deploid"'],
@@ -93,6 +95,7 @@ const fits: { readonly [option in keyof Required<DevnodeOptions>]: (value: unkno
   chainIdPrefix: isText,
   rateLimit: (value) => typeof value === "boolean" || isObject(value),
   admin: (value) => typeof value === "boolean",
+  adminNames: Array.isArray,
   onFailure: isFunction,
   signal: isObject,
 };

@@ -8,11 +8,13 @@ import { fileError, readingAdvice } from "../../errors/file-error.js";
 import { profiles } from "../../schema/profile.js";
 import { isTableName, tableNames } from "../../schema/tables.js";
 import { type CommandContext, json, printable } from "../output.js";
+import { repeated } from "../sync/clients.js";
 import { wholeNumber } from "../whole-number.js";
 import { addDevnodeControls } from "./devnode-controls.js";
 
-type DevnodeCommandOptions = Omit<DevnodeOptions, "signal" | "genesis" | "onFailure"> & {
+type DevnodeCommandOptions = Omit<DevnodeOptions, "signal" | "genesis" | "onFailure" | "adminNames"> & {
   readonly genesis: Readonly<Record<string, string>>;
+  readonly adminName?: readonly string[];
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
@@ -68,17 +70,23 @@ export function addDevnode(devnode: Command, context: CommandContext): void {
       "limit the calls of each address as deployed nodes do, and ban who goes on (default: no limit)",
     )
     .option("--admin", "let the commands below control the node, through its gateway (default: they are refused)")
+    .addOption(
+      new Option("--admin-name <name>", "with --admin, a further name of this node, such as a container's").argParser(
+        repeated,
+      ),
+    )
     .option("--json", "print where it listens as a JSON object")
     .allowExcessArguments()
     .action(async (given: DevnodeCommandOptions, { args: [unknown] }: Command) => {
       if (unknown !== undefined) {
         devnode.error(`error: unknown command '${unknown}'`);
       }
-      const { genesis: files, json: asJson, quiet, verbose, ...options } = given;
+      const { genesis: files, json: asJson, quiet, verbose, adminName: adminNames, ...options } = given;
       // Loaded here, as those who control a node from beside it need no node.
       const { startDevnode } = await import("../../devnode/index.js");
       await using node = await startDevnode({
         ...options,
+        adminNames,
         genesis: await readGenesis(files, signal),
         signal,
         onFailure({ height, txHash, errors }) {
