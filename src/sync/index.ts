@@ -50,6 +50,7 @@ export type {
 } from "./sink.js";
 export { FROM_BLOCK, type SinkColumn, sinkColumns, targetOf } from "./sinks/columns.js";
 export { type DuckdbSinkOptions, duckdbSink } from "./sinks/duckdb/duckdb-sink.js";
+export { type Compacted, type CompactOptions, compactParquet } from "./sinks/parquet/compact.js";
 export { type ParquetSinkOptions, parquetSink } from "./sinks/parquet/parquet-sink.js";
 export type { PostgresPool } from "./sinks/postgres/pool.js";
 export { type PostgresSink, type PostgresSinkOptions, postgresSink } from "./sinks/postgres/postgres-sink.js";

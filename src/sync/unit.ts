@@ -23,7 +23,7 @@ export interface Measures {
   readonly rows: bigint;
   /** Size of the CSV file in bytes, header included. */
   readonly bytes: bigint;
-  /** SHA-256 of the CSV file, 64 lower-case hex digits. */
+  /** SHA-256 of the CSV file, 64 lower-case hex digits; empty for a unit that was joined of others, which has no such file. */
   readonly sha256: string;
 }
 

@@ -205,7 +205,8 @@ async function compare(
         },
         signal,
       );
-      return { sameCsv: fetched[0]?.measures().sha256 === entry.sha256, ...found };
+      const sameCsv = entry.sha256 === "" || fetched[0]?.measures().sha256 === entry.sha256;
+      return { sameCsv, ...found };
     } catch (reason) {
       requireGoing(signal);
       const kind = failureKind(reason);

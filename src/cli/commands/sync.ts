@@ -5,6 +5,7 @@ import { dryRun } from "../sync/dry-run.js";
 import { howOptions, limitOptions, rangeOptions, watchOptions } from "../sync/options.js";
 import { runSync, type SyncCommandOptions } from "../sync/run.js";
 import { targetOptions } from "../sync/target.js";
+import { addSyncCompact } from "./sync-compact.js";
 import { addSyncStatus } from "./sync-status.js";
 import { addSyncVerify } from "./sync-verify.js";
 import { addSyncWorker } from "./sync-worker.js";
@@ -51,4 +52,5 @@ export function addSync(sync: Command, context: CommandContext): void {
   addSyncStatus(sync, context);
   addSyncVerify(sync, context);
   addSyncWorker(sync, context);
+  addSyncCompact(sync, context);
 }

@@ -2,12 +2,15 @@ import type { ColumnType, TableColumn } from "../../schema/table-schema.js";
 
 const DIGITS = "1234567890".repeat(90);
 
-/** Values at the edges of their types, as PostgreSQL writes them. */
+/**
+ * Values at the edges of their types, as PostgreSQL writes them; of huge whole numbers those that every sink has to take.
+ * Beyond 38 digits, a sink takes a number as it is, or refuses the unit.
+ */
 const EDGES: { readonly [type in ColumnType]?: readonly string[] } = {
   int2: ["0", "-32768", "32767"],
   int4: ["0", "-2147483648", "2147483647"],
   int8: ["0", "-9223372036854775808", "9223372036854775807", "9007199254740993"],
-  hugeint: ["0", "-1", `9${DIGITS}`, `-9${DIGITS}`, "18446744073709551616"],
+  hugeint: ["0", "-1", "9".repeat(38), `-${"9".repeat(38)}`, "18446744073709551616"],
   numeric: ["0", "0.1", "-123456789012345678901234567890.123456789", "1.50", `${DIGITS}.${DIGITS}`, "NaN"],
   "numeric(1000,16)": ["0.0000000000000000", "-0.1000000000000000", `${DIGITS}.1234567890123456`, "NaN"],
   float8: ["0", "-0", "0.1", "1e+300", "5e-324", "-1.7976931348623157e+308", "NaN", "Infinity", "-Infinity"],

@@ -11,8 +11,17 @@ import { ask } from "./support/units.js";
 /** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */
 async function readAll(from: string, path?: string) {
   const described = await ask(`DESCRIBE SELECT * FROM ${from}`, path);
-  const values = described.map(([name, type]) => {
-    const column = `"${String(name).replaceAll('"', '""')}"`;
+  const names = described.map(([name]) => String(name));
+  // The exact text of a number stands beside it.
+  const own = described.filter(
+    ([name]) => !names.includes(String(name).replace(/_text$/, "")) || !/_text$/.test(String(name)),
+  );
+  const values = own.map(([name, type]) => {
+    const exact = `${name}_text`;
+    const column = `"${(names.includes(exact) ? exact : String(name)).replaceAll('"', '""')}"`;
+    if (names.includes(exact)) {
+      return column;
+    }
     switch (type) {
       case "BLOB":
         return `'\\x' || lower(hex(${column}))`;
@@ -26,9 +35,7 @@ async function readAll(from: string, path?: string) {
   });
   const rows = await ask(`SELECT ${values.join(", ")} FROM ${from}`, path);
   return rows.map((row) =>
-    Object.fromEntries(
-      row.map((value, index) => [String(described[index]?.[0]), value === null ? null : String(value)]),
-    ),
+    Object.fromEntries(row.map((value, index) => [String(own[index]?.[0]), value === null ? null : String(value)])),
   );
 }
 

@@ -51,6 +51,25 @@ describe.each(kinds)("the sink of $name", ({ make, rows }) => {
       await look(folder);
     });
 
+  it("takes prices of orders of a thousand digits", async () => {
+    const prices = [`1${"0".repeat(999)}`, "9".repeat(999), "1"];
+    const all = prices.map((price, seq) => rowOf("orders", { price, seq_num: String(seq) }));
+    await use(
+      ["orders"],
+      async (sink) => {
+        expect((await sink.load(unitAt("orders", 1), fetchOf(columnsOf("orders"), all), plainly())).outcome).toBe(
+          "loaded",
+        );
+      },
+      {},
+      async (folder) => {
+        const exact = make(folder).name.startsWith("duckdb") ? "CAST(price AS VARCHAR)" : "price_text";
+        const found = await rows(folder, exact, "orders");
+        expect(found.flat().sort()).toEqual([...prices].sort());
+      },
+    );
+  });
+
   it("keeps the sign of a zero", async () => {
     const names = columnsOf("rewards");
     const zeros = ["-0", "0", "1.5"];

@@ -1,12 +1,17 @@
 import { mkdir, readFile, realpath } from "node:fs/promises";
 import { dirname } from "node:path";
+import { Code } from "@connectrpc/connect";
 import * as z from "zod";
 import { failedWith } from "../../../errors/file-error.js";
+import { SinkError } from "../../../errors/index.js";
 import { sweepTemporary } from "../../../file/temporary.js";
 import type { SinkOpening } from "../../sink.js";
-import { checkFormat, LEDGER_FORMAT, otherChain } from "../duckdb/ledger.js";
+import { otherChain } from "../duckdb/ledger.js";
 import { writeWhole } from "./durable.js";
 import { type Layout, layoutOf, onPath } from "./layout.js";
+
+/** The version of a folder's form. In those of version 1, all amounts and decimals are text. */
+const FORMAT = 2;
 
 const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional() });
 
@@ -18,7 +23,7 @@ const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional()
  * @param opening the chain that it is to hold, and the tables
  * @returns where things are in it
  * @throws {@link RequestError} where it holds another chain; {@link SinkError} where it cannot be written, or is of a
- *   newer form
+ *   another form
  */
 export async function makeFolder(path: string, name: string, { chainId, tables }: SinkOpening): Promise<Layout> {
   const isThere = await realpath(path).then(
@@ -31,7 +36,7 @@ export async function makeFolder(path: string, name: string, { chainId, tables }
   await onPath(path, mkdir(layout.ledger, { recursive: true }));
   await sweepTemporary(dirname(layout.about));
   await sweepTemporary(layout.pending);
-  await writeWhole(layout.about, `${JSON.stringify({ format: LEDGER_FORMAT, chain_id: chainId })}\n`, "create");
+  await writeWhole(layout.about, `${JSON.stringify({ format: FORMAT, chain_id: chainId })}\n`, "create");
   const held = await chainIn(layout, name);
   if (held !== undefined && held !== chainId) {
     throw otherChain(name, held, chainId);
@@ -48,12 +53,14 @@ export async function makeFolder(path: string, name: string, { chainId, tables }
  * @param layout of the folder
  * @param name of the sink, for errors
  * @returns the chain; `undefined` where it holds nothing yet
- * @throws {@link SinkError} where it cannot be read, or is of a newer form
+ * @throws {@link SinkError} where it cannot be read, or is of another form
  */
 export async function chainIn({ about }: Layout, name: string): Promise<string | undefined> {
   try {
     const { format, chain_id } = aboutJson.parse(JSON.parse(await readFile(about, "utf8")));
-    checkFormat(name, format);
+    if (format !== FORMAT) {
+      throw otherForm(name, format);
+    }
     return chain_id;
   } catch (reason) {
     if (failedWith(reason, "ENOENT") || failedWith(reason, "ENOTDIR")) {
@@ -61,4 +68,15 @@ export async function chainIn({ about }: Layout, name: string): Promise<string |
     }
     return await onPath(about, Promise.reject(reason));
   }
+}
+
+function otherForm(name: string, format: number): SinkError {
+  const [how, advice] =
+    format < FORMAT
+      ? [
+          "whose amounts are text, and this release writes numbers",
+          "Nothing was changed, and its files can be read as before. Sync into a new folder: one column never has two types.",
+        ]
+      : ["which this release does not know", "Install a newer release."];
+  return new SinkError(`${name} has the form ${format}, ${how}`, { code: Code.FailedPrecondition, advice });
 }

@@ -16,6 +16,7 @@ import { isThere } from "./apply-change.js";
 import { syncFile } from "./durable.js";
 import { copySql, type Engine, readParquetSql } from "./engine.js";
 import type { Layout } from "./layout.js";
+import { checkNotText, typedSql, withoutText } from "./typed-columns.js";
 
 /** Where a unit is written, and by what. */
 export interface Workshop {
@@ -41,12 +42,13 @@ export async function writeUnit(
 ): Promise<LedgerEntry> {
   const csv = await fetch();
   const plan = readPlan(unit, csv.columns);
+  checkNotText(unit.table, plan.added);
   return await withSpooled(layout.pending, csv, signal, async (spooled) => {
     tellAdded(unit, plan, rules);
     const { chainId, table, fromBlock, toBlock, segmentId, schemaVersion } = unit;
     const columns = [...sinkColumns(table).map((column) => column.name), ...plan.added];
-    const rows = rowsSql(plan, spooled, columns, "VARCHAR");
-    const query = `SELECT *, CAST(${fromBlock} AS BIGINT) AS ${FROM_BLOCK} FROM (${rows})`;
+    const rows = typedSql(table, columns, rowsSql(plan, spooled, columns, "VARCHAR"));
+    const query = `SELECT *, CAST(${fromBlock} AS BIGINT) AS ${FROM_BLOCK} FROM (${rows.query})`;
     const facts = {
       chain_id: chainId,
       table_name: table,
@@ -120,12 +122,15 @@ export async function compareUnit(
       async (connection) => {
         const file = readParquetSql(path);
         const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${file}`);
-        const columns = described.getRows().flatMap(([column]) => (column === FROM_BLOCK ? [] : [String(column)]));
+        const there = described.getRows().flatMap(([column]) => (column === FROM_BLOCK ? [] : [String(column)]));
+        const columns = withoutText(entry.table, there);
         const more = plan.added.filter((column) => !columns.includes(column));
-        const fresh = rowsSql(plan, spooled, [...columns, ...more], "VARCHAR");
-        const lacking = more.map((column) => `CAST(NULL AS VARCHAR) AS ${identifier(column)}`);
-        const held = `SELECT ${[...columns.map(identifier), ...lacking].join(", ")} FROM ${file}`;
-        return await difference(connection, held, fresh);
+        const all = [...columns, ...more];
+        const fresh = typedSql(entry.table, all, rowsSql(plan, spooled, all, "VARCHAR"));
+        const values = fresh.names.map((column) =>
+          more.includes(column) ? `CAST(NULL AS VARCHAR) AS ${identifier(column)}` : identifier(column),
+        );
+        return await difference(connection, `SELECT ${values.join(", ")} FROM ${file}`, fresh.query);
       },
       signal,
     );

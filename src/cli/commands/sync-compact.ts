@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import { RequestError } from "../../errors/index.js";
+import { compactParquet } from "../../sync/sinks/parquet/compact.js";
+import { type CommandContext, json, printable } from "../output.js";
+import { repeated } from "../sync/clients.js";
+import { grouped } from "../sync/figures.js";
+import { rangeOf } from "../sync/options.js";
+import { readTarget } from "../sync/target.js";
+import { wholeNumber } from "../whole-number.js";
+
+interface CompactCommandOptions {
+  readonly to?: string;
+  readonly table?: readonly string[];
+  readonly rowsPerFile?: number;
+  readonly json?: boolean;
+}
+
+/**
+ * Add the command `sync compact`, which joins small Parquet files.
+ *
+ * @param sync the command `sync`, to which it is added
+ * @param context the streams of the command, and the signal that interrupts it
+ */
+export function addSyncCompact(sync: Command, { out, signal }: CommandContext): void {
+  sync
+    .command("compact")
+    .allowExcessArguments(false)
+    .description("Join small Parquet files. A sync may write to the folder meanwhile.")
+    .option("--to <target>", "parquet:FOLDER")
+    .option("--table <name>", "a table, may be given several times (default: all tables)", repeated)
+    .option("--rows-per-file <count>", "maximum rows of a joined file (default: 1000000)", wholeNumber)
+    .option("--json", "print one JSON object")
+    .action(async (options: CompactCommandOptions) => {
+      const { kind, place } = readTarget(options);
+      if (kind !== "parquet") {
+        throw new RequestError(`sync compact is for Parquet, and the target is ${kind}`, {
+          advice: "Give --to parquet:FOLDER.",
+        });
+      }
+      const { tables } = rangeOf(options);
+      const found = await compactParquet(place, { tables, rowsPerFile: options.rowsPerFile, signal });
+      const { joined, files, rows, busy } = found;
+      const left = busy === 0 ? "" : ` ${grouped(BigInt(busy))} could not be made while a sync loads there: try again.`;
+      const what = `${grouped(BigInt(joined))} files with ${grouped(rows)} rows became ${grouped(BigInt(files))}`;
+      const nothing = joined === 0 && busy === 0;
+      const text = nothing ? "No files to join" : what;
+      out.write(options.json === true ? json(found) : `${text} in parquet:${printable(place)}.${left}\n`);
+    });
+}

@@ -1,0 +1,9 @@
+/** Joins the files of a folder again and again until it is killed. Argument: the folder. */
+import { compactParquet } from "../../../../src/sync/sinks/parquet/compact.js";
+
+const [folder = ""] = process.argv.slice(2);
+process.stdout.write("open\n");
+for (let rowsPerFile = 1000; ; rowsPerFile += 500) {
+  await compactParquet(`${folder}/out`, { rowsPerFile });
+  process.stdout.write("joined\n");
+}
