@@ -1,10 +1,9 @@
 import { TradewireError } from "../errors/index.js";
-import { quoted } from "../errors/quoted.js";
 import type { Ending } from "./await-result.js";
-import { type Outcome, outcomeOfResult, partOutcome } from "./outcome.js";
-import { isOfSameCommand, type Sent } from "./sent.js";
+import { commandParts, type Outcome, outcomeOfResult, partOutcome } from "./outcome.js";
+import { differenceOf, otherOwner, type Sent } from "./sent.js";
 import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
-import { lookForTraces, readStopOrder, type TraceServices, type Traces } from "./traces.js";
+import { lookForTraces, readLastBlock, readStopOrder, type TraceServices, type Traces } from "./traces.js";
 
 /**
  * Says what became of a transaction whose result did not come.
@@ -50,14 +49,16 @@ const UNREPORTED = "delayedTransactionsWrapper";
  * @param sent the transaction
  * @param ending how the wait for its result ended
  * @param doubt why a block may have it although no result with its hash came; `undefined` where none may
+ * @param blockMs the average time of the network's blocks, in milliseconds; `undefined` where that is not known
  * @returns the outcome
  */
-export function conclude(
+export async function conclude(
   services: TraceServices,
   sent: Sent,
   ending: Ending,
   doubt: string | undefined,
-): Outcome | Promise<Outcome> {
+  blockMs?: number,
+): Promise<Outcome> {
   const unknown = (reason: string) => withoutResult(services, sent, reason);
   switch (ending.kind) {
     case "seen":
@@ -67,9 +68,13 @@ export function conclude(
       const { similar } = ending;
       const other = similar && `block results have an equal command of the same party under the hash ${similar}`;
       const silent = sent.command === UNREPORTED ? "the network reports no result for commands of its kind" : undefined;
-      const doubts = [doubt, silent, other].filter((text) => text !== undefined);
+      const doubts = [doubt, silent, other, tooFast(ending, blockMs)].filter((text) => text !== undefined);
       if (doubts.length > 0) {
         return unknown([reason, ...doubts].join("; "));
+      }
+      const otherHeight = await differentHeight(services, ending.block);
+      if (otherHeight !== undefined) {
+        return unknown(`by the events, ${reason}; ${otherHeight}`);
       }
       const parts = sent.parts.map((part) => partOutcome(part, reason));
       return { status: "failed", txHash: sent.txHash, block: undefined, evidence: "blocks", reason, parts };
@@ -89,6 +94,31 @@ export function conclude(
   }
 }
 
+/** How many blocks the node that is asked for its last block may be behind the events: it may be another one. */
+const BLOCKS_BEHIND = 3n;
+
+/** How many times faster than on average blocks may end before the events of their ends are not believed. */
+const FASTER_BLOCKS = 20;
+
+/** Says that the ends of blocks came faster than a network makes blocks; `undefined` if they did not. */
+function tooFast(
+  { blocks, tookMs }: Extract<Ending, { readonly kind: "too old" }>,
+  blockMs: number | undefined,
+): string | undefined {
+  return blockMs !== undefined && tookMs * FASTER_BLOCKS < blocks * blockMs
+    ? `${blocks} blocks ended within ${Math.ceil(tookMs)} ms, but the network takes ${Math.round(blockMs)} ms for one on average, so the events are not believed`
+    : undefined;
+}
+
+/** Says that the node's last block is not that of the events, or could not be read; `undefined` where it is. */
+async function differentHeight(services: TraceServices, block: bigint): Promise<string | undefined> {
+  const last = await readLastBlock(services);
+  if (typeof last === "string") {
+    return `the node's last block ${last}`;
+  }
+  return last + BLOCKS_BEHIND < block ? `but the node's last block is ${last}` : undefined;
+}
+
 /** The outcome by the network's result, which is checked to be of this transaction. */
 async function concludeResult(
   services: TraceServices,
@@ -96,14 +126,19 @@ async function concludeResult(
   { result, block, stopOrders }: Extract<Ending, { readonly kind: "seen" }>,
 ): Promise<Outcome> {
   const unknown = (reason: string) => withoutResult(services, sent, reason);
-  if (sent.publicKey !== undefined && result.partyId.toLowerCase() !== sent.publicKey) {
-    return unknown(`its result in block ${block} names another party, ${quoted(result.partyId)}`);
-  }
   const hash = result.hash.toUpperCase();
-  if (sent.isHashOfNode === true && !isOfSameCommand(sent, result)) {
-    return unknown(`the node knows it by the hash ${hash}, whose result in block ${block} is of another command`);
+  const which = sent.isHashOfNode === true ? `the node knows it by the hash ${hash}, whose result in` : "its result in";
+  const difference = differenceOf(sent, result);
+  if (difference !== undefined) {
+    return unknown(`${which} block ${block} ${difference}`);
   }
-  const outcome = outcomeOfResult(result, block, hash, sent.signature);
+  if (sent.blockHeight !== undefined && block <= sent.blockHeight) {
+    return unknown(
+      `${which} block ${block} cannot be true, as it is tied to block ${sent.blockHeight}: only later blocks can have it`,
+    );
+  }
+  const sentParts = sent.message === undefined ? commandParts(result.transaction, sent.signature) : sent.parts;
+  const outcome = outcomeOfResult(result, block, hash, sentParts);
   if (outcome === undefined) {
     return unknown(`the status of its result in block ${block} is not known, or contradicts itself`);
   }
@@ -116,7 +151,12 @@ async function concludeResult(
       if (part.brings !== "stop order" || part.status === "failed" || part.id === undefined) {
         return undefined;
       }
-      return stopOrderState(stopOrders.get(part.id)?.stopOrder) ?? readStopOrder(services, part.id);
+      const event = stopOrders.get(part.id)?.stopOrder;
+      const sentPart = sentParts.find(({ id }) => id === part.id) ?? {};
+      const other = event && otherOwner(sent, sentPart, event);
+      return other === undefined
+        ? (stopOrderState(event) ?? readStopOrder(services, sent, part.id, sentPart))
+        : { kind: "unread", why: `the event of stop order ${part.id} ${other}` };
     }),
   );
   const unread = states.find((state) => state?.kind === "unread");

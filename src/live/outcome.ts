@@ -71,6 +71,8 @@ export interface Trace {
 export interface CommandPart extends Pick<OutcomePart, "path" | "id" | "brings"> {
   /** The number of its instruction in a batch, by which the network names its errors. Both halves of a pair have one. */
   readonly instruction: number;
+  /** The market of the order or stop order that it brings, as the command names it; `undefined` for other parts. */
+  readonly marketId?: string | undefined;
 }
 
 /** The command of a transaction's result, or of its input data. */
@@ -92,7 +94,8 @@ export function commandParts(command: SentCommandValue, signature: Uint8Array | 
       return stopOrderParts(command.value, "", 0, ids?.stopOrders[0]);
     default: {
       const brings = broughtBy(command.case);
-      return [{ path: "", id: brings && ids?.submissions[0], brings, instruction: 0 }];
+      const marketId = command.case === "orderSubmission" ? command.value.marketId : undefined;
+      return [{ path: "", id: brings && ids?.submissions[0], brings, instruction: 0, marketId }];
     }
   }
 }
@@ -134,7 +137,13 @@ function batchParts(
   return [
     ...plain.map(({ path, isOrder, index }, instruction) =>
       isOrder
-        ? { path, id: ids?.submissions[index], brings: "order" as const, instruction }
+        ? {
+            path,
+            id: ids?.submissions[index],
+            brings: "order" as const,
+            instruction,
+            marketId: submissions[index]?.marketId,
+          }
         : { path, id: undefined, brings: undefined, instruction },
     ),
     ...stopOrdersSubmission.flatMap((pair, index) =>
@@ -144,7 +153,11 @@ function batchParts(
 }
 
 function stopOrderParts(
-  pair: { readonly [Half in (typeof STOP_ORDER_HALVES)[number]]?: unknown },
+  pair: {
+    readonly [Half in (typeof STOP_ORDER_HALVES)[number]]?:
+      | { readonly orderSubmission?: { readonly marketId: string } | undefined }
+      | undefined;
+  },
   prefix: string,
   instruction: number,
   ids: StopOrderIdentifiers | undefined,
@@ -154,29 +167,29 @@ function stopOrderParts(
     id: ids?.[half],
     brings: "stop order" as const,
     instruction,
+    marketId: pair[half]?.orderSubmission?.marketId,
   }));
 }
 
 /**
- * Read what became of a transaction out of its result.
+ * Reads the outcome of a transaction from its result.
  *
- * @param result the result, as the node tells it
+ * @param result the result, as the node reports it
  * @param block the height of its block
  * @param txHash 64 hex digits
- * @param signature the transaction's signature, 64 bytes, which its identifiers are derived from
- * @returns the outcome; `undefined` where the result has no status that is known
+ * @param parts the parts of the command that was sent; those of the result's copy of the command where that is not known
+ * @returns the outcome; `undefined` if the status is unknown or contradicts itself
  */
 export function outcomeOfResult(
   result: TransactionResult,
   block: bigint,
   txHash: string,
-  signature: Uint8Array | undefined,
+  parts: readonly CommandPart[],
 ): ExecutedOutcome | FailedOutcome | undefined {
   const status = statusOf(result);
   if (status === undefined) {
     return undefined;
   }
-  const parts = commandParts(result.transaction, signature);
   const known = { txHash: txHash.toUpperCase(), block, evidence: "result" as const };
   if (status === "executed") {
     return { ...known, status, parts: parts.map((part) => partOutcome(part, undefined)) };

@@ -1,9 +1,10 @@
 import { equals, type Message } from "@bufbuild/protobuf";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import type { TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
+import { type TransactionResult, TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
 import { shown } from "../errors/check-values.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
+import { quoted } from "../errors/quoted.js";
 import { decodeHex } from "../transaction/hex.js";
 import { identifiers } from "../transaction/identifiers.js";
 import { SIGNATURE_BYTES } from "../transaction/signature.js";
@@ -86,16 +87,61 @@ export function readSent(given: string | OutcomeUnknownError | Transaction): Sen
  * @param result a result, under whatever hash
  * @returns whether it may be the result of this transaction; the party may have sent an equal command before
  */
-export function isOfSameCommand({ publicKey, message }: Sent, { partyId, transaction }: TransactionResult): boolean {
-  const { value } = transaction;
-  if (publicKey !== partyId.toLowerCase() || message === undefined || value?.$typeName !== message.$typeName) {
-    return false;
-  }
-  const schema = commandSchemas.get(message.$typeName);
-  return schema !== undefined && equals(schema, message, value);
+export function isOfSameCommand(sent: Sent, result: TransactionResult): boolean {
+  return sent.publicKey !== undefined && sent.message !== undefined && differenceOf(sent, result) === undefined;
 }
 
-/** The definitions of commands by the names of their types. */
+/**
+ * Compares the party and the command of a result with those that were sent. The network's result has both as they were sent
+ * (v0.78.0, `setTx` in `core/events/transaction_result.go`).
+ *
+ * @param sent the transaction; what is not known of it is not compared
+ * @param result a result, under whatever hash
+ * @returns how they differ, of which the result is the subject; `undefined` if they do not
+ */
+export function differenceOf(sent: Sent, { partyId, transaction }: TransactionResult): string | undefined {
+  const { publicKey, command, message } = sent;
+  if (publicKey !== undefined && partyId.toLowerCase() !== publicKey) {
+    return `names another party, ${quoted(partyId)}`;
+  }
+  const schema = command === undefined ? undefined : commandSchemas.get(command);
+  const { value } = transaction;
+  if (schema === undefined || (value === undefined && !reportedTypes.has(schema.typeName))) {
+    return undefined;
+  }
+  if (value?.$typeName !== schema.typeName) {
+    return transaction.case === undefined ? "has no command" : `is of another command, ${transaction.case}`;
+  }
+  return message === undefined || equals(schema, message, value) ? undefined : "is of another command";
+}
+
+/**
+ * Compares whom a record or event names with whom the transaction names.
+ *
+ * @param sent the transaction
+ * @param part the part of its command that brings the record
+ * @param record the party and, where it has one, the market of the record
+ * @returns how they differ, of which the record is the subject; `undefined` if they do not
+ */
+export function otherOwner(
+  { publicKey }: Pick<Sent, "publicKey">,
+  part: Pick<CommandPart, "marketId">,
+  { partyId, marketId }: { readonly partyId: string; readonly marketId?: string },
+): string | undefined {
+  if (publicKey !== undefined && partyId.toLowerCase() !== publicKey) {
+    return `names another party, ${quoted(partyId)}`;
+  }
+  return part.marketId !== undefined && marketId !== undefined && marketId.toLowerCase() !== part.marketId.toLowerCase()
+    ? `names another market, ${quoted(marketId)}`
+    : undefined;
+}
+
+/** The definitions of commands by their kinds. */
 const commandSchemas = new Map(
-  InputDataSchema.fields.flatMap(({ message }) => (message === undefined ? [] : [[message.typeName, message]])),
+  InputDataSchema.fields.flatMap(({ localName, message }) => (message === undefined ? [] : [[localName, message]])),
+);
+
+/** The types of the commands that results have. */
+const reportedTypes: ReadonlySet<string> = new Set(
+  TransactionResultSchema.fields.flatMap(({ message }) => (message === undefined ? [] : [message.typeName])),
 );

@@ -24,7 +24,7 @@ import {
   transferState,
   withdrawalState,
 } from "./records.js";
-import type { Sent } from "./sent.js";
+import { otherOwner, type Sent } from "./sent.js";
 import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
 
 /** What was found of a transaction, and what it proves. */
@@ -128,10 +128,16 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
     const { id, brings } = part;
     if (id !== undefined && brings !== undefined) {
       void look(brings, async (options) => {
-        const found = await lookFor(services.data, brings, id, options);
-        setState(part, found?.state);
-        block ??= found?.time === undefined ? undefined : services.blockAt(found.time);
-        return found === undefined ? "none" : `${brings} ${id} is ${found.state.text}`;
+        const found = await lookFor(services.data, sent, { ...part, brings, id }, options);
+        if (found === undefined) {
+          return "none";
+        }
+        const at = found.time === undefined ? undefined : services.blockAt(found.time);
+        const isEarlier = at !== undefined && blockHeight !== undefined && at <= blockHeight;
+        const state = isEarlier ? earlier(found.state, at, blockHeight) : found.state;
+        setState(part, state);
+        block ??= isEarlier ? undefined : at;
+        return `${brings} ${id} is ${state.text}`;
       });
     }
   }
@@ -169,6 +175,11 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
     doubt: isUndecided ? undecided(sent.parts, states) : doubt,
     isExecuted,
   };
+}
+
+/** What a record says that is of a block in which the transaction cannot be. */
+function earlier({ text }: RecordState, block: bigint, tiedTo: bigint): RecordState {
+  return { status: "open", text: `${text}, but of block ${block}, and the transaction is tied to block ${tiedTo}` };
 }
 
 /** Says of which parts no record tells what became of them, although a block has the transaction. */
@@ -210,60 +221,135 @@ function doubtOf(found: {
  * Reads whether the network accepted a stop order.
  *
  * @param services the node's
+ * @param sent the transaction that submitted it
  * @param id its identifier, 64 hex digits
+ * @param part the part of the command that brings it
  * @returns whether it did, or why that could not be read
  */
-export async function readStopOrder(services: TraceServices, id: string): Promise<StopOrderState> {
+export async function readStopOrder(
+  services: TraceServices,
+  sent: Sent,
+  id: string,
+  part: Pick<CommandPart, "marketId">,
+): Promise<StopOrderState> {
   try {
-    const state = await askStopOrder(services.data, id, lookOptions(services));
+    const state = await askStopOrder(services.data, sent, { ...part, id }, lookOptions(services));
     return state ?? { kind: "unread", why: `the data node does not have stop order ${id}` };
   } catch (reason) {
     return { kind: "unread", why: `stop order ${id} ${failureText(reason)}` };
   }
 }
 
-async function askStopOrder(data: TraceServices["data"], id: string, options: CallOptions) {
+async function askStopOrder(
+  data: TraceServices["data"],
+  sent: Sent,
+  { id, marketId }: Pick<CommandPart, "marketId"> & { readonly id: string },
+  options: CallOptions,
+): Promise<StopOrderState | undefined> {
   const stopOrder = (await data.getStopOrder({ orderId: id }, options)).order?.stopOrder;
-  return stopOrder?.id.toLowerCase() === id ? stopOrderState(stopOrder) : undefined;
+  if (stopOrder?.id.toLowerCase() !== id) {
+    return undefined;
+  }
+  const other = otherOwner(sent, { marketId }, stopOrder);
+  return other === undefined ? stopOrderState(stopOrder) : { kind: "unread", why: `stop order ${id} ${other}` };
+}
+
+/**
+ * Reads the height of the node's last block.
+ *
+ * @param services the node's
+ * @returns the height, or why it could not be read
+ */
+export async function readLastBlock(services: TraceServices): Promise<bigint | string> {
+  try {
+    return (await services.core.lastBlockHeight({}, lookOptions(services))).height;
+  } catch (reason) {
+    return failureText(reason);
+  }
 }
 
 /** Looks for what a part of a command brings. */
 async function lookFor(
   data: TraceServices["data"],
-  brings: Brought,
-  id: string,
+  sent: Sent,
+  part: CommandPart & { readonly brings: Brought; readonly id: string },
   options: CallOptions,
 ): Promise<{ readonly state: RecordState; readonly time?: bigint } | undefined> {
+  const { brings, id } = part;
+  if (brings === "stop order") {
+    const state = await askStopOrder(data, sent, part, options);
+    return state && { state: toRecord(state) };
+  }
+  const found = await readRecord(data, brings, id, options);
+  if (found?.id.toLowerCase() !== id) {
+    return undefined;
+  }
+  const other = otherOwner(sent, part, found);
+  return other === undefined ? found : { state: { status: "open", text: `${found.state.text}, but ${other}` } };
+}
+
+/** A record by an identifier, and whom it names. */
+interface OwnedRecord {
+  readonly id: string;
+  readonly partyId: string;
+  readonly marketId?: string;
+  readonly state: RecordState;
+  readonly time?: bigint;
+}
+
+async function readRecord(
+  data: TraceServices["data"],
+  brings: Exclude<Brought, "stop order">,
+  id: string,
+  options: CallOptions,
+): Promise<OwnedRecord | undefined> {
   switch (brings) {
     case "order": {
       const { order } = await data.getOrder({ orderId: id }, options);
-      return order?.id.toLowerCase() === id ? { state: orderState(order), time: order.createdAt } : undefined;
-    }
-    case "stop order": {
-      const state = await askStopOrder(data, id, options);
-      return state && { state: toRecord(state) };
+      return (
+        order && {
+          id: order.id,
+          partyId: order.partyId,
+          marketId: order.marketId,
+          state: orderState(order),
+          time: order.createdAt,
+        }
+      );
     }
     case "transfer": {
       const transfer = (await data.getTransfer({ transferId: id }, options)).transferNode?.transfer;
-      return transfer?.id.toLowerCase() === id
-        ? { state: transferState(transfer), time: transfer.timestamp }
-        : undefined;
+      return (
+        transfer && {
+          id: transfer.id,
+          partyId: transfer.from,
+          state: transferState(transfer),
+          time: transfer.timestamp,
+        }
+      );
     }
     case "withdrawal": {
       const { withdrawal } = await data.getWithdrawal({ id }, options);
-      return withdrawal?.id.toLowerCase() === id ? { state: withdrawalState(withdrawal) } : undefined;
+      return withdrawal && { id: withdrawal.id, partyId: withdrawal.partyId, state: withdrawalState(withdrawal) };
     }
     case "proposal": {
       const { data: found } = await data.getGovernanceData({ proposalId: id }, options);
       const proposal = found?.proposal;
-      return proposal?.id.toLowerCase() === id
-        ? { state: proposalState(proposal), time: proposal.timestamp }
-        : undefined;
+      return (
+        proposal && {
+          id: proposal.id,
+          partyId: proposal.partyId,
+          state: proposalState(proposal),
+          time: proposal.timestamp,
+        }
+      );
     }
   }
 }
 
-function toRecord(state: Exclude<StopOrderState, { readonly kind: "unread" }>): RecordState {
+function toRecord(state: StopOrderState): RecordState {
+  if (state.kind === "unread") {
+    return { status: "open", text: state.why };
+  }
   const text = `${state.kind}${textOf(state)}`;
   return state.kind === "rejected" ? { status: "failed", reason: state.reason, text } : { status: "executed", text };
 }

@@ -129,7 +129,7 @@ describe("outcome", () => {
     const { txHash } = JSON.parse(submitted.out);
     await node.makeBlock();
     await node.makeBlock(); // The observer of results opens behind the block of the transaction.
-    const at = ["--wait=2s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
+    const at = ["--wait=20s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
     const { code, out, err } = await run(["outcome", "--signed", file, ...at]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(new RegExp(`^${txHash}\\nexecuted( in block \\d+)?, by its records\\n`));

@@ -11,6 +11,9 @@ const other = "CD".repeat(32);
 
 const last = { ...lastBlockAnswer, spamPowNumberOfPastBlocks: 1 };
 
+/** Blocks that took 1 ms each. */
+const fastBlocks = { genesisTime: "2026-01-01T00:00:00Z", vegaTime: "2026-01-01T00:00:00.007Z", blockHeight: 7n };
+
 const end = (block: number) => eventOf(`${block}-9`, { event: { case: "endBlock", value: {} } });
 
 const cancel = { case: "cancelTransfer", value: { transferId: "ab".repeat(32) } } as const;
@@ -36,6 +39,7 @@ async function sendTo(result: MessageInitShape<typeof TransactionResultSchema>) 
   });
   await using node = await serveNode(service, {
     lastBlockHeight: () => last,
+    statistics: () => ({ statistics: fastBlocks }),
     getSpamStatistics: () => ({}),
     submitTransaction() {
       submit();

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
 import { TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { outcomeOfResult } from "../../src/live/outcome.js";
+import { commandParts, outcomeOfResult } from "../../src/live/outcome.js";
 
 test("of a batch that was carried out in part, no part is told where the node does not say which ones failed", () => {
   const result = create(TransactionResultSchema, {
@@ -10,7 +10,7 @@ test("of a batch that was carried out in part, no part is told where the node do
     transaction: { case: "batchMarketInstructions", value: { cancellations: [{}, {}] } },
     extra: { case: "failure", value: { error: "some failed" } },
   });
-  const outcome = outcomeOfResult(result, 7n, "AB", undefined);
+  const outcome = outcomeOfResult(result, 7n, "AB", commandParts(result.transaction, undefined));
   expect(outcome).toEqual({
     status: "partial",
     txHash: "AB",

@@ -49,7 +49,8 @@ async function playing(records: Records | "silent", found: OrderRecord | undefin
       },
       getOrder({ orderId }) {
         asked.push("getOrder");
-        return { order: found && { size: 10n, remaining: 10n, version: 1n, ...found, id: orderId } };
+        const own = { partyId: sender.publicKey, marketId: market, size: 10n, remaining: 10n, version: 1n };
+        return { order: found && { ...own, ...found, id: orderId } };
       },
     },
     {

@@ -269,7 +269,8 @@ test("a transaction that no block takes until it is too old has failed", async (
   };
   const signed = await Promise.all(Array.from({ length: 12 }, () => createTransaction(numbered(), form)));
   const sending = signed.map((tx) => client.submitTransaction({ tx, type: 2 }, { until: "executed" }));
-  const outcomes = await whileBlocks(node, Promise.all(sending), 1);
+  // Blocks that are much faster than the chain's average are not believed.
+  const outcomes = await whileBlocks(node, Promise.all(sending), 60);
   const dropped = outcomes.flatMap(({ outcome }) => (outcome.status === "executed" ? [] : [outcome]));
   expect(dropped.length).toBeGreaterThan(0);
   expect(dropped.length).toBeLessThan(11);
@@ -296,7 +297,7 @@ test("a transaction that was carried out before it is sent again has not failed 
   const { outcome } = await whileBlocks(node, again, 1);
   expect(outcome).toMatchObject({
     status: "unknown",
-    reason: expect.stringMatching(/^no block up to \d+ has it, .*; an earlier block may have it$/),
+    reason: expect.stringMatching(/^no block up to \d+ has it, .*; an earlier block may have it/),
   });
 });
 

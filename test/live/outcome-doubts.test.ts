@@ -1,0 +1,204 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, test } from "@jest/globals";
+import type { TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
+import {
+  Order_Status,
+  Order_TimeInForce,
+  Order_Type,
+  OrderError,
+  type OrderSchema,
+  Side,
+  StopOrder_Status,
+  type StopOrderSchema,
+} from "../../gen/vega/vega_pb.js";
+import { createClient } from "../../src/client.js";
+import type { Outcome } from "../../src/index.js";
+import type { CommandInit } from "../../src/transaction/input-data.js";
+import { transactionHash } from "../../src/transaction.js";
+import { eventOf, quiet, streamingService } from "../support/event-server.js";
+import { serveNode } from "../support/node.js";
+import { lastBlockAnswer, market, sender, stopOrder } from "../support/transactions.js";
+
+const other = "0b".repeat(32);
+const tied = lastBlockAnswer.height;
+const value = {
+  marketId: market,
+  size: 10n,
+  side: Side.BUY,
+  timeInForce: Order_TimeInForce.GTC,
+  type: Order_Type.LIMIT,
+  price: "1",
+};
+const order: CommandInit = { case: "orderSubmission", value };
+const stop = stopOrder("9000001");
+
+const end = (block: bigint) => eventOf(`${block}-9`, { event: { case: "endBlock", value: {} } });
+
+type Result = MessageInitShape<typeof TransactionResultSchema>;
+
+/** What a node streams, stores and answers. */
+interface Played {
+  /** The result that it streams, but for hash and party, and its block. */
+  readonly result?: Omit<Result, "$typeName"> | undefined;
+  readonly block?: bigint;
+  /** How many blocks end at once after the submission. */
+  readonly blocks?: number;
+  /** The height of its last block, after the submission. */
+  readonly height?: bigint;
+  readonly order?: MessageInitShape<typeof OrderSchema>;
+  readonly stopOrder?: MessageInitShape<typeof StopOrderSchema>;
+  /** The average time of a block, in milliseconds. */
+  readonly blockMs?: number;
+}
+
+/** Sends a command to a node, and returns what the client makes of what the node plays. */
+async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome> {
+  const { result, block = tied + 1n, blocks = 3, blockMs = 1 } = played;
+  let submit: (hash: string) => void = () => undefined;
+  const submitted = new Promise<string>((resolve) => {
+    submit = resolve;
+  });
+  let height = tied;
+  const { service } = streamingService(async function* ({ signal }) {
+    yield [end(tied - 1n)];
+    const hash = await submitted;
+    if (result !== undefined) {
+      const event = { case: "transactionResult" as const, value: { partyId: sender.publicKey, hash, ...result } };
+      yield [eventOf(`${block}-1`, { event })];
+    }
+    for (let count = 0n; count < blocks; count += 1n) {
+      yield [end(tied + count)];
+    }
+    yield* quiet(signal);
+  });
+  const start = Date.parse("2026-01-01T00:00:00Z");
+  await using node = await serveNode(
+    {
+      ...service,
+      getOrder: ({ orderId }) => ({
+        order: played.order && { size: 10n, remaining: 10n, ...played.order, id: orderId },
+      }),
+      getStopOrder: ({ orderId }) => ({
+        order: played.stopOrder && { stopOrder: { ...played.stopOrder, id: orderId } },
+      }),
+      listEntities: () => ({ ledgerEntries: played.order === undefined ? [] : [{}] }),
+    },
+    {
+      lastBlockHeight: () => ({ ...lastBlockAnswer, height, spamPowNumberOfPastBlocks: 100 }),
+      getSpamStatistics: () => ({}),
+      statistics: () => ({
+        statistics: {
+          genesisTime: new Date(start).toISOString(),
+          vegaTime: new Date(start + blockMs * 1000).toISOString(),
+          blockHeight: 1000n,
+        },
+      }),
+      submitTransaction({ tx }) {
+        height = played.height ?? height;
+        const hash = tx === undefined ? "" : transactionHash(tx);
+        submit(hash);
+        return { success: true, txHash: hash };
+      },
+    },
+  );
+  await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
+  const options = { signer: sender, until: "executed", timeoutMs: 6000 } as const;
+  return (await client.sendCommand(command, options)).outcome;
+}
+
+const done: Result = { status: true, statusDetail: 1, transaction: order };
+
+describe("a result is believed only if it can be that of the transaction", () => {
+  test("with the command, the party and a block that it can have", async () => {
+    const outcome = await outcomeOf(order, { result: done });
+    expect(outcome).toMatchObject({ status: "executed", evidence: "result", parts: [{ path: "", brings: "order" }] });
+  });
+
+  // The copy is exact on v0.78.0: `setTx` in core/events/transaction_result.go.
+  test.each<[string, Result, string]>([
+    ["another party", { ...done, partyId: other }, `names another party, "${other}"`],
+    [
+      "another command",
+      { ...done, transaction: { case: "orderCancellation", value: {} } },
+      "is of another command, orderCancellation",
+    ],
+    ["another size", { ...done, transaction: { ...order, value: { ...value, size: 11n } } }, "is of another command"],
+    [
+      "a failure of another command",
+      { status: false, statusDetail: 3, transaction: { ...order, value: { ...value, price: "2" } } },
+      "is of another command",
+    ],
+    ["no command", { ...done, transaction: { case: undefined } }, "has no command"],
+  ])("%s", async (_, result, words) => {
+    const reason = `its result in block ${tied + 1n} ${words}`;
+    await expect(outcomeOf(order, { result })).resolves.toMatchObject({ status: "unknown", reason });
+  });
+
+  test.each([tied - 1n, tied])("a block before the transaction could be made, %s", async (block) => {
+    await expect(outcomeOf(order, { result: done, block })).resolves.toMatchObject({
+      status: "unknown",
+      reason: `its result in block ${block} cannot be true, as it is tied to block ${tied}: only later blocks can have it`,
+    });
+  });
+});
+
+describe("records prove nothing if they name others", () => {
+  const rejected = { status: Order_Status.REJECTED, reason: OrderError.MARGIN_CHECK_FAILED, version: 1n };
+  const own = { ...rejected, partyId: sender.publicKey, marketId: market };
+  test.each<[string, MessageInitShape<typeof OrderSchema>, string | undefined]>([
+    ["of the party and the market", own, undefined],
+    ["another party", { ...own, partyId: other }, "names another party"],
+    ["another market", { ...own, marketId: other }, "names another market"],
+  ])("an order: %s", async (_, found, words) => {
+    // Blocks are missing, so that records are looked for.
+    const outcome = await outcomeOf(order, { block: 0n, blocks: 0, order: found });
+    expect(outcome.status).toBe(words === undefined ? "failed" : "unknown");
+    const texts = outcome.status === "unknown" ? outcome.lookedAt.map(({ found: text }) => text) : [];
+    expect(texts.some((text) => text.includes(`but ${words}, "${other}"`))).toBe(words !== undefined);
+  });
+
+  test.each<[string, MessageInitShape<typeof StopOrderSchema>, string | undefined]>([
+    ["of the party and the market", { partyId: sender.publicKey, marketId: market }, undefined],
+    ["another party", { partyId: other, marketId: market }, "names another party"],
+    ["another market", { partyId: sender.publicKey, marketId: other }, "names another market"],
+  ])("a stop order: %s", async (_, found, words) => {
+    const result: Result = {
+      status: true,
+      statusDetail: 1,
+      transaction: stop.case === "stopOrdersSubmission" ? stop : order,
+    };
+    const outcome = await outcomeOf(stop, { result, stopOrder: { ...found, status: StopOrder_Status.REJECTED } });
+    expect(outcome.status).toBe(words === undefined ? "failed" : "unknown");
+    if (outcome.status === "unknown") {
+      expect(outcome.reason).toContain(`${words}, "${other}"`);
+    }
+  });
+});
+
+describe("the ends of all blocks in which it could be", () => {
+  const blocks = 110;
+  const last = tied + 103n;
+  test("prove that it failed where the node has these blocks", async () => {
+    await expect(outcomeOf(order, { blocks, height: last })).resolves.toMatchObject({
+      status: "failed",
+      evidence: "blocks",
+      reason: `no block up to ${last} has it, and later ones cannot take it any more`,
+    });
+  });
+
+  test("prove nothing where the node's last block is another", async () => {
+    await expect(outcomeOf(order, { blocks, height: tied + 1n })).resolves.toMatchObject({
+      status: "unknown",
+      reason: `by the events, no block up to ${last} has it, and later ones cannot take it any more; but the node's last block is ${tied + 1n}`,
+    });
+  });
+
+  test("prove nothing where they came faster than the network makes blocks", async () => {
+    await expect(outcomeOf(order, { blocks, height: last, blockMs: 60_000 - 1 })).resolves.toMatchObject({
+      status: "unknown",
+      reason: expect.stringMatching(
+        /^no block up to \d+ has it, .*; 103 blocks ended within \d+ ms, but the network takes 59999 ms for one on average, so the events are not believed$/,
+      ),
+    });
+  });
+});
