@@ -73,7 +73,7 @@ describe("submit --wait", () => {
     const good = await write("good.json", JSON.stringify({ orderSubmission: order(market) }));
     // The node does not take it, and its answer does not say so.
     node.failNext({ method: "SubmitTransaction", with: "UNAVAILABLE" });
-    const unknown = await run(["submit", good, "--wait=60s", ...signing]);
+    const unknown = await run(["submit", good, "--wait=30s", ...signing]);
     expect(unknown).toMatchObject({ code: 3, err: expect.stringMatching(/^Submitting [0-9A-F]{64} to .*\n$/) });
     expect(unknown.out).toMatch(/\nunknown: no block up to \d+ has it, and later ones cannot take it any more; /);
     expect(unknown.out).toMatch(/\n {2}order: none\n {2}spam statistics: block \d+ has served 0 /);
