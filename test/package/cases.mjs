@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createPeerCases } from "./peers.mjs";
 
 /** The tools, which are installed for the cases alone. Node's first version is the oldest that the package promises. */
 const NODES = ["20.19.0", "22.23.3", "24.9.0"];
@@ -28,7 +29,7 @@ const MAX_KIB = 25_000_000 / 1024;
  *   program, what installs and runs, and the environment with the local node's URLs
  * @returns the names of the cases, and what each does
  */
-export function createCases({ root, folder, tarball, plain, programText, install, run, env }) {
+export async function createCases({ root, folder, tarball, plain, programText, install, run, env }) {
   const required = programText.replaceAll(/^import ([^;]+?) from ("[^"]+");$/gm, (_, names, name) => {
     return `const ${names.replaceAll(" as ", ": ")} = require(${name});`;
   });
@@ -134,6 +135,7 @@ export function createCases({ root, folder, tarball, plain, programText, install
     await runProgram(process.execPath, ["program.mjs"], join(folder, "git"));
   }
 
+  const peerCases = await createPeerCases({ root, folder, tarball, tools, nodeOf, run, env });
   const jestHead = 'const { test } = require("@jest/globals");';
   const imports = /^const ([^;]+?) = require\(("tradewire[^"]*")\);\n/gm;
   const imported = [...required.matchAll(imports)].map(([, names, name]) => `const ${names} = await import(${name});`);
@@ -178,5 +180,6 @@ export function createCases({ root, folder, tarball, plain, programText, install
       },
     ],
     ["npm install git+file://", fromGit],
+    ...peerCases,
   ];
 }

@@ -20,8 +20,8 @@ const START_MS = 30_000;
 /** How much is shown of what a failed command has printed, in characters. */
 const SHOWN = 3000;
 
-/** Run a command to its end, with all that it has started; what it prints. */
-async function run(command, args, { cwd, seconds = PROGRAM_SECONDS, env = {} }) {
+/** Run a command to its end, with all that it has started; what it prints. It fails also where it prints what `refuse` matches. */
+async function run(command, args, { cwd, seconds = PROGRAM_SECONDS, env = {}, refuse }) {
   const child = spawn("timeout", ["--kill-after=5", String(seconds), command, ...args], {
     cwd,
     env: { ...process.env, ...env },
@@ -30,6 +30,9 @@ async function run(command, args, { cwd, seconds = PROGRAM_SECONDS, env = {} }) 
   const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   if (code !== 0) {
     throw new Error(`${command} ended with ${code}\n${`${out}${err}`.trim().slice(-SHOWN)}`);
+  }
+  if (refuse?.test(`${out}${err}`)) {
+    throw new Error(`${command} ended with 0, but printed\n${`${out}${err}`.trim().slice(-SHOWN)}`);
   }
   return out;
 }
@@ -78,7 +81,7 @@ try {
   const programText = await readFile(new URL("program.mjs", import.meta.url), "utf8");
   await mkdir(join(folder, "bundlers"));
   await copyFile(new URL("bundlers.mjs", import.meta.url), join(folder, "bundlers/bundlers.mjs"));
-  const cases = createCases({ root, folder, tarball, plain, programText, install, run, env: node.env });
+  const cases = await createCases({ root, folder, tarball, plain, programText, install, run, env: node.env });
   for (const [title, check] of cases.filter(
     ([title]) => wanted.length === 0 || wanted.some((part) => title.includes(part)),
   )) {
@@ -89,7 +92,7 @@ try {
     );
     const seconds = Math.round((performance.now() - began) / 1000);
     results.push(result);
-    console.log(`${title.padEnd(40)} | ${result.end.padEnd(8)} | ${`${seconds}`.padStart(3)} s | ${result.why ?? ""}`);
+    console.log(`${title.padEnd(76)} | ${result.end.padEnd(8)} | ${`${seconds}`.padStart(3)} s | ${result.why ?? ""}`);
   }
 } finally {
   await node?.stop();
