@@ -5,7 +5,7 @@
  */
 
 export { Code } from "@connectrpc/connect";
-export { type HistorySegment, Table, TradingDataService } from "../gen/client/datanode/api/v2/trading_data_pb.js";
+export { type HistorySegment, Table } from "../gen/client/datanode/api/v2/trading_data_pb.js";
 export { SubmitTransactionRequest_Type } from "../gen/client/vega/api/v1/core_pb.js";
 export type { NetworkParameter } from "../gen/client/vega/vega_pb.js";
 export {

@@ -5,11 +5,11 @@
  * @module tradewire/api
  */
 
-export * as datanodeApiV2 from "../../gen/datanode/api/v2/trading_data_pb.js";
 export { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 export { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 export { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 export * as vegaEventsV1 from "../../gen/vega/events/v1/events_pb.js";
+export * as datanodeApiV2 from "./datanode-api-v2.js";
 export * as vega from "./vega.js";
 export * as vegaApiV1 from "./vega-api-v1.js";
 export * as vegaCommandsV1 from "./vega-commands-v1.js";
