@@ -79,6 +79,12 @@ export const TOO_LARGE: BrokenAnswer = {
   advice: "Raise limits.maxMessageBytes (gRPC) or limits.maxJsonBytes (REST) if the node is right to send that much.",
 };
 
+export const TOO_MANY_ELEMENTS: BrokenAnswer = {
+  summary: "a message has more elements than an answer may have, more than a million that are small",
+  code: Code.ResourceExhausted,
+  advice: "Ask for smaller pages, or check the node: no known answer has so many small elements.",
+};
+
 export const HEADERS_TOO_LARGE: BrokenAnswer = {
   summary: "the headers of the response are larger than the limit",
   code: Code.ResourceExhausted,

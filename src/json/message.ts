@@ -16,6 +16,7 @@ import { requireDescriptor } from "../errors/check-kinds.js";
 import { wrong } from "../errors/check-values.js";
 import { ProtocolError } from "../errors/index.js";
 import { knownTypes } from "./any.js";
+import { requireFewJsonElements } from "./element-limit.js";
 import { nameUnknownNumber, numberUnknownName } from "./enums.js";
 import { httpBodyFromJson } from "./envelope.js";
 import { exactLong, nearestFloat, signedZero } from "./numbers.js";
@@ -56,8 +57,10 @@ export function messageFromJson<O extends DescMessage>(
  * @param bytes the JSON, in UTF-8
  * @returns its value
  * @throws {@link ProtocolError} where it is not JSON
+ * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` where it has more elements than an answer may have
  */
 export function parseAnswer(bytes: Uint8Array): JsonValue {
+  requireFewJsonElements(bytes);
   try {
     return JSON.parse(decodeUtf8(bytes));
   } catch (cause) {

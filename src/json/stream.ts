@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { brokenAnswer, TOO_LARGE } from "../errors/broken-answer.js";
 import { bytesOf } from "../errors/check-kinds.js";
 import { ProtocolError } from "../errors/index.js";
+import { requireFewJsonElements } from "./element-limit.js";
 import { createGathering } from "./gathering.js";
 import { arrayPunctuation, noPunctuation } from "./punctuation.js";
 import { decodeUtf8, isJsonObject, MAX_DEPTH } from "./values.js";
@@ -178,6 +179,7 @@ function backslashesBefore(chunk: Buffer, from: number, end: number): number {
 }
 
 function parse(bytes: Uint8Array, noun: string, end: number): JsonValue {
+  requireFewJsonElements(bytes);
   try {
     return JSON.parse(decodeUtf8(bytes));
   } catch (cause) {

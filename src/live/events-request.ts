@@ -29,7 +29,10 @@ export interface ObserveOptions<R extends boolean = boolean> extends CallOptions
    * missing. Without it, as by default, the loss is thrown.
    */
   readonly reconnect?: R | undefined;
-  /** How many may wait for a slow consumer before no more is read; 10 000 by default. One answer may exceed it. */
+  /**
+   * How many may wait for a slow consumer before no more is read; 10 000 by default. However few they are, no more is read
+   * while 16 MiB wait. One answer may exceed both.
+   */
   readonly maxWaiting?: number | undefined;
 }
 

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { type Order, Order_Status, Order_TimeInForce, Order_Type, OrderSchema } from "../../gen/vega/vega_pb.js";
 import { ConnectionError } from "../errors/index.js";
+import { setSize, sizeOf } from "../json/message-size.js";
 import { setBounded } from "../signal/set-bounded.js";
 import type { CheckedEventsRequest, ObserveOptions } from "./events-request.js";
 import type { Gap } from "./gaps.js";
@@ -61,7 +62,9 @@ export async function* joinLifecycle(
     if (isDue) {
       isDue = !(await read());
     }
-    yield batch.flatMap<LiveEvent | Gap>((item) => ("gap" in item ? [item] : joined(item)));
+    const items = batch.flatMap<LiveEvent | Gap>((item) => ("gap" in item ? [item] : joined(item)));
+    setSize(items, sizeOf(batch));
+    yield items;
   }
 }
 

@@ -8,6 +8,7 @@ import {
 } from "@connectrpc/connect";
 import { type FailingCall, failingWith } from "../errors/failing.js";
 import { TradewireError } from "../errors/index.js";
+import { setSize, sizeOf } from "../json/message-size.js";
 import type { Paging } from "../listing/paging.js";
 import type { RetryWaits } from "../signal/wait.js";
 import { type Observed, observe } from "./observe.js";
@@ -79,6 +80,11 @@ export function observeCall<I extends DescMessage, O extends DescMessage, T>(
   let contextValues = createContextValues();
   const observed: Observed<MessageShape<O>, T> = {
     ...call,
+    take(message) {
+      const taken = call.take(message);
+      setSize(taken, sizeOf(message));
+      return taken;
+    },
     async *open(connection) {
       contextValues = createContextValues();
       const input = call.requests(connection);

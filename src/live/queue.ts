@@ -1,6 +1,17 @@
+import { sizeOf } from "../json/message-size.js";
+
+/** Values that came together. */
+interface Batch {
+  /** How many of them wait. */
+  left: number;
+  readonly bytes: number;
+}
+
 /** What waits, in the order in which it came. */
 export interface Queue<T extends object> {
   readonly size: number;
+  /** How many bytes the batches had, as they came, of which at least one value waits. */
+  readonly bytes: number;
   add(values: readonly T[]): void;
   /** Take the first one; undefined where none waits. */
   take(): T | undefined;
@@ -15,11 +26,21 @@ export interface Queue<T extends object> {
 export function createQueue<T extends object>(): Queue<T> {
   let came: T[] = [];
   let reversed: T[] = [];
+  let batches: Batch[] = [];
+  let bytes = 0;
   return {
+    get bytes() {
+      return bytes;
+    },
     get size() {
       return came.length + reversed.length;
     },
     add(values) {
+      const size = sizeOf(values);
+      if (values.length > 0) {
+        batches.push({ left: values.length, bytes: size });
+        bytes += size;
+      }
       for (const value of values) {
         came.push(value);
       }
@@ -28,10 +49,19 @@ export function createQueue<T extends object>(): Queue<T> {
       if (reversed.length === 0) {
         [reversed, came] = [came.reverse(), reversed];
       }
-      return reversed.pop();
+      const value = reversed.pop();
+      const [batch] = batches;
+      if (value !== undefined && batch !== undefined) {
+        batch.left -= 1;
+        if (batch.left === 0) {
+          bytes -= batch.bytes;
+          batches.shift();
+        }
+      }
+      return value;
     },
     clear() {
-      [came, reversed] = [[], []];
+      [came, reversed, batches, bytes] = [[], [], [], 0];
     },
   };
 }

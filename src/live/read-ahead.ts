@@ -12,6 +12,12 @@ interface Waiter<T> {
 }
 
 /**
+ * How many bytes may wait for a slow consumer before no more is read, as they came. Messages take several times as much in
+ * memory. One answer may exceed it.
+ */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+
+/**
  * Read ahead of the consumer, up to a limit. Where so many wait, the source is asked for no more until there is room:
  * that is the back-pressure which the sender feels. What waits is given before the failure of the source. When the
  * consumer leaves, or the signal is aborted, what waits is dropped, and the source's signal is aborted.
@@ -41,6 +47,8 @@ function iterate<T extends object>(
   let failure: { readonly reason: unknown } | undefined;
   let goOn = (): void => {};
   call.signal.addEventListener("abort", () => goOn());
+
+  const isFull = () => waiting.size >= maxWaiting || waiting.bytes >= MAX_WAITING_BYTES;
 
   /** Give to those who wait what there is for them. */
   function settle(): void {
@@ -74,7 +82,7 @@ function iterate<T extends object>(
         }
         waiting.add(batch);
         settle();
-        if (waiting.size >= maxWaiting && !call.signal.aborted) {
+        if (isFull() && !call.signal.aborted) {
           await lateness.during(new Promise((resolve) => (goOn = resolve)));
         }
       }
@@ -96,7 +104,7 @@ function iterate<T extends object>(
       return new Promise((resolve, reject) => {
         waiters.push({ resolve, reject });
         settle();
-        if (waiting.size < maxWaiting) {
+        if (!isFull()) {
           goOn();
         }
       });

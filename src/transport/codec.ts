@@ -1,7 +1,10 @@
 import { type DescMessage, fromBinary, type MessageShape, type Registry, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/is-error.js";
+import { requireFewElements } from "../json/element-limit.js";
 import { messageFromJson, parseAnswer, requestToJson } from "../json/message.js";
+import { setSize } from "../json/message-size.js";
 
 /** How messages become bytes, and bytes messages. */
 export interface Codec {
@@ -16,8 +19,14 @@ export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
 
 function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
   try {
-    return fromBinary(desc, bytes);
+    requireFewElements(desc, bytes);
+    const message = fromBinary(desc, bytes);
+    setSize(message, bytes.length);
+    return message;
   } catch (cause) {
+    if (cause instanceof ProtocolError) {
+      throw cause;
+    }
     const reason = isError(cause) ? cause.message : String(cause);
     throw new ConnectError(`a message is no ${desc.typeName}: ${reason}`, Code.Internal, undefined, undefined, cause);
   }
@@ -32,6 +41,10 @@ function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): Messa
 export function jsonCodec(registry: Registry): Codec {
   return {
     serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),
-    parse: (desc, bytes) => messageFromJson(desc, parseAnswer(bytes), registry),
+    parse(desc, bytes) {
+      const message = messageFromJson(desc, parseAnswer(bytes), registry);
+      setSize(message, bytes.length);
+      return message;
+    },
   };
 }

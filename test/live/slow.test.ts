@@ -76,6 +76,32 @@ describe("a slow consumer", () => {
   });
 });
 
+test("few large events do not fill the memory of a consumer that does not read, over grpc", async () => {
+  // 3.8 MB each, as a node may send them.
+  let sent = 0;
+  const answer: BusAnswer = async function* ({ signal }) {
+    for (; sent < 200 && !signal.aborted; sent += 1) {
+      yield [eventOf(`${sent + 1}-1`, { txHash: "f".repeat(3_800_000) })];
+    }
+  };
+  await using node = await startObserving(answer);
+  const events = node.client.events({})[Symbol.asyncIterator]();
+  await events.next();
+  let before = -1;
+  while (sent !== before) {
+    before = sent;
+    await sleep(1000);
+  }
+  expect(before).toBeLessThan(20); // 16 MiB wait, and what is on its way.
+  const ids = [];
+  for (let count = 0; count < 30; count += 1) {
+    const { value } = await events.next();
+    ids.push(value === undefined || "gap" in value ? "" : value.id);
+  }
+  expect(ids).toEqual(Array.from({ length: 30 }, (_, at) => `${at + 2}-1`)); // It goes on when it is read.
+  await events.return?.();
+});
+
 describe("a consumer", () => {
   /** What is thought of a consumer that lets the source wait so often, so long each, and then reads for a while. */
   async function isLateAfter(waits: number, eachMs: number, laterMs: number): Promise<boolean> {

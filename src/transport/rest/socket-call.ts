@@ -8,6 +8,7 @@ import { writeRequest } from "../../http-rule/write-call.js";
 import { knownTypes } from "../../json/any.js";
 import { openEnvelope } from "../../json/envelope.js";
 import { messageFromJson } from "../../json/message.js";
+import { setSize } from "../../json/message-size.js";
 import { jsonObject } from "../../json/stream.js";
 import { arrivalOf } from "../arrival.js";
 import { connectError } from "../bare-call.js";
@@ -109,7 +110,9 @@ export async function* socketMessages<I extends DescMessage, O extends DescMessa
       if (error !== undefined) {
         throw errorFromObject(error, socket.header);
       }
-      yield messageFromJson(method.output, inField(rule, result), reading.registry);
+      const message = messageFromJson(method.output, inField(rule, result), reading.registry);
+      setSize(message, frame.length);
+      yield message;
     }
   } catch (reason) {
     throw connectError(failed === undefined ? reason : failed.reason);
