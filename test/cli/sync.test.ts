@@ -221,6 +221,24 @@ describe("tradewire sync status and verify", () => {
   });
 });
 
+describe("tradewire sync compact", () => {
+  it("joins Parquet files, which are sound afterwards and are not fetched again", async () => {
+    const compact = (...args: string[]) => run(["sync", "compact", ...args], folder);
+    const to = ["--to", "parquet:joined"];
+    expect(await sync(...to, ...two)).toMatchObject({ code: 0 });
+    const joined = await compact(...to, "--table", "trades", "--rows-per-file", "40", "--json");
+    expect(lines(joined.out)).toEqual([{ joined: 2, files: 1, rows: "40", busy: 0 }]);
+    expect((await compact(...to)).out).toMatch(/^\d+ files with \d+ rows became \d+ in parquet:joined\.\n$/);
+    expect((await compact(...to)).out).toBe("No files to join in parquet:joined.\n");
+    const deep = await below("verify", ...to, "--deep", ...two);
+    expect(deep).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
+    const again = await sync(...to, ...two, "--json");
+    expect(lines(again.out).at(-1)).toMatchObject({ units: 0 });
+    const other = await compact("--to", "duckdb:a.duckdb");
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining("sync compact is for Parquet") });
+  });
+});
+
 describe("tradewire sync verify of what is damaged", () => {
   it("names a Parquet file that cannot be read, and verifies the others", async () => {
     expect(await sync("--to", "parquet:damaged", ...two)).toMatchObject({ code: 0 });

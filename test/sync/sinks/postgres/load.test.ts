@@ -3,6 +3,7 @@ import { ProtocolError } from "../../../../src/errors/index.js";
 import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
+import { columnsOf, fetchOf as csvOf, rowOf } from "../support/units.js";
 import { calm, count, entriesOf, withSink } from "./open-sink.js";
 
 let server: PostgresServer;
@@ -36,6 +37,24 @@ describe("loading a unit into PostgreSQL", () => {
       const { rows } = await client.query(first);
       expect(rows).toEqual([{ height: "1", hash: "0000000000000001", _from_block: "1" }]);
     });
+  });
+
+  it("takes prices of a thousand digits", async () => {
+    await withSink(
+      server,
+      async (sink, client) => {
+        const prices = [`1${"0".repeat(999)}`, "9".repeat(999), `-${"9".repeat(1000)}`];
+        const columns = columnsOf("orders");
+        const rows = prices.map((price, seq) => rowOf("orders", { price, seq_num: String(seq) }));
+        const result = await sink.load(unitOf("orders", 1, 300), csvOf(columns, rows), calm);
+        expect(result.outcome).toBe("loaded");
+        const found = await client.query(
+          "SELECT price::text, max(price) OVER ()::text AS largest FROM orders ORDER BY seq_num",
+        );
+        expect(found.rows).toEqual(prices.map((price) => ({ price, largest: prices[0] })));
+      },
+      { opening: { tables: ["orders"] } },
+    );
   });
 
   it("keeps nothing of one whose fetch fails, and throws that error unchanged", async () => {
