@@ -7,12 +7,16 @@
 import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Server as NetServer } from "node:net";
+import { join } from "node:path";
 import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { CanceledError, ConnectionError } from "../errors/index.js";
+import { fileError } from "../errors/file-error.js";
+import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+import { type LockInUse, STALE_MS, takeLock } from "../file/lock.js";
+import { makeFolder } from "../file/make-folder.js";
 import { hostCheck } from "../http-server/own-host.js";
 import { knownTypes } from "../json/any.js";
 import { withAdmin } from "./admin.js";
@@ -91,16 +95,14 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   const grpc = createHttp2Server({ settings: { initialWindowSize: WINDOW_BYTES } });
   const rest = createHttpServer();
   const sessions = trackSessions(grpc);
-  const cleanups: (() => void)[] = [];
+  const cleanups: (() => void | Promise<void>)[] = [];
   const stopAll = async () => {
-    for (const cleanUp of cleanups.splice(0)) {
-      cleanUp();
-    }
+    const cleaned = cleanups.splice(0).map((cleanUp) => cleanUp());
     for (const session of sessions) {
       session.destroy();
     }
     rest.closeAllConnections();
-    await Promise.all([stop(grpc), stop(rest)]);
+    await Promise.all([stop(grpc), stop(rest), ...cleaned]);
   };
   let stopping: Promise<void> | undefined;
   const close = () => {
@@ -112,8 +114,8 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     const grpcUrl = await listen(grpc, host, checked.grpcPort);
     const restUrl = await listen(rest, host, checked.restPort);
     throwIfAborted(signal);
-    const storage = checked.dataDir === undefined ? undefined : openStorage(checked.dataDir, checked);
-    cleanups.push(() => storage?.journal[Symbol.dispose]());
+    const storage = checked.dataDir === undefined ? undefined : await openStorage(checked.dataDir, checked);
+    cleanups.push(() => storage?.close());
     const network = createLocalNetwork(checked);
     const { finish, ...controls } = createControls(network, failures, storage, () => stopping !== undefined);
     cleanups.unshift(finish);
@@ -151,9 +153,43 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
   }
 }
 
-function openStorage(folder: string, { settings, genesis }: ReturnType<typeof checkOptions>): Storage {
-  const journal = openJournal(folder, settings);
-  return { journal, checkpoints: openCheckpoints(folder, { settings, genesis }, journal) };
+interface OpenStorage extends Storage {
+  close(): Promise<void>;
+}
+
+async function openStorage(
+  folder: string,
+  { settings, genesis }: ReturnType<typeof checkOptions>,
+): Promise<OpenStorage> {
+  makeFolder(folder);
+  const path = join(folder, "lock");
+  const lock = await takeLock(path).catch((reason: unknown) => {
+    throw fileError(reason, path);
+  });
+  if (!lock.held) {
+    throw inUse(folder, lock);
+  }
+  try {
+    const journal = openJournal(folder, settings);
+    const checkpoints = openCheckpoints(folder, { settings, genesis }, journal);
+    const close = async () => {
+      journal[Symbol.dispose]();
+      await lock[Symbol.asyncDispose]();
+    };
+    return { journal, checkpoints, close };
+  } catch (reason) {
+    await lock[Symbol.asyncDispose]();
+    throw reason;
+  }
+}
+
+function inUse(folder: string, { pid }: LockInUse): RequestError {
+  return new RequestError(
+    `${folder} is in use by ${pid === undefined ? "another node" : `the node of process ${pid}`}`,
+    {
+      advice: `Stop that node, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+    },
+  );
 }
 
 function addServices(

@@ -3,8 +3,8 @@ import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync,
 import { join } from "node:path";
 import { failedWith, fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
+import { makeFolder } from "../file/make-folder.js";
 import type { MadeBlock } from "./core/chain.js";
-import { lock } from "./lock.js";
 
 /** The blocks of a local node, kept in a file: what makes them again after a restart. */
 export interface Journal extends Disposable {
@@ -43,13 +43,13 @@ const MARK_BYTES = 64 * 1024;
 const NEWLINE = 10;
 
 /**
- * Open the journal in a folder, which is made where it does not exist. One process has it at a time.
+ * Open the journal in a folder, which is made where it does not exist. The caller holds the folder's lock.
  *
  * @param folder the folder's path
  * @param settings what the blocks depend on besides their transactions; those of a folder cannot change
  * @param limits the longest line, in bytes; {@link MAX_LINE_BYTES} by default
- * @returns the journal; disposing of it lets others open the folder
- * @throws {@link RequestError} where the folder is that of a node with other settings, or a node that runs has it
+ * @returns the journal
+ * @throws {@link RequestError} where the folder is that of a node with other settings
  * @throws {@link FileError} where it cannot be read or written
  */
 export function openJournal(
@@ -58,7 +58,7 @@ export function openJournal(
   { maxLineBytes = MAX_LINE_BYTES }: { readonly maxLineBytes?: number } = {},
 ): Journal {
   const path = join(folder, FILE);
-  const release = lock(folder);
+  makeFolder(folder);
   let file: number | undefined;
   try {
     const header = Buffer.from(`${JSON.stringify(settings)}\n`);
@@ -132,7 +132,6 @@ export function openJournal(
         if (isOpen) {
           isOpen = false;
           closeSync(opened);
-          release();
         }
       },
     };
@@ -140,7 +139,6 @@ export function openJournal(
     if (file !== undefined) {
       closeSync(file);
     }
-    release();
     throw reason instanceof RequestError ? reason : fileError(reason, path);
   }
 }

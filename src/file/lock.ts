@@ -1,95 +1,169 @@
-import { randomUUID } from "node:crypto";
-import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { failedWith, fileError, quotedPath } from "../errors/file-error.js";
-import { RequestError } from "../errors/index.js";
-import { hasEnded, isOfHere, processMark } from "./temporary.js";
+import { createHash, randomUUID } from "node:crypto";
+import { constants, copyFile, link, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { failedWith } from "../errors/file-error.js";
+import { hasEnded, isOfHere, processMark, temporaryName } from "./temporary.js";
 
-const LOCK = "tradewire.lock";
-/** How often whoever has a folder says that it lives. */
-const BEAT_MS = 5000;
-/** Who has not said so for that long is taken for dead, also where its process cannot be looked for. */
-const STALE_MS = 60_000;
-/** How often a folder is tried to be taken whose lock was left behind: others may be faster. */
-const TRIES = 3;
+/** How often the holder of a lock shows that it is alive. */
+const HEARTBEAT_MS = 5000;
+/** After this time without a heartbeat a lock is stale, unless its process is known to be alive. */
+export const STALE_MS = 60_000;
+
+/** A lock that this process holds. Disposing of it lets others take it. */
+export interface Lock extends AsyncDisposable {
+  readonly held: true;
+  /** Whether it is still held: it is not if the process was suspended for long, and another one has taken it. */
+  isHeld(): Promise<boolean>;
+}
+
+/** A lock that is held elsewhere, or by this process already. */
+export interface LockInUse {
+  readonly held: false;
+  /** The process that holds it, if it runs on this machine. */
+  readonly pid: number | undefined;
+}
+
+/** What a lock file says, and when its holder last touched it. */
+interface Claim {
+  readonly text: string;
+  readonly touchedMs: number;
+}
 
 /**
- * Take a folder for this process. That of a process that was killed is free at once on the same machine and boot, and
- * after a minute elsewhere, as in a new container.
+ * Take a lock, which is a file. The lock of a process that has ended is free at once on the same machine and boot.
+ * Elsewhere, for example in another container, it is free {@link STALE_MS} after the last heartbeat.
  *
- * @param folder the folder, which exists
- * @returns to be disposed of, which gives the folder back
- * @throws {@link RequestError} where another one has it, also in this process
- * @throws {@link FileError} where the lock cannot be written
+ * Any number of processes may find a stale lock at once: one of them gets it. A stale lock is never removed to be made
+ * again. Who wants it first takes a second lock that only that stale lock has, sees that the stale one is still there,
+ * and renames the second lock over it. Processes that die on the way leave a second lock that is stale itself and is
+ * taken in the same way.
+ *
+ * @param path of the lock file, in a folder that exists
+ * @returns the lock, or who holds it
+ * @throws the system's error if the file cannot be written
  */
-export async function lockFolder(folder: string): Promise<AsyncDisposable> {
-  const path = join(folder, LOCK);
-  const own = `${(await processMark()) ?? process.pid} ${randomUUID()}`;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await writeFile(path, own, { flag: "wx" });
-      return held(path, own);
-    } catch (reason) {
-      if (!failedWith(reason, "EEXIST")) {
-        throw fileError(reason, path);
-      }
+export async function takeLock(path: string): Promise<Lock | LockInUse> {
+  const claim = await makeClaim();
+  if (!(await withCandidate(path, claim, (candidate) => take(path, claim, candidate)))) {
+    return { held: false, pid: pidOf((await read(path))?.text) };
+  }
+  const isHeld = async () => (await read(path))?.text === claim;
+  const file = await open(path, "r+");
+  const heartbeat = setInterval(() => {
+    // A write has the time of the file system, which all machines share, and reaches this lock alone.
+    file
+      .write(claim, 0)
+      .then(() => file.datasync())
+      .catch(() => undefined); // Where it counts, the holder asks isHeld().
+  }, HEARTBEAT_MS);
+  heartbeat.unref();
+  return {
+    held: true,
+    isHeld,
+    async [Symbol.asyncDispose]() {
+      clearInterval(heartbeat);
+      await file.close();
+      await release(path, claim);
+    },
+  };
+}
+
+/** Removes a lock, unless another process has taken it or is about to. */
+async function release(path: string, claim: string): Promise<void> {
+  const ending = await makeClaim();
+  const way = wayTo(path, claim);
+  if (await withCandidate(path, ending, (candidate) => take(way, ending, candidate))) {
+    if ((await read(path))?.text === claim) {
+      await rm(path, { force: true });
     }
-    const judged = attempt < TRIES ? await leftBehind(path) : undefined;
-    if (judged === undefined || !(await putAside(path, judged))) {
-      throw new RequestError(`${quotedPath(folder)} is in use by another export`, {
-        advice: `Wait until it has ended, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+    await rm(way, { force: true });
+  }
+}
+
+/** Makes the candidate, a file with the claim, take the name of a lock. */
+async function take(path: string, claim: string, candidate: string): Promise<boolean> {
+  for (;;) {
+    await createFrom(candidate, path);
+    const found = await read(path);
+    if (found === undefined) {
+      continue; // It was released meanwhile.
+    }
+    if (found.text === claim) {
+      return true;
+    }
+    const way = wayTo(path, found.text);
+    if (!(await isStale(found, candidate)) || !(await take(way, claim, candidate))) {
+      return false;
+    }
+    const now = await read(path);
+    if (now?.text === found.text && now.touchedMs === found.touchedMs) {
+      await rename(way, path).catch(unlessMissing); // It is missing if this process was taken for dead.
+    } else {
+      await rm(way, { force: true }); // Another one was faster.
+    }
+  }
+}
+
+/** Gives a file a second name unless that is taken. A file system without links gets a copy. */
+async function createFrom(file: string, path: string): Promise<void> {
+  try {
+    await link(file, path);
+  } catch (reason) {
+    if (!failedWith(reason, "EEXIST")) {
+      await copyFile(file, path, constants.COPYFILE_EXCL).catch((failure: unknown) => {
+        if (!failedWith(failure, "EEXIST")) {
+          throw failure;
+        }
       });
     }
   }
 }
 
-/** Remove a lock that was left behind, unless another one has taken its place meanwhile. */
-async function putAside(path: string, judged: string): Promise<boolean> {
-  const aside = `${path}.${randomUUID()}`;
+async function isStale({ text, touchedMs }: Claim, candidate: string): Promise<boolean> {
+  const [mark = ""] = text.split(" ");
+  if (await isOfHere(mark)) {
+    return await hasEnded(mark);
+  }
+  const { mtimeMs: nowMs } = await stat(candidate); // By the clock of the file system.
+  return (await hasEnded(mark)) || nowMs - touchedMs > STALE_MS;
+}
+
+/** The name of the lock that allows to replace a stale lock, or to release one. */
+function wayTo(path: string, text: string): string {
+  const base = path.replace(/\.[0-9a-f]{32}$/, "");
+  return `${base}.${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+}
+
+async function makeClaim(): Promise<string> {
+  return `${(await processMark()) ?? ""} ${randomUUID()}`;
+}
+
+function pidOf(text: string | undefined): number | undefined {
+  const [, pid] = /^[0-9a-f]{16}-(\d+)-\d+ /.exec(text ?? "") ?? [];
+  return pid === undefined ? undefined : Number(pid);
+}
+
+async function withCandidate<T>(path: string, claim: string, use: (candidate: string) => Promise<T>): Promise<T> {
+  const candidate = join(dirname(path), await temporaryName());
   try {
-    await rename(path, aside);
-    const isJudged = (await readFile(aside, "utf8")) === judged;
-    if (!isJudged) {
-      await link(aside, path); // It is somebody's.
-    }
-    await rm(aside);
-    return isJudged;
-  } catch (reason) {
-    if (failedWith(reason, "ENOENT")) {
-      return true; // Another one was faster.
-    }
-    throw fileError(reason, path);
+    await writeFile(candidate, claim, { flag: "wx" });
+    return await use(candidate);
+  } finally {
+    await rm(candidate, { force: true });
   }
 }
 
-function held(path: string, own: string): AsyncDisposable {
-  const beat = setInterval(() => {
-    const now = new Date();
-    utimes(path, now, now).catch(() => undefined); // The lock may have been taken over.
-  }, BEAT_MS);
-  beat.unref();
-  return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(beat);
-      if ((await readFile(path, "utf8").catch(() => "")) === own) {
-        await rm(path, { force: true });
-      }
-    },
-  };
+async function read(path: string): Promise<Claim | undefined> {
+  try {
+    const { mtimeMs: touchedMs } = await stat(path);
+    return { text: await readFile(path, "utf8"), touchedMs };
+  } catch (reason) {
+    return unlessMissing(reason);
+  }
 }
 
-/** The text of a lock that nobody holds any more; empty where it was given back meanwhile. */
-async function leftBehind(path: string): Promise<string | undefined> {
-  try {
-    const text = await readFile(path, "utf8");
-    const [mark = ""] = text.split(" ");
-    const age = Math.abs(Date.now() - (await stat(path)).mtimeMs); // A clock elsewhere may be ahead.
-    const isFree = (await isOfHere(mark)) ? await hasEnded(mark) : age > STALE_MS;
-    return isFree ? text : undefined;
-  } catch (reason) {
-    if (failedWith(reason, "ENOENT")) {
-      return "";
-    }
-    throw fileError(reason, path);
+function unlessMissing(reason: unknown): undefined {
+  if (!failedWith(reason, "ENOENT")) {
+    throw reason;
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
-import { hostname } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { failedWith } from "../errors/file-error.js";
 
@@ -20,11 +20,11 @@ export async function temporaryName(): Promise<string> {
  * Name this process, so that others can tell whether it lives.
  *
  * @returns a hash of the machine, of its boot and of the space of its process ids, the process id, and when the process
- *   began; `undefined` where the system does not say
+ *   began, which macOS and Windows do not say; `undefined` where the system does not tell machines apart
  */
 export async function processMark(): Promise<string | undefined> {
   const owner = await ownerOf();
-  const began = owner === undefined ? undefined : await beginning(process.pid);
+  const began = owner === undefined ? undefined : isLinux ? await beginning(process.pid) : UNKNOWN_BEGINNING;
   return began === undefined ? undefined : `${owner}-${process.pid}-${began}`;
 }
 
@@ -40,14 +40,14 @@ export async function hasEnded(mark: string): Promise<boolean> {
 }
 
 /**
- * Tell whether a process can be looked for: it is of this machine, and of its boot.
+ * Tell whether {@link hasEnded} certainly knows of a process whether it runs.
  *
  * @param mark its name, of {@link processMark}
- * @returns false for processes of other machines, containers and boots
+ * @returns false for processes of other machines, containers and boots, and where ids of processes may be those of later ones
  */
 export async function isOfHere(mark: string): Promise<boolean> {
   const owner = await ownerOf();
-  return owner !== undefined && mark.startsWith(`${owner}-`);
+  return owner !== undefined && mark.startsWith(`${owner}-`) && !mark.endsWith(`-${UNKNOWN_BEGINNING}`);
 }
 
 /**
@@ -65,16 +65,28 @@ export async function sweepTemporary(folder: string): Promise<void> {
   }
 }
 
+const isLinux = process.platform === "linux";
+/** Stands for the time at which a process began. On Linux no process has it. */
+const UNKNOWN_BEGINNING = "0";
+
 /** The processes that can be told apart by their ids; undefined where the system does not say. */
 async function ownerOf(): Promise<string | undefined> {
+  if (process.platform === "darwin" || process.platform === "win32") {
+    const addresses = Object.values(networkInterfaces()).flatMap((all) => all?.map(({ mac }) => mac) ?? []);
+    return hashOf([hostname(), process.platform, ...new Set(addresses.sort())]);
+  }
   try {
     const boot = await readFile("/proc/sys/kernel/random/boot_id", "utf8");
     const machine = await readFile("/etc/machine-id", "utf8").catch(() => "");
     const processes = await readlink("/proc/self/ns/pid");
-    return createHash("sha256").update([hostname(), machine, boot, processes].join("\0")).digest("hex").slice(0, 16);
+    return hashOf([hostname(), machine, boot, processes]);
   } catch {
-    return undefined; // Not Linux.
+    return undefined; // Another system.
   }
+}
+
+function hashOf(parts: readonly string[]): string {
+  return createHash("sha256").update(parts.join("\0")).digest("hex").slice(0, 16);
 }
 
 async function isDead(pid: number, began: string | undefined): Promise<boolean> {

@@ -133,16 +133,6 @@ it("refuses a folder of other settings, and leaves it as it is", async () => {
   open()[Symbol.dispose]();
 });
 
-it("is one process's at a time; that of a killed process is free", async () => {
-  newFolder();
-  {
-    using _ = open();
-    expect(() => open()).toThrow(`is in use by the node of process ${process.pid}`);
-  }
-  await writeFile(join(folder, "lock"), "4194305"); // Linux gives no process such a number.
-  open()[Symbol.dispose]();
-});
-
 it("says where the file was changed", async () => {
   newFolder();
   open()[Symbol.dispose]();

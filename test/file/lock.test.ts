@@ -1,61 +1,144 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { FileError, RequestError } from "../../src/errors/index.js";
-import { lockFolder } from "../../src/file/lock.js";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { type Lock, takeLock } from "../../src/file/lock.js";
 import { processMark } from "../../src/file/temporary.js";
-import { failureOf } from "../support/listing-clients.js";
+import { builtProgram } from "../support/built-program.js";
 
 let folder: string;
+let path: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "tradewire-lock-"));
+  path = join(folder, "lock");
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-describe("lockFolder", () => {
-  it("gives a folder to one at a time, also of the same process", async () => {
-    const first = await lockFolder(folder);
-    const failure = await failureOf(() => lockFolder(folder));
-    expect(failure).toBeInstanceOf(RequestError);
-    expect(failure).toMatchObject({ summary: `${JSON.stringify(folder)} is in use by another export` });
+async function taken(): Promise<Lock> {
+  const lock = await takeLock(path);
+  if (!lock.held) {
+    throw new Error(`held by ${lock.pid}`);
+  }
+  return lock;
+}
+
+/** What a lock says whose process has ended. */
+async function staleClaim(): Promise<string> {
+  const [owner, , began] = ((await processMark()) ?? "").split("-");
+  const child = spawn("true");
+  await once(child, "exit");
+  return `${owner}-${child.pid}-${began} x`;
+}
+
+describe("takeLock", () => {
+  it("gives a lock to one at a time, also of the same process", async () => {
+    const first = await taken();
+    expect(await takeLock(path)).toEqual({ held: false, pid: process.pid });
+    expect(await first.isHeld()).toBe(true);
     await first[Symbol.asyncDispose]();
     expect(await readdir(folder)).toEqual([]);
-    await (await lockFolder(folder))[Symbol.asyncDispose]();
+    await (await taken())[Symbol.asyncDispose]();
   });
 
   it("gives it to one of many that ask at once", async () => {
-    const asked = await Promise.allSettled(Array.from({ length: 20 }, () => lockFolder(folder)));
-    expect(asked.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const asked = await Promise.all(Array.from({ length: 20 }, () => takeLock(path)));
+    expect(asked.filter(({ held }) => held)).toHaveLength(1);
   });
 
-  it("takes that of a process that has ended", async () => {
-    const [owner, , began] = ((await processMark()) ?? "").split("-");
-    const child = spawn("true");
-    await once(child, "exit");
-    await writeFile(join(folder, "tradewire.lock"), `${owner}-${child.pid}-${began} x`);
-    await (await lockFolder(folder))[Symbol.asyncDispose]();
+  it("takes that of a process that has ended, and leaves nothing else behind", async () => {
+    await writeFile(path, await staleClaim());
+    const lock = await taken();
+    expect(await readdir(folder)).toEqual(["lock"]);
+    await lock[Symbol.asyncDispose]();
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it("takes that of nobody knows whom once it is a minute old", async () => {
-    const path = join(folder, "tradewire.lock");
     await writeFile(path, "");
-    expect(await failureOf(() => lockFolder(folder))).toBeInstanceOf(RequestError);
+    expect(await takeLock(path)).toEqual({ held: false, pid: undefined });
     const then = new Date(Date.now() - 61_000);
     await utimes(path, then, then);
-    await (await lockFolder(folder))[Symbol.asyncDispose]();
+    await (await taken())[Symbol.asyncDispose]();
   });
 
   it("leaves one that was taken over", async () => {
-    const first = await lockFolder(folder);
-    await writeFile(join(folder, "tradewire.lock"), "another one's");
+    const first = await taken();
+    await copyFile(path, join(folder, "first"));
+    await rm(path);
+    await writeFile(path, "another one's");
+    expect(await first.isHeld()).toBe(false);
     await first[Symbol.asyncDispose]();
-    expect(await readdir(folder)).toEqual(["tradewire.lock"]);
+    expect(await readFile(path, "utf8")).toBe("another one's");
   });
 
   it("says where a lock cannot be written", async () => {
-    expect(await failureOf(() => lockFolder(join(folder, "none")))).toBeInstanceOf(FileError);
+    await expect(takeLock(join(folder, "none", "lock"))).rejects.toMatchObject({ code: "ENOENT" });
   });
+});
+
+/** How many trials are made: 2,000 show rare races, too. */
+const TRIALS = Number(process.env["TRADEWIRE_LOCK_TRIALS"] ?? 100);
+const PROCESSES = 4;
+
+describe("a lock that several processes want at once", () => {
+  let program: string;
+  let children: ChildProcess[] = [];
+  beforeAll(async () => {
+    program = await builtProgram("test/support/lock-program.ts", "lock-program");
+    children = Array.from({ length: PROCESSES }, () => fork(program));
+  });
+  afterAll(async () => {
+    for (const child of children) {
+      child.kill();
+    }
+    await rm(program);
+  });
+
+  /** Tells processes to take the lock; gives those that hold it then. */
+  async function holders(asked: readonly ChildProcess[]): Promise<ChildProcess[]> {
+    const answers = asked.map(async (child) => {
+      const answered = once(child, "message");
+      child.send({ take: path, afterMs: Math.random() * 0.5 });
+      const [{ isHeld, failed }] = await answered;
+      expect(failed).toBeUndefined();
+      return isHeld === true ? [child] : [];
+    });
+    return (await Promise.all(answers)).flat();
+  }
+
+  async function releaseAll(): Promise<void> {
+    await Promise.all(
+      children.map((child) => {
+        const answered = once(child, "message");
+        child.send({});
+        return answered;
+      }),
+    );
+  }
+
+  it(`has one holder in each of ${TRIALS} trials: where it is stale, free, or its holder is killed`, async () => {
+    const stale = await staleClaim();
+    const counts: Record<number, number> = {};
+    for (let trial = 0; trial < TRIALS; trial += 1) {
+      if (trial % 5 !== 0) {
+        await writeFile(path, `${stale}${trial}`);
+      }
+      let held = await holders(children);
+      if (trial % 10 === 1 && held.length === 1) {
+        const [killed] = held;
+        const others = children.filter((child) => child !== killed);
+        const ended = killed && once(killed, "exit");
+        killed?.kill("SIGKILL");
+        await ended;
+        held = await holders(others);
+        children = [...others, fork(program)];
+      }
+      counts[held.length] = (counts[held.length] ?? 0) + 1;
+      await releaseAll();
+      expect(await readdir(folder)).toEqual([]);
+    }
+    expect(counts).toEqual({ 1: TRIALS });
+  }, 600_000);
 });

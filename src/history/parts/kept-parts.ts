@@ -3,10 +3,10 @@ import { createReadStream } from "node:fs";
 import { rm, rmdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { ExportedRange } from "../../archive/names.js";
-import { quotedPath } from "../../errors/file-error.js";
+import { fileError, quotedPath } from "../../errors/file-error.js";
 import { CanceledError, RequestError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";
-import { lockFolder } from "../../file/lock.js";
+import { STALE_MS, takeLock } from "../../file/lock.js";
 import { makeFolder } from "../../file/make-folder.js";
 import type { SavedFile } from "../../file/save-whole.js";
 import { type PartFolder, partName } from "./part-folder.js";
@@ -36,7 +36,15 @@ export async function keptParts(path: string, asked: ExportedRange, target: stri
     });
   }
   makeFolder(folder);
-  const lock = await lockFolder(folder);
+  const lockPath = join(folder, "tradewire.lock");
+  const lock = await takeLock(lockPath).catch((reason: unknown) => {
+    throw fileError(reason, lockPath);
+  });
+  if (!lock.held) {
+    throw new RequestError(`${quotedPath(folder)} is in use by another export`, {
+      advice: `Wait until it has ended, or give another folder. If it was killed on another machine or in another container, the folder is free within ${STALE_MS / 1000} seconds.`,
+    });
+  }
   const manifestPath = join(folder, MANIFEST);
   const pathOf = (part: Pick<RangePart, "fromBlock" | "toBlock">) => join(folder, partName(part));
   let manifest: PartManifest | undefined;

@@ -35,8 +35,10 @@ it("finishes what a process had made certain, and forgets what it had not", asyn
     expect(await holdUnit(pending, { ...unitAt("blocks", 2), toBlock: 25n }, async () => undefined)).toBeUndefined();
     await appendFile(layoutOf(path).manifest("blocks"), '{"case":"loaded","chain_id":"ch');
 
-    for (const name of await readdir(pending)) {
-      await utimes(join(pending, name), 0, 0); // As if it had been long ago.
+    // As if their process had been one of another machine, long ago.
+    for (const name of (await readdir(pending)).filter((each) => each.endsWith(".lock"))) {
+      await writeFile(join(pending, name), "0123456789abcdef-1-1 x");
+      await utimes(join(pending, name), 0, 0);
     }
     const next = parquetSink(path);
     await next.open(opening(["blocks"]));

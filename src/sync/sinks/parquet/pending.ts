@@ -1,28 +1,17 @@
-import { randomUUID } from "node:crypto";
-import { readdir, readFile, rm, stat, utimes } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import * as z from "zod";
 import { failedWith } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
-import { hasEnded, processMark } from "../../../file/temporary.js";
+import { type Lock, takeLock } from "../../../file/lock.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { writeWhole } from "./durable.js";
 import { entryJson, fromJson, toJson } from "./entry-json.js";
 import { onPath, rangeName } from "./layout.js";
 
-/** How often whoever holds a unit says that it lives. */
-const BEAT_MS = 20_000;
-/** Who has not said so for that long is taken for dead, also where its process cannot be looked for. */
-const STALE_MS = 5 * 60_000;
-
-const intentJson = z.object({
-  id: z.string(),
-  /** The process; absent where the system does not name it. */
-  process: z.string().optional(),
-  /** What is to be done, once it is certain that it will be. */
-  change: z.object({ load: entryJson.optional(), remove: z.array(entryJson) }).optional(),
-});
+/** What is to be done, once it is certain that it will be. */
+const changeJson = z.object({ load: entryJson.optional(), remove: z.array(entryJson) });
 
 /** What is done to a table at once. */
 export interface Change {
@@ -50,10 +39,10 @@ export interface Held {
 export type ApplyChange = (change: Change, part: string) => Promise<void>;
 
 /**
- * Hold a unit by a file of its own. Whoever finds the file of a process that has ended finishes what that process was
- * about to do: that makes a change of several files happen as one.
+ * Hold a unit by a lock of its own. Whoever takes the lock next finishes the change that its last holder had begun: that
+ * makes a change of several files happen as one.
  *
- * @param folder of such files
+ * @param folder of the locks and changes
  * @param unit the unit
  * @param apply does a change
  * @returns the hold; `undefined` where another one holds the unit or a part of it
@@ -61,41 +50,28 @@ export type ApplyChange = (change: Change, part: string) => Promise<void>;
  */
 export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): Promise<Held | undefined> {
   const name = `${unit.table}.${rangeName(unit)}`;
-  const path = join(folder, `${name}.json`);
-  const part = join(folder, `${name}.part`);
-  const own = { id: randomUUID(), process: await processMark() };
-  const take = () => writeWhole(path, JSON.stringify(own), "create");
-  if (!(await take()) && !((await recoverOne(path, part, apply)) && (await take()))) {
+  const files = filesOf(folder, name);
+  const lock = await lockOf(files);
+  if (lock === undefined) {
     return undefined;
   }
-  const beat = setInterval(() => {
-    const now = new Date();
-    utimes(path, now, now).catch(() => undefined); // commit() finds out.
-  }, BEAT_MS);
-  beat.unref();
-  const release = async () => {
-    clearInterval(beat);
-    if (await isOwn()) {
-      await rm(part, { force: true });
-      await rm(path, { force: true });
+  try {
+    await finish(files, apply);
+    for (const other of await namesIn(folder)) {
+      if (other !== name && overlaps(other, unit) && !(await finishFree(filesOf(folder, other), apply))) {
+        await lock[Symbol.asyncDispose]();
+        return undefined;
+      }
     }
-  };
-  const isOwn = async () => (await readIntent(path))?.id === own.id;
-  let committed = false;
-  for (const other of await namesIn(folder)) {
-    if (
-      other !== name &&
-      overlaps(other, unit) &&
-      !(await recoverOne(join(folder, `${other}.json`), join(folder, `${other}.part`), apply))
-    ) {
-      await release();
-      return undefined;
-    }
+  } catch (reason) {
+    await lock[Symbol.asyncDispose]();
+    throw reason;
   }
+  let committed = false;
   return {
-    part,
+    part: files.part,
     async commit(change) {
-      if (!(await isOwn())) {
+      if (!(await onPath(files.lock, lock.isHeld()))) {
         throw new SinkError(`${name} was taken over by another sync, as this one stood still for too long`, {
           code: Code.Aborted,
           advice: "Nothing is wrong: try the same again.",
@@ -103,14 +79,17 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
       }
       const { load, remove } = change;
       const json = { ...(load && { load: toJson(load) }), remove: remove.map(toJson) };
-      await writeWhole(path, JSON.stringify({ ...own, change: json }), "replace");
+      await writeWhole(files.change, JSON.stringify(json), "replace");
       committed = true;
-      await apply(change, part);
+      await finish(files, apply);
       committed = false;
     },
     async release() {
-      // What was committed and could not be done for want of disk, say, is done by whoever finds the file.
-      await (committed ? clearInterval(beat) : release());
+      // What was committed and could not be done for want of disk, say, is done by the next holder, who needs the part.
+      if (!committed && (await onPath(files.lock, lock.isHeld()))) {
+        await onPath(files.part, rm(files.part, { force: true }));
+      }
+      await onPath(files.lock, Promise.resolve(lock[Symbol.asyncDispose]()));
     },
   };
 }
@@ -123,33 +102,53 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
  */
 export async function recover(folder: string, apply: ApplyChange): Promise<void> {
   for (const name of await namesIn(folder)) {
-    await recoverOne(join(folder, `${name}.json`), join(folder, `${name}.part`), apply);
+    await finishFree(filesOf(folder, name), apply);
   }
 }
 
-/** Return whether the unit is free now. */
-async function recoverOne(path: string, part: string, apply: ApplyChange): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined);
-  const intent = await readIntent(path);
-  if (found === undefined || intent === undefined) {
-    return true; // It was given back meanwhile.
-  }
-  const stale = Date.now() - found.mtimeMs > STALE_MS;
-  if (!stale && (intent.process === undefined || !(await hasEnded(intent.process)))) {
+interface UnitFiles {
+  readonly lock: string;
+  readonly change: string;
+  readonly part: string;
+}
+
+function filesOf(folder: string, name: string): UnitFiles {
+  const path = join(folder, name);
+  return { lock: `${path}.lock`, change: `${path}.json`, part: `${path}.part` };
+}
+
+async function lockOf(files: UnitFiles): Promise<Lock | undefined> {
+  const lock = await onPath(files.lock, takeLock(files.lock));
+  return lock.held ? lock : undefined;
+}
+
+/** Finish what was begun with a unit that nobody holds. Return whether nobody does. */
+async function finishFree(files: UnitFiles, apply: ApplyChange): Promise<boolean> {
+  const lock = await lockOf(files);
+  if (lock === undefined) {
     return false;
   }
-  if (intent.change !== undefined) {
-    const { load, remove } = intent.change;
-    await apply({ load: load && fromJson(load), remove: remove.map(fromJson) }, part);
+  try {
+    await finish(files, apply);
+    return true;
+  } finally {
+    await onPath(files.lock, Promise.resolve(lock[Symbol.asyncDispose]()));
   }
-  await rm(part, { force: true });
-  await rm(path, { force: true });
-  return true;
 }
 
-async function readIntent(path: string) {
+/** Do the change that the holder of a unit committed, if there is one. */
+async function finish({ change, part }: UnitFiles, apply: ApplyChange): Promise<void> {
+  const begun = await readChange(change);
+  if (begun !== undefined) {
+    await apply({ load: begun.load && fromJson(begun.load), remove: begun.remove.map(fromJson) }, part);
+  }
+  await onPath(part, rm(part, { force: true }));
+  await onPath(change, rm(change, { force: true }));
+}
+
+async function readChange(path: string) {
   try {
-    return intentJson.parse(JSON.parse(await readFile(path, "utf8")));
+    return changeJson.parse(JSON.parse(await readFile(path, "utf8")));
   } catch (reason) {
     if (failedWith(reason, "ENOENT")) {
       return undefined;
@@ -158,11 +157,9 @@ async function readIntent(path: string) {
   }
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function namesIn(folder: string): Promise<Set<string>> {
   const names = await onPath(folder, readdir(folder));
-  return names
-    .filter((name) => !name.startsWith(".") && name.endsWith(".json"))
-    .map((name) => name.slice(0, -".json".length));
+  return new Set(names.flatMap((name) => /^([^.].*)\.(?:json|lock)$/.exec(name)?.slice(1) ?? []));
 }
 
 function overlaps(name: string, { table, fromBlock, toBlock }: Unit): boolean {
