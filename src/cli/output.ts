@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { constants } from "node:os";
 import type { Readable } from "node:stream";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { TradewireError, type TypedObject } from "../errors/index.js";
@@ -23,16 +24,19 @@ export interface Streams {
 export interface CommandContext extends Streams {
   /** Standard input, for commands that are told to read it. */
   readonly in: Readable;
-  /** Aborted on Ctrl-C and on SIGTERM, with an {@link Interruption}. */
+  /** Aborted on Ctrl-C and on each other of the {@link ENDING_SIGNALS}, with an {@link Interruption}. */
   readonly signal: AbortSignal;
 }
+
+/** The signals that end a command in order: Ctrl-C, a terminal that was closed, Ctrl-\\, and that of service managers. */
+export const ENDING_SIGNALS = ["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"] as const;
 
 /** Why a command is interrupted. */
 export class Interruption extends DOMException {
   /** The signal that the process was sent. */
-  readonly by: NodeJS.Signals;
+  readonly by: (typeof ENDING_SIGNALS)[number];
 
-  constructor(by: NodeJS.Signals) {
+  constructor(by: (typeof ENDING_SIGNALS)[number]) {
     super(`the command was sent ${by}`, "AbortError");
     this.by = by;
   }
@@ -49,7 +53,17 @@ export function isTerminated({ reason }: { readonly reason?: unknown }): boolean
 }
 
 /** The exit codes. The outcome of a transaction that was sent may be unknown. */
-export const EXIT = { ok: 0, failure: 1, usage: 2, unknown: 3, interrupted: 130 } as const;
+export const EXIT = { ok: 0, failure: 1, usage: 2, unknown: 3 } as const;
+
+/**
+ * Choose the exit code of a command that a signal ended, as shells do: 128 and the signal's number.
+ *
+ * @param signal the command's signal, which is aborted
+ * @returns the exit code, such as 130 for SIGINT
+ */
+export function interruptedCode({ reason }: { readonly reason?: unknown }): number {
+  return 128 + constants.signals[reason instanceof Interruption ? reason.by : "SIGINT"];
+}
 
 /** Thrown when a command has failed and its output already reports the failure. */
 export class Reported extends Error {

@@ -6,7 +6,16 @@ import { COMPLETE } from "./completion/shells.js";
 import { finish } from "./finish.js";
 import { createNotes } from "./notes.js";
 import { asTyped } from "./option-names.js";
-import { type CommandContext, EXIT, errorJson, errorText, Interruption, Reported } from "./output.js";
+import {
+  type CommandContext,
+  ENDING_SIGNALS,
+  EXIT,
+  errorJson,
+  errorText,
+  Interruption,
+  interruptedCode,
+  Reported,
+} from "./output.js";
 import { fullName } from "./usage-error.js";
 
 /**
@@ -75,7 +84,7 @@ async function main(
     }
     // An interruption must not hide that a transaction may have arrived.
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
-      return EXIT.interrupted;
+      return interruptedCode(signal);
     }
     if (reason instanceof Reported) {
       return reason.exitCode;
@@ -119,7 +128,7 @@ function term(command: Command): string {
 export async function run(args: readonly string[], version: string): Promise<void> {
   process.noDeprecation = true; // What packages deprecate is nothing for users of the command.
   const interrupt = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const signal of ENDING_SIGNALS) {
     process.once(signal, () => interrupt.abort(new Interruption(signal)));
   }
   // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
@@ -128,8 +137,10 @@ export async function run(args: readonly string[], version: string): Promise<voi
       process.stderr.write(errorText(standardOutputError(error), { err: process.stderr }));
       process.exit(EXIT.failure);
     }
-    process.exit(interrupt.signal.aborted ? EXIT.interrupted : (process.exitCode ?? EXIT.ok));
+    process.exit(interrupt.signal.aborted ? interruptedCode(interrupt.signal) : (process.exitCode ?? EXIT.ok));
   });
+  // A terminal that was closed takes no notes. What is under way is still ended in order.
+  process.stderr.on("error", () => undefined);
   const notes = createNotes(process.stderr);
   const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.

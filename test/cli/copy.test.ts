@@ -86,7 +86,7 @@ describe("CSV that a database reads", () => {
     const out = text(child.stdout);
     await once(child.stdout, "data");
     child.kill("SIGTERM");
-    expect(await once(child, "exit")).toEqual([130, null]);
+    expect(await once(child, "exit")).toEqual([143, null]);
     expect((await out).endsWith('\n"')).toBe(true);
     await refused(await out);
     child.stdin.destroy();

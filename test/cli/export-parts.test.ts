@@ -66,12 +66,17 @@ describe("tradewire export in parts", () => {
     expect(await readdir(folder)).toEqual([NAME]);
   });
 
-  it.each(["SIGINT", "SIGTERM"] as const)("leaves the parts on %s, and nothing else", async (signal) => {
+  it.each([
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+    ["SIGQUIT", 131],
+    ["SIGTERM", 143],
+  ] as const)("leaves the parts on %s, and nothing else", async (signal, code) => {
     const stalled = stall();
     const interrupted = startCommand(args("--resume", "parts", "--out", "archives/"), folder);
     await stalled;
     interrupted.child.kill(signal);
-    expect(await interrupted.ended).toEqual({ code: 130, out: "", err: "" });
+    expect(await interrupted.ended).toEqual({ code, out: "", err: "" });
     expect((await readdir(join(folder, "parts"))).toSorted()).toEqual([
       "tradewire-part-1-20.zip",
       "tradewire-part-21-40.zip",

@@ -101,7 +101,12 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     expect((await readFile(join(folder, NAME))).equals(archive)).toBe(true);
   });
 
-  it.each(["SIGINT", "SIGTERM"] as const)("ends on %s with nothing left in the folder", async (signal) => {
+  it.each([
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+    ["SIGQUIT", 131],
+    ["SIGTERM", 143],
+  ] as const)("ends on %s with nothing left in the folder, and with %d", async (signal, code) => {
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
     const { child, ended } = startCommand([...options(transport, server), "--out", folder]);
     await server.asked;
@@ -109,7 +114,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     child.kill(signal);
     const outcome = await ended;
     presentable(outcome);
-    expect(outcome).toMatchObject({ code: 130, out: "" });
+    expect(outcome).toMatchObject({ code, out: "" });
     expect(await readdir(folder)).toEqual([]);
     await server.closed;
   });

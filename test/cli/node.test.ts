@@ -142,7 +142,7 @@ describe("tradewire devnode", () => {
     expect(outcome.err).toContain(said);
   });
 
-  it.each(["SIGINT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
+  it.each(["SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM"] as const)("ends well on %s", async (signal) => {
     const other = startCommand([
       "devnode",
       "--segments",

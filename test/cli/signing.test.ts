@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
@@ -139,12 +140,68 @@ describe("a key", () => {
   });
 });
 
-test.each(["submit", "sign", "verify"])("Ctrl-C ends %s while it reads standard input", async (command) => {
-  const child = spawn(process.execPath, [main, command, "-"], { stdio: ["pipe", "ignore", "ignore"] });
-  const closed = once(child, "close");
-  // More than a pipe holds: once it is written, the command is reading.
-  await new Promise((resolve) => child.stdin.write(" ".repeat(2 ** 20), resolve));
-  expect(child.exitCode).toBeNull();
-  child.kill("SIGINT");
-  expect((await closed)[0]).toBe(130);
+/** The exit code of each signal that ends a command: 128 and its number, as shells have it. */
+const codes = { SIGINT: 130, SIGHUP: 129, SIGQUIT: 131, SIGTERM: 143 } as const;
+const ending = Object.keys(codes) as (keyof typeof codes)[];
+
+test.each(ending.flatMap((signal) => ["submit", "sign", "verify"].map((command) => [signal, command] as const)))(
+  "%s ends %s while it reads standard input",
+  async (signal, command) => {
+    const child = spawn(process.execPath, [main, command, "-"], { stdio: ["pipe", "ignore", "ignore"] });
+    const closed = once(child, "close");
+    // More than a pipe holds: once it is written, the command is reading.
+    await new Promise((resolve) => child.stdin.write(" ".repeat(2 ** 20), resolve));
+    expect(child.exitCode).toBeNull();
+    child.kill(signal);
+    expect((await closed)[0]).toBe(codes[signal]);
+  },
+);
+
+describe("a submission that is interrupted", () => {
+  /** A gateway that passes all but some requests on, and lets those wait for ever. */
+  async function waitingAt(path: RegExp) {
+    let told = () => {};
+    const asked = new Promise<void>((resolve) => {
+      told = resolve;
+    });
+    const server = createServer(async (request, response) => {
+      if (path.test(request.url ?? "")) {
+        request.resume().on("end", told);
+        return;
+      }
+      const answer = await fetch(new URL(request.url ?? "", node.restUrl));
+      response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const close = async () => {
+      server.closeAllConnections();
+      server.close();
+    };
+    return { url, asked, [Symbol.asyncDispose]: close };
+  }
+  const submit = (url: string) => {
+    const args = ["submit", commandFile, "--key-file", keyFile, "--chain-id", "tradewire-devnet"];
+    return start(process.execPath, [main, ...args, "--transport", "rest", "--rest-url", url]);
+  };
+
+  test.each(ending)("by %s once it was sent says so, with its hash, and its outcome is unknown", async (signal) => {
+    await using gateway = await waitingAt(/^\/transaction/);
+    const { child, ended } = submit(gateway.url);
+    await Promise.race([gateway.asked, ended]);
+    child.kill(signal);
+    const { code, out, err } = await ended;
+    const [, hash = ""] = /^Submitting ([0-9A-F]{64}) /m.exec(err) ?? [];
+    expect({ code, out, hash: hash.length }).toEqual({ code: 3, out: "", hash: 64 });
+    expect(err.split("\n").filter((line) => line.includes(hash)).length).toBeGreaterThan(1);
+  });
+
+  test.each(ending)("by %s before says that nothing was sent", async (signal) => {
+    await using gateway = await waitingAt(/./);
+    const { child, ended } = submit(gateway.url);
+    await Promise.race([gateway.asked, ended]);
+    child.kill(signal);
+    expect(await ended).toEqual({ code: codes[signal], out: "", err: expect.stringContaining("Nothing was sent.\n") });
+  });
 });

@@ -47,30 +47,33 @@ async function until(event: string, name: string, ...more: string[]): Promise<Ru
 const last = (out: string): Record<string, unknown> => JSON.parse(out.trimEnd().split("\n").at(-1) ?? "");
 
 describe("a sync that is stopped", () => {
-  it.each(["SIGINT", "SIGTERM"] as const)(
-    "by %s ends with 130, leaves nothing half, and is gone on with",
-    async (signal) => {
-      const running = await until("loaded", signal);
-      running.child.kill(signal);
-      const { code, out } = await running.ended;
-      expect(code).toBe(130);
-      const stopped = last(out);
-      expect(stopped).toMatchObject({ event: "interrupted" });
-      const before = Number(stopped["units"]);
-      expect(before).toBeGreaterThan(0);
-      expect(before).toBeLessThan(15 * 6);
-      const after = await run(args(signal, "--json"), folder);
-      expect(after.code).toBe(0);
-      expect(last(after.out)).toMatchObject({ event: "summary", units: 15 * 6 - before });
-      const verified = await run(["sync", "verify", "--to", `parquet:${signal}`, "--json"], folder);
-      expect(verified.code).toBe(0);
-      expect(last(verified.out)).toMatchObject({ units: String(15 * 6), unsound: "0" });
-    },
-  );
+  it.each([
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+    ["SIGQUIT", 131],
+    ["SIGTERM", 143],
+  ] as const)("by %s ends with %d, leaves nothing half, and is gone on with", async (signal, exitCode) => {
+    const running = await until("loaded", signal);
+    running.child.kill(signal);
+    const { code, out } = await running.ended;
+    expect(code).toBe(exitCode);
+    const stopped = last(out);
+    expect(stopped).toMatchObject({ event: "interrupted" });
+    const before = Number(stopped["units"]);
+    expect(before).toBeGreaterThan(0);
+    expect(before).toBeLessThan(15 * 6);
+    const after = await run(args(signal, "--json"), folder);
+    expect(after.code).toBe(0);
+    expect(last(after.out)).toMatchObject({ event: "summary", units: 15 * 6 - before });
+    const verified = await run(["sync", "verify", "--to", `parquet:${signal}`, "--json"], folder);
+    expect(verified.code).toBe(0);
+    expect(last(verified.out)).toMatchObject({ units: String(15 * 6), unsound: "0" });
+  });
 
   it.each([
     ["SIGTERM", 0],
     ["SIGINT", 130],
+    ["SIGHUP", 129],
   ] as const)("while it follows, by %s, ends with %d", async (signal, code) => {
     const running = await until("idle", `follow-${signal}`, "--follow", "--table", "blocks");
     running.child.kill(signal);

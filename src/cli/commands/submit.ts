@@ -231,7 +231,7 @@ async function announced(
     return { request, ...(await client.lastBlockHeight({ signal })) };
   };
   const { request, chainId } = await before().catch((reason: unknown) => {
-    throw noted(reason, reason instanceof ConnectionError, context);
+    throw noted(reason, reason instanceof ConnectionError || reason instanceof CanceledError, context);
   });
   const tx = create(TransactionSchema, request.tx);
   if (options.wait !== undefined) {
