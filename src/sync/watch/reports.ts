@@ -2,6 +2,7 @@ import { codeName, type TradewireError } from "../../errors/index.js";
 import { cut } from "../../errors/quoted.js";
 import { type DataNodeLag, describeLag } from "../../history/data-node-lag.js";
 import type { Unit } from "../unit.js";
+import { masked } from "./masked.js";
 import type { ErrorReport, LagReport, Loaded, NodeReport } from "./snapshot.js";
 import { sum } from "./table-progress.js";
 
@@ -75,7 +76,7 @@ export function createNodeReports() {
   const nothing = { units: 0n, rows: 0n, bytes: 0n };
   /** Make a node's name fit to be shown, and remember it. */
   function nameOf(node: string): string {
-    const name = plain(node).replace(/\/\/[^/@]*@/, "//"); // A URL may hold a password.
+    const name = plain(node.replace(/\/\/[^/@]*@/, "//")); // A URL may hold a password.
     const known = nodes.has(name) || nodes.size < MAX_NODES ? name : "other";
     nodes.set(known, nodes.get(known) ?? nothing);
     return known;
@@ -115,7 +116,7 @@ function lagReport(lag: DataNodeLag): LagReport {
   };
 }
 
-/** A text from outside on one line: without control characters and those that turn the direction of text. */
+/** A text from outside on one line: without credentials, control characters and those that turn the direction of text. */
 function plain(text: string): string {
-  return cut(text, MAX_TEXT).replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
+  return cut(masked(text), MAX_TEXT).replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ");
 }

@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { requireKnown, wrong } from "../../errors/check-values.js";
 import { CanceledError, ConnectionError } from "../../errors/index.js";
+import { limitConnections } from "../../http-server/limit-connections.js";
 import { hostCheck } from "../../http-server/own-host.js";
 import { follow } from "../../signal/follow.js";
 import { parseListen } from "./address.js";
@@ -11,7 +12,7 @@ import { loadMetrics } from "./metrics.js";
 import { createQueueCounts, type QueueCounts } from "./queue-counts.js";
 import type { SyncState } from "./state.js";
 
-/** The most connections at once; further ones are closed at once. */
+/** The most connections at once. */
 const MAX_CONNECTIONS = 64;
 /** How long a request's head may take, how long the whole of it, and how long a connection may do nothing. */
 const HEAD_MS = 5000;
@@ -93,7 +94,7 @@ export async function startWatch(options: WatchOptions): Promise<Watch> {
     },
     (request, response) => void answer(request).then((made) => send(request, response, made)),
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, MAX_CONNECTIONS);
   server.timeout = INACTIVE_MS;
   throwIfAborted(signal);
   const url = await listenOn(server, host, port);
