@@ -1,7 +1,10 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
@@ -9,13 +12,15 @@ import { createClient } from "../../src/client.js";
 import type { ClientConfig } from "../../src/config/schema.js";
 import { serveViolation, type Violation } from "../support/breaking-http2.js";
 import { builtProgram } from "../support/built-program.js";
+import { main, start } from "../support/command.js";
 import { serveNode } from "../support/node.js";
 import { serveSockets } from "../support/servers.js";
 
-jest.setTimeout(60_000);
+jest.setTimeout(120_000);
 
 const VIOLATIONS: readonly Violation[] = ["large trailer", "broken HPACK", "DATA on stream 0", "oversized frame"];
 const TRANSPORTS = ["grpc", "grpc-js"] as const;
+const ONE_TRY = { TRADEWIRE_RETRY_TRIES: "1" };
 const run = promisify(execFile);
 
 const closing: (() => Promise<unknown> | undefined)[] = [];
@@ -45,6 +50,30 @@ test("a program with nothing else alive gets an error of a session that nghttp2 
     const summary = transport === "grpc" ? "the server broke the rules of HTTP/2" : "the connection was lost";
     expect(stdout).toMatch(new RegExp(`^ConnectionError: ${summary} \\(http://127.0.0.1:\\d+\\)\nfinally\n$`));
   }
+});
+
+test("the command says that such a session broke, exits with 1, and leaves no file", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "tradewire-broken-"));
+  closing.push(() => rm(folder, { recursive: true }));
+  const ranges = ["--table", "trades", "--from-block", "1", "--to-block", "9", "--out", join(folder, "trades.zip")];
+  const cases = VIOLATIONS.flatMap((violation) => TRANSPORTS.map((transport) => ({ violation, transport })));
+  const tried = cases.map(async ({ violation, transport }) => {
+    const server = await serveViolation(violation);
+    closing.push(() => server.close());
+    const over = ["--transport", transport, "--grpc-url", server.url];
+    const commands = [
+      ["export", ...ranges],
+      ["events", "--no-reconnect"],
+    ];
+    const ends = commands.map((args) => start(process.execPath, [main, ...args, ...over], folder, ONE_TRY).ended);
+    const summary = transport === "grpc" ? "the server broke the rules of HTTP/2" : "the connection was lost";
+    for (const { code, out, err } of await Promise.all(ends)) {
+      expect({ violation, code, out }).toEqual({ violation, code: 1, out: "" });
+      expect(err).toMatch(new RegExp(`^tradewire: (.*: )?${summary} \\(${server.url}\\)`));
+    }
+  });
+  await Promise.all(tried);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 describe.each(TRANSPORTS)("over %s", (transport) => {
