@@ -4,7 +4,7 @@ const rooms = {
   errors: [],
   signal: ["errors"],
   given: ["errors"],
-  config: ["errors", "schema"],
+  config: ["errors", "schema", "file"],
   json: ["errors"],
   "http-server": [],
   schema: ["errors"],
@@ -21,7 +21,7 @@ const rooms = {
   // A follow hands out the rows of history, and then those of new segments.
   live: ["errors", "given", "json", "signal", "schema", "csv", "archive", "history", "listing", "transaction"],
   ledger: ["errors", "given", "json", "signal", "csv", "file", "listing"],
-  transaction: ["errors", "given", "json", "signal"],
+  transaction: ["errors", "given", "json", "signal", "file"],
   sync: ["errors", "schema", "signal", "http-server", "zip", "csv", "file", "archive", "history"],
   devnode: [
     "errors",

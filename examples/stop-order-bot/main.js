@@ -56,7 +56,7 @@ async function follow(client, signer) {
 try {
   /** @type {import("tradewire").Hooks} */
   const hooks = { onRetry: ({ error }) => console.log(`waiting for the node: ${error.summary}`) };
-  const client = createClient(loadConfig().config, { hooks });
+  const client = createClient(loadConfig({ forSigning: true }).config, { hooks });
   try {
     await follow(client, await signerFromKeyFile(keyFile));
   } finally {

@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { type LoadedConfig, loadConfig } from "../config/load.js";
+import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../config/load.js";
 import { type ClientConfig, configSchema } from "../config/schema.js";
 import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
@@ -21,6 +21,9 @@ export interface ClientOptions {
   readonly verbose?: boolean;
 }
 
+/** What a configuration is loaded for: `forSigning` as in `loadConfig`. */
+export type ConfigPurpose = Pick<LoadConfigOptions, "forSigning">;
+
 /**
  * Create the command-line options that choose a node and the way to reach it. None takes a secret, because other users
  * of a machine can read arguments.
@@ -33,7 +36,10 @@ export function clientOptions(): Option[] {
       milliseconds(`--${name}-timeout`, text),
     );
   const options = [
-    new Option("--config <file>", "configuration file; by default tradewire.config.json, if it exists"),
+    new Option(
+      "--config <file>",
+      "configuration file; by default that of TRADEWIRE_CONFIG, or tradewire.config.json if it exists",
+    ),
     new Option("--transport <name>", "how to reach the node").choices(configSchema.shape.transport.unwrap().options),
     profileOption(),
     new Option("--grpc-url <url>", "where the node answers gRPC"),
@@ -70,23 +76,25 @@ export function chainIdOption(): Option {
  * Load the configuration of a client. The command-line options have precedence over the environment and the file.
  *
  * @param options the values of the command-line options
+ * @param purpose whether a key signs with the configuration
  * @returns the configuration
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file cannot be read
  */
-export function clientConfig(options: ClientOptions): ClientConfig {
-  return loadClientConfig(options).config;
+export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}): ClientConfig {
+  return loadClientConfig(options, purpose).config;
 }
 
 /**
  * Load the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
  * @param options the values of the command-line options
+ * @param purpose whether a key signs with the configuration
  * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file cannot be read
  */
-export function loadClientConfig(options: ClientOptions): LoadedConfig {
+export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigPurpose = {}): LoadedConfig {
   const given = [
     { name: "--transport", key: "transport", value: options.transport },
     { name: "--chain-id", key: "chainId", value: options.chainId },
@@ -97,7 +105,7 @@ export function loadClientConfig(options: ClientOptions): LoadedConfig {
     { name: "--call-timeout", key: "timeouts.callMs", value: options.callTimeout },
     { name: "--idle-timeout", key: "timeouts.idleMs", value: options.idleTimeout },
   ];
-  const loaded = loadConfig({ file: options.config, arguments: given });
+  const loaded = loadConfig({ file: options.config, forSigning, arguments: given });
   if (options.caFile === undefined) {
     return loaded;
   }
@@ -106,7 +114,7 @@ export function loadClientConfig(options: ClientOptions): LoadedConfig {
   const secure = endpoints.filter((name) => /^https:/i.test(loaded.config[name]?.url ?? ""));
   const keys = (secure.length > 0 ? secure : endpoints).map((name) => `${name}.tls.caFile`);
   const authorities = keys.map((key) => ({ name: "--ca-file", key, value: options.caFile }));
-  return loadConfig({ file: options.config, arguments: [...given, ...authorities] });
+  return loadConfig({ file: options.config, forSigning, arguments: [...given, ...authorities] });
 }
 
 const UNITS = new Map([

@@ -9,6 +9,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The variable of the seed that commands sign with: a secret, and not a part of the configuration. */
 export const SEED_VARIABLE = `${VARIABLE_PREFIX}SEED`;
 
+/** The variable that names the configuration file. */
+export const CONFIG_VARIABLE = `${VARIABLE_PREFIX}CONFIG`;
+
 /**
  * Read the values in the environment. Empty variables count as not set.
  *
@@ -20,7 +23,11 @@ export const SEED_VARIABLE = `${VARIABLE_PREFIX}SEED`;
  */
 export function fromEnvironment(environment: Environment, directory: string, keys: readonly ConfigKey[]): Given[] {
   const set = Object.entries(environment).flatMap(([name, text]) =>
-    name.startsWith(VARIABLE_PREFIX) && name !== SEED_VARIABLE && text !== undefined && text !== ""
+    name.startsWith(VARIABLE_PREFIX) &&
+    name !== SEED_VARIABLE &&
+    name !== CONFIG_VARIABLE &&
+    text !== undefined &&
+    text !== ""
       ? [{ name, text }]
       : [],
   );

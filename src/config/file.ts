@@ -1,28 +1,38 @@
-import { readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parse } from "@humanwhocodes/momoa";
 import { failedWith, fileError, quotedPath, readingAdvice } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
 import { isError } from "../errors/is-error.js";
 import { typeName } from "../errors/type-name.js";
+import { currentUser, entryExposure, exposure, folderExposure } from "../file/exposure.js";
+import { CONFIG_VARIABLE } from "./environment.js";
 import { absolute, type Given, isObject } from "./given.js";
 import type { ConfigKey } from "./keys.js";
 
 /** The default configuration file, which is read if it exists and no other is named. */
 export const CONFIG_FILE = "tradewire.config.json";
 
+/** A configuration file that the user named. */
+export interface NamedFile {
+  readonly path: string;
+  /** What named it, if it was an environment variable: the variable's name. */
+  readonly variable?: string | undefined;
+}
+
 /**
  * Read the values in a configuration file: the named one, which must exist, or the default one if it exists.
  *
- * @param named the file's path, or undefined for {@link CONFIG_FILE}
+ * @param named the file that the user named, or undefined for {@link CONFIG_FILE}
  * @param directory the folder that the path is relative to
  * @param keys the keys that can be configured
- * @returns a value for each entry, with paths of files absolute; none where there is no file
- * @throws {@link RequestError} where the named file does not exist, or a file does not hold a JSON object
- * @throws {@link FileError} where the file exists and cannot be read
+ * @returns a value for each entry, with paths of files absolute; none if there is no file
+ * @throws {@link RequestError} if the named file does not exist, a file does not hold a JSON object, or someone other than
+ *   the user and root can change the default file
+ * @throws {@link FileError} if the file exists and cannot be read
  */
-export function fromFile(named: string | undefined, directory: string, keys: readonly ConfigKey[]): Given[] {
-  const source = named ?? CONFIG_FILE;
+export function fromFile(named: NamedFile | undefined, directory: string, keys: readonly ConfigKey[]): Given[] {
+  const source = named?.path ?? CONFIG_FILE;
   const path = resolve(directory, source);
   const text = readText(path, named);
   if (text === undefined) {
@@ -35,25 +45,63 @@ export function fromFile(named: string | undefined, directory: string, keys: rea
       advice: 'Write an object of keys, such as {"grpc":{"url":"https://node.example"}}; see docs/configuration.md.',
     });
   }
+  const isFound = named === undefined;
   return leaves(config, keys).map((leaf) => {
     const key = keys.find(({ name }) => name === leaf.path.join("."));
-    return { path: leaf.path, value: absolute(leaf.value, key, dirname(path)), source };
+    return { path: leaf.path, value: absolute(leaf.value, key, dirname(path)), source, isFound };
   });
 }
 
-function readText(path: string, named: string | undefined): string | undefined {
+function readText(path: string, named: NamedFile | undefined): string | undefined {
   try {
-    return new TextDecoder().decode(readFileSync(path)); // Unlike Node's "utf8", it takes off a byte order mark.
+    const bytes = named === undefined ? readFound(path) : readFileSync(path);
+    return new TextDecoder().decode(bytes); // Unlike Node's "utf8", it takes off a byte order mark.
   } catch (reason) {
+    if (reason instanceof RequestError) {
+      throw reason;
+    }
     if (!failedWith(reason, "ENOENT")) {
       throw fileError(reason, path, readingAdvice);
     }
     if (named === undefined) {
       return undefined;
     }
-    throw new RequestError(`the configuration file ${quotedPath(named)} does not exist`, {
+    const { variable } = named;
+    const by = variable === undefined ? "" : `, which ${variable} names,`;
+    throw new RequestError(`the configuration file ${quotedPath(named.path)}${by} does not exist`, {
       section: "requesterror-configuration",
-      advice: `Correct its path, or leave it out: then ${CONFIG_FILE} is read, where it exists.`,
+      advice: `Correct the path, or leave it out: then ${CONFIG_FILE} is read, if it exists.`,
+    });
+  }
+}
+
+/** Reads the default file. The check and the read use one descriptor, so that no other file can take its place. */
+function readFound(path: string): Buffer {
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  const descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    requireTrusted(path, fstatSync(descriptor));
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Refuses a default file that someone other than the user and root can change or replace. */
+function requireTrusted(path: string, stats: Stats): void {
+  const user = currentUser();
+  if (user === undefined) {
+    return;
+  }
+  const found =
+    exposure("it", stats, user) ??
+    entryExposure(path, user, "the link to it") ??
+    folderExposure(dirname(path), user) ??
+    folderExposure(dirname(realpathSync(path)), user);
+  if (found !== undefined) {
+    throw new RequestError(`${quotedPath(path)} is not read: ${found}`, {
+      section: "requesterror-configuration",
+      advice: `If you trust it, name it: --config ${CONFIG_FILE}, ${CONFIG_VARIABLE}=${CONFIG_FILE}, or \`file\` of loadConfig().`,
     });
   }
 }

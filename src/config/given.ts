@@ -6,6 +6,8 @@ export interface Given {
   readonly path: readonly string[];
   readonly value: unknown;
   readonly source: string;
+  /** Whether the source is a file that was found, not named. */
+  readonly isFound?: boolean;
 }
 
 /**

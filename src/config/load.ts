@@ -1,9 +1,10 @@
-import { requireKnown } from "../errors/check-values.js";
-import { type Environment, fromEnvironment } from "./environment.js";
-import { fromFile } from "./file.js";
+import { requireKnown, requireOneOf } from "../errors/check-values.js";
+import { CONFIG_VARIABLE, type Environment, fromEnvironment } from "./environment.js";
+import { fromFile, type NamedFile } from "./file.js";
 import { absolute, type Given, isObject } from "./given.js";
 import { type ConfigPlaces, onePlace } from "./issues.js";
 import { valueAt } from "./keys.js";
+import { requireRanks } from "./ranks.js";
 import { type Config, configKeys, readConfigFrom } from "./schema.js";
 
 /** The ports that deployed nodes and the local one take by default. */
@@ -12,8 +13,16 @@ export const DEFAULT_REST_PORT = 3008;
 
 /** Where a configuration is looked for. */
 export interface LoadConfigOptions {
-  /** Path of the file, which must exist; by default `tradewire.config.json` in the working directory, if it exists. */
+  /**
+   * Path of the file, which must exist. By default it is the file that `TRADEWIRE_CONFIG` names; without that,
+   * `tradewire.config.json` in the working directory, if it exists and nobody but the user and root can change it.
+   */
   readonly file?: string | undefined;
+  /**
+   * Whether the configuration is for signing with a key. Then neither the chain nor the node may come from a file that
+   * was found. By default false.
+   */
+  readonly forSigning?: boolean | undefined;
   /** The environment variables; by default the process's own. Those that are empty count as not set. */
   readonly environment?: Environment | undefined;
   /** Values that override all others, such as a command's options. */
@@ -40,10 +49,14 @@ export interface LoadedConfig {
    * `environment variable NAME` or the name of the argument.
    */
   readonly sources: ReadonlyMap<string, string>;
+  /** The keys whose values come from a file that was found, not named. */
+  readonly found: ReadonlySet<string>;
 }
 
 /**
- * Load a configuration: defaults < file < environment variables < arguments, key by key. Headers are one key.
+ * Load a configuration: defaults < found file < named file < environment variables < arguments, key by key. Headers are one
+ * key. A secret is never combined with what a file that was found says of the node or the chain, unless the secret comes
+ * from that file, too.
  *
  * If no source gives a URL, both URLs are those of a local node. Paths of files come back absolute: those in the file
  * are relative to its folder, all others to `options.directory`.
@@ -51,7 +64,8 @@ export interface LoadedConfig {
  * @param options the sources to read; by default the default file, if it exists, and the process's environment
  * @returns the configuration with every default filled in, and the source of each value
  * @throws {@link RequestError} where a value is wrong or a key unknown: the message names the source and the key, what
- *   was found (never a secret) and what is possible; also where `options.file` does not exist
+ *   was found (never a secret) and what is possible; also if the named file does not exist, others can change the default file, or
+ *   it would decide where a secret goes
  * @throws {@link FileError} where the file exists and cannot be read
  *
  * @example
@@ -59,11 +73,19 @@ export interface LoadedConfig {
  * await using client = createClient(config);
  */
 export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
-  requireKnown("options", options, { file: true, environment: true, arguments: true, directory: true });
+  requireKnown("options", options, {
+    file: true,
+    forSigning: true,
+    environment: true,
+    arguments: true,
+    directory: true,
+  });
+  requireOneOf("forSigning", options.forSigning, [true, false]);
   const directory = options.directory ?? process.cwd();
+  const environment = options.environment ?? process.env;
   const given = [
-    ...fromFile(options.file, directory, configKeys),
-    ...fromEnvironment(options.environment ?? process.env, directory, configKeys),
+    ...fromFile(namedFile(options.file, environment), directory, configKeys),
+    ...fromEnvironment(environment, directory, configKeys),
     ...fromArguments(options.arguments ?? [], directory),
   ];
   if (!given.some(({ path: [group, key] }) => (group === "grpc" || group === "rest") && key === "url")) {
@@ -71,13 +93,30 @@ export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
   }
   const merged = emptyObject();
   const sources = new Map<string, string>();
-  for (const { path, value, source } of given) {
+  const found = new Set<string>();
+  for (const { path, value, source, isFound = false } of given) {
+    const name = path.join(".");
     setAt(merged, path, value);
-    sources.set(path.join("."), source);
+    sources.set(name, source);
+    if (isFound) {
+      found.add(name);
+    } else {
+      found.delete(name);
+    }
   }
   const config = readConfigFrom(merged, placesOf(sources));
   const valued = configKeys.filter(({ path }) => valueAt(config, path) !== undefined);
-  return { config, sources: new Map(valued.map(({ name }) => [name, sources.get(name) ?? "default"])) };
+  const loaded = { config, sources: new Map(valued.map(({ name }) => [name, sources.get(name) ?? "default"])), found };
+  requireRanks(loaded, options.forSigning === true);
+  return loaded;
+}
+
+function namedFile(file: string | undefined, environment: Environment): NamedFile | undefined {
+  const path = environment[CONFIG_VARIABLE];
+  if (file !== undefined) {
+    return { path: file };
+  }
+  return path === undefined || path === "" ? undefined : { path, variable: CONFIG_VARIABLE };
 }
 
 const defaultUrls: readonly Given[] = [

@@ -1,20 +1,18 @@
 import { randomFillSync } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { open, realpath, rm, stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { open, rm } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import { requireText } from "../errors/check-values.js";
 import { fileError, quotedPath } from "../errors/file-error.js";
 import { FileError } from "../errors/index.js";
+import { currentUser, entryExposure, pathExposure } from "../file/exposure.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
 /** 64 hex digits and a line end. */
 const FILE_BYTES = 2 * SEED_BYTES + 1;
 
-/** The permission bits of everyone but the owner; that of all to write; and that which keeps each to their own files. */
+/** The permission bits of everyone but the owner. */
 const OF_OTHERS = 0o077;
-const ALL_WRITE = 0o002;
-const STICKY = 0o1000;
 
 /**
  * Make a key: write a new random seed to a file that only its owner may read (mode 600). An existing file is left
@@ -22,7 +20,7 @@ const STICKY = 0o1000;
  *
  * @param path of the file; its folder must exist
  * @returns the public key, 64 hex digits in lower case
- * @throws {@link FileError} where the file exists, cannot be written, or would stand in a folder that all may write to
+ * @throws {@link FileError} if the file exists or cannot be written, or others can write to a folder above it
  *
  * @example
  * const { publicKey } = await createKeyFile("trader.key");
@@ -37,7 +35,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
   });
   let isMade = false;
   try {
-    await requirePrivateFolder(path, dirname(resolve(path)));
+    requirePrivateFolders(path);
     await using file = await open(path, "wx", 0o600);
     isMade = true;
     await file.writeFile(text);
@@ -62,7 +60,7 @@ export async function createKeyFile(path: string): Promise<{ readonly publicKey:
  *
  * @param path of the file
  * @returns the signer; its `sign` throws a {@link FileError} where the file can no longer be read or holds another key
- * @throws {@link FileError} where the file cannot be read, is a pipe, may be used or replaced by others, or holds no seed
+ * @throws {@link FileError} if the file cannot be read, is a pipe or holds no seed, or others can use or replace it
  *
  * @example
  * const signer = await signerFromKeyFile("trader.key");
@@ -94,7 +92,7 @@ async function readKeyFile(path: string): Promise<SeedSigner> {
   try {
     // Without O_NONBLOCK, the opening of a pipe waits for a writer, and no signal ends that wait.
     await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    await requirePrivate(path, await file.stat());
+    requirePrivate(path, await file.stat());
     const { bytesRead } = await file.read(text, 0, text.length, 0);
     if (!parseSeed(text.subarray(0, bytesRead), seed)) {
       throw refusal(path, "it is no key file", {
@@ -117,42 +115,50 @@ const ADVICE = {
   EEXIST: "Choose another name: a key is never replaced.",
 };
 
-/** Refuse what is no file, and a file that others may read, write or replace. */
-async function requirePrivate(path: string, stats: Stats): Promise<void> {
+/** Refuses a path that is not a file, and a file that others can read, write or replace. */
+function requirePrivate(path: string, stats: Stats): void {
   if (!stats.isFile()) {
     throw refusal(path, "it is a folder, a pipe or a device, not a file", {
       code: Code.InvalidArgument,
       advice: "A key file is read for each signature. Save the key in a file of mode 600, or set TRADEWIRE_SEED to it.",
     });
   }
-  const user = process.geteuid?.();
+  const user = currentUser();
   if (user === undefined) {
-    return; // Windows has neither owners nor permission bits.
+    return;
   }
   if (stats.uid !== user) {
-    throw refusal(path, `its owner is another user (${stats.uid})`, {
+    throw refusal(path, `another user (uid ${stats.uid}) owns the key file`, {
       code: Code.PermissionDenied,
-      advice: "Who owns a key file can read and change it: use one of your own.",
+      advice: "Use a key file of your own: its owner can read and change it.",
     });
   }
   if ((stats.mode & OF_OTHERS) !== 0) {
-    throw refusal(path, `others than its owner may use the key file (${octal(stats.mode)})`, {
+    throw refusal(path, `other users can read or change the key file (${octal(stats.mode)})`, {
       code: Code.PermissionDenied,
-      advice: "Take the key for known to others, or close the file: chmod 600.",
+      advice: "Use another key if others may have read this one; otherwise restrict the file: chmod 600.",
     });
   }
-  for (const folder of new Set([dirname(resolve(path)), dirname(await realpath(path))])) {
-    await requirePrivateFolder(path, folder);
+  requireOwnEntry(path, user);
+  requirePrivateFolders(path);
+}
+
+/** Refuses a symbolic link of another user: its owner chooses which key signs. */
+function requireOwnEntry(path: string, user: number): void {
+  const found = entryExposure(path, user, "the link to it");
+  if (found !== undefined) {
+    throw refusal(path, found, { code: Code.PermissionDenied, advice: "Give the path of the key file itself." });
   }
 }
 
-/** Refuse a key file in a folder where all may put another file in its place. */
-async function requirePrivateFolder(path: string, folder: string): Promise<void> {
-  const { mode } = await stat(folder);
-  if (process.geteuid !== undefined && (mode & ALL_WRITE) !== 0 && (mode & STICKY) === 0) {
-    throw refusal(path, `all may write to its folder (${octal(mode)})`, {
+/** Refuses a key file below a folder in which others can put another file or folder in its place. */
+function requirePrivateFolders(path: string): void {
+  const user = currentUser();
+  const found = user === undefined ? undefined : pathExposure(path, user);
+  if (found !== undefined) {
+    throw refusal(path, `${found}, so others can replace the key`, {
       code: Code.PermissionDenied,
-      advice: "Put the key where nobody else can replace it, or close the folder: chmod o-w.",
+      advice: "Move the key to a folder that only you can write to, or correct the folder: chmod go-w, chown.",
     });
   }
 }

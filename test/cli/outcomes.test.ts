@@ -44,7 +44,7 @@ describe("submit --wait", () => {
     expect(executed).toMatchObject({
       code: 0,
       err: expect.stringMatching(
-        /^Submitting [0-9A-F]{64} to http:\S+, chain tradewire-devnet\.\nWaiting up to \S+ \S+ for its outcome, at most until block \d+\.\n$/,
+        /^Submitting [0-9A-F]{64} to http:\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\nWaiting up to \S+ \S+ for its outcome, at most until block \d+\.\n$/,
       ),
     });
     expect(executed.out).toMatch(/^[0-9A-F]{64}\nexecuted in block \d+\n {2}order [0-9a-f]{64}: executed\n$/);

@@ -39,7 +39,10 @@ describe("the chain that the user names", () => {
   test("is the only one that is signed or verified for", async () => {
     const sign = ["sign", commandFile, "--key-file", keyFile, ...over];
     const signed = await run([...sign, "--chain-id", "tradewire-devnet"]);
-    expect(signed).toMatchObject({ code: 0, err: "" });
+    expect(signed).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^Signing with key .* for chain tradewire-devnet/),
+    });
     const file = await write("signed.json", signed.out);
     const valid = await run(["verify", file, ...over, "--chain-id", "tradewire-devnet"]);
     expect(valid).toMatchObject({

@@ -75,7 +75,7 @@ describe("tradewire keys", () => {
     const path = await write("open-key", seed);
     await chmod(path, 0o644);
     const shown = await run(["keys", "show", path]);
-    expect(shown).toMatchObject({ code: 1, out: "", err: expect.stringContaining("(mode 644)\nTake the key") });
+    expect(shown).toMatchObject({ code: 1, out: "", err: expect.stringContaining("(mode 644)\nUse another key") });
     expect(shown.err).not.toContain(seed);
   });
 });
@@ -113,7 +113,11 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
 
   test("what was signed is verified, checked, refused while the node has seen it, and submitted", async () => {
     const signed = await run(["sign", commandFile, "--key-file", keyFile, ...over(transport)]);
-    expect(signed).toMatchObject({ code: 0, err: "" });
+    const url = transport === "rest" ? node.restUrl : node.grpcUrl;
+    expect(signed).toMatchObject({
+      code: 0,
+      err: `Signing with key ${sender.publicKey} for chain tradewire-devnet, node ${url}.\n`,
+    });
     const body = JSON.parse(signed.out);
     expect(body).toMatchObject({
       tx: {
@@ -143,7 +147,12 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     });
     // The node has seen its proof of work, until the next block.
     const again = await run(["submit", file, "--json", ...over(transport)]);
-    expect(again).toMatchObject({ code: 1, err: expect.stringMatching(/^Submitting [0-9A-F]{64} to http.*\n$/) });
+    expect(again).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        /^Submitting [0-9A-F]{64} to http\S+, chain tradewire-devnet, signed by [0-9a-f]{64}\.\n$/,
+      ),
+    });
     expect(JSON.parse(again.out)).toMatchObject({
       error: {
         name: "TransactionError",

@@ -69,8 +69,9 @@ describe("the order of the sources", () => {
   });
 
   it("takes headers as one key", () => {
-    write({ grpc: { url: "https://node.example", headers: { a: "1", b: "2" } } });
-    expect(load({ environment: { TRADEWIRE_GRPC_HEADERS: '{"b":"3"}' } }).config.grpc?.headers).toEqual({ b: "3" });
+    write({ grpc: { url: "https://node.example", headers: { a: "1", b: "2" } } }, "named.json");
+    const environment = { TRADEWIRE_GRPC_HEADERS: '{"b":"3"}' };
+    expect(load({ file: "named.json", environment }).config.grpc?.headers).toEqual({ b: "3" });
   });
 
   it("passes over arguments that are not given and variables that are empty", () => {

@@ -1,5 +1,18 @@
 import { execFile } from "node:child_process";
-import { chmod, chown, mkdir, mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  lchown,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect, promisify } from "node:util";
@@ -38,23 +51,64 @@ describe("a key file", () => {
     await expect(signerFromKeyFile(folder)).rejects.toThrow("not a file\nA key file is read for each signature.");
   });
 
-  test("is refused in a folder that all may write to, unless each may change only what is their own", async () => {
-    await expect(signerFromKeyFile(await keyIn("open", 0o777))).rejects.toThrow(
-      "all may write to its folder (mode 777)\nPut the key where nobody else can replace it",
-    );
+  test("is refused in a folder that others can write to, unless each may change only what is their own", async () => {
+    const reason = (name: string, mode: string) =>
+      `can write to the folder "${join(folder, name)}" (mode ${mode}), so others can replace the key\nMove the key`;
+    await expect(signerFromKeyFile(await keyIn("open", 0o777))).rejects.toThrow(`everyone ${reason("open", "777")}`);
     expect((await signerFromKeyFile(await keyIn("sticky", 0o1777))).publicKey).toBe(sender.publicKey);
     const link = join(folder, "link");
     await symlink(join(folder, "open", "key"), link);
-    await expect(signerFromKeyFile(link)).rejects.toThrow("all may write to its folder");
-    await expect(createKeyFile(join(folder, "open", "new"))).rejects.toThrow("all may write to its folder");
+    await expect(signerFromKeyFile(link)).rejects.toThrow(reason("open", "777"));
+    await expect(createKeyFile(join(folder, "open", "new"))).rejects.toThrow(reason("open", "777"));
     expect(await readdir(join(folder, "open"))).toEqual(["key"]);
+  });
+
+  // OpenSSH, misc.c: safe_path() looks at every folder up to the user's home or to the root, with the bits 022.
+  (isRoot ? describe : describe.skip)("below a folder in which others can replace it", () => {
+    const below = (name: string) => join(folder, name, "key");
+    async function keyBelow(name: string, change: (folder: string) => Promise<void>): Promise<string> {
+      const parent = await keyIn(name, 0o700).then(() => join(folder, name));
+      const inner = join(parent, "inner");
+      await mkdir(inner, { mode: 0o700 });
+      await writeFile(join(inner, "key"), seed, { mode: 0o600 });
+      await change(parent);
+      return join(inner, "key");
+    }
+
+    test.each<[string, (folder: string) => Promise<void>, string]>([
+      ["of a group", (path) => chmod(path, 0o770), "the group 0 can write to the folder"],
+      ["of everyone", (path) => chmod(path, 0o707), "everyone can write to the folder"],
+      ["of another user", (path) => chown(path, 54_321, 0), "another user (uid 54321) owns the folder"],
+    ])("%s is refused, with the folder's name", async (name, change, reason) => {
+      const path = await keyBelow(name, change);
+      const message = `${reason} ${JSON.stringify(join(folder, name))}`;
+      await expect(signerFromKeyFile(path)).rejects.toThrow(message);
+      await expect(signerFromKeyFile(below(name))).rejects.toThrow(message);
+      await expect(createKeyFile(join(folder, name, "inner", "new"))).rejects.toThrow(message);
+      const link = join(folder, `link-${Buffer.from(name).toString("hex")}`);
+      await symlink(join(folder, name, "inner"), link);
+      await expect(signerFromKeyFile(join(link, "key"))).rejects.toThrow(message);
+    });
+
+    test("is refused by a link of another user, who chooses the key", async () => {
+      const link = join(folder, "foreign-link");
+      await symlink(await keyIn("linked", 0o700), link);
+      expect((await signerFromKeyFile(link)).publicKey).toBe(sender.publicKey);
+      await lchown(link, 54_321, 54_321);
+      await expect(signerFromKeyFile(link)).rejects.toThrow("another user (uid 54321) owns the link to it");
+    });
+
+    test("is accepted below a sticky one, and below one of root", async () => {
+      const path = await keyBelow("sticky-parent", (parent) => chmod(parent, 0o1777));
+      expect((await signerFromKeyFile(path)).publicKey).toBe(sender.publicKey);
+    });
   });
 
   (isRoot ? test : test.skip)("is refused where another user owns it", async () => {
     const path = await keyIn("others", 0o700);
     await chown(path, 1, 1);
     await expect(signerFromKeyFile(path)).rejects.toThrow(
-      "its owner is another user (1)\nWho owns a key file can read and change it",
+      "another user (uid 1) owns the key file\nUse a key file of your own",
     );
   });
 
@@ -144,7 +198,7 @@ describe("the key in a file", () => {
     await chmod(path, mode);
     const error = await signerFromKeyFile(path).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FileError);
-    expect(String(error)).toMatch(/others than its owner may use the key file \(mode 6\d\d\)\n.*chmod 600/);
+    expect(String(error)).toMatch(/other users can read or change the key file \(mode 6\d\d\)\n.*chmod 600/);
   });
 
   test.each([

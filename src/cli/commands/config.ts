@@ -24,17 +24,30 @@ export function addConfig(command: Command, context: CommandContext): void {
       out.write(json(Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry]))));
       return;
     }
-    const rows = entries.map(({ key, value, source }) => [key, printable(text(value)), printable(source)]);
+    const rows = entries.map(({ key, value, source, found }) => [
+      key,
+      printable(text(value)),
+      printable(found === true ? `${source} (found)` : source),
+    ]);
     printTable(["key", "value", "source"], rows, context);
   });
 }
 
+interface Effective {
+  readonly key: string;
+  readonly value: unknown;
+  readonly source: string;
+  /** Whether the source is a file that was found, not named. */
+  readonly found?: true;
+}
+
 /** The keys that have a value. The values of headers are masked, because they may be secret. */
-function effective({ config, sources }: LoadedConfig): { key: string; value: unknown; source: string }[] {
+function effective({ config, sources, found }: LoadedConfig): Effective[] {
   return configKeys.flatMap(({ name, path, kind }) => {
     const value = valueAt(config, path);
     const source = sources.get(name);
-    return source === undefined ? [] : [{ key: name, value: kind === "headers" ? masked(value) : value, source }];
+    const shown = kind === "headers" ? masked(value) : value;
+    return source === undefined ? [] : [{ key: name, value: shown, source, ...(found.has(name) && { found: true }) }];
   });
 }
 

@@ -7,18 +7,28 @@ import {
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { Client } from "../../client.js";
+import { staysOnLoopback } from "../../config/loopback.js";
 import { brokenAnswer, noVerdict } from "../../errors/broken-answer.js";
 import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/refusal.js";
 import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
+import { namedChain } from "../../transaction/chain-to-sign.js";
 import { timeLeft, within } from "../../transaction/deadline.js";
 import { readCommand } from "../../transaction/input-data.js";
 import { requireSignature } from "../../transaction/require-signature.js";
+import type { Signer } from "../../transaction/signer.js";
 import { type SubmissionType, submissionTypes } from "../../transaction/submission.js";
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { transactionHash } from "../../transaction/transaction-hash.js";
 import { commandClient } from "../client.js";
-import { type ClientOptions, chainIdOption, clientConfig, clientOptions, milliseconds } from "../client-options.js";
+import {
+  type ClientOptions,
+  chainIdOption,
+  clientConfig,
+  clientOptions,
+  loadClientConfig,
+  milliseconds,
+} from "../client-options.js";
 import { STANDARD } from "../input.js";
 import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
 import { type CommandContext, json, printable } from "../output.js";
@@ -102,8 +112,8 @@ export function addSign(command: Command, context: CommandContext): void {
     if (input.command === undefined) {
       throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
     }
-    await using client = commandClient(options, context);
-    context.out.write(json(requestJson(await signedRequest(client, input, options, context.signal))));
+    await using client = commandClient(options, context, { forSigning: true });
+    context.out.write(json(requestJson(await announcedSignature(client, input, options, context))));
   });
 }
 
@@ -142,7 +152,7 @@ async function runSubmit(
   context: CommandContext,
   signingGiven: readonly string[],
 ): Promise<void> {
-  const { signal, out, notes } = context;
+  const { out, notes } = context;
   const input = await readTransactionInput(file, context);
   if (input.request !== undefined && signingGiven.length > 0) {
     throw new RequestError(`it is signed already, so ${signingGiven.join(", ")} cannot apply`, {
@@ -152,13 +162,13 @@ async function runSubmit(
   if (options.check === true && input.request !== undefined && options.yes !== true) {
     await confirmCheck(file, context);
   }
-  await using client = commandClient(options, context);
+  await using client = commandClient(options, context, { forSigning: input.command !== undefined });
   if (options.dryRun === true) {
-    out.write(json(requestJson(await signedRequest(client, input, options, signal))));
+    out.write(json(requestJson(await announcedSignature(client, input, options, context))));
     return;
   }
   if (options.check === true) {
-    const request = await signedRequest(client, input, options, signal);
+    const request = await announcedSignature(client, input, options, context);
     const isFirst = input.command !== undefined;
     if (isFirst) {
       notes.write("Checking a transaction that is signed for this check only; it is not submitted.\n");
@@ -238,7 +248,10 @@ async function announced(
     await requireSignature(tx, async () => clientConfig(options).chainId ?? chainId);
   }
   const txHash = transactionHash(tx);
-  context.notes.write(`Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}.\n`);
+  const signedBy = printable(tx.from.value ?? "nobody");
+  context.notes.write(
+    `Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
+  );
   return { request, tid: request.tx?.pow?.tid ?? "" };
 }
 
@@ -321,18 +334,35 @@ function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHas
     : `The node knows it by another hash: ${printable(txHash)}, not ${computedTxHash}.\n`;
 }
 
-/** Get the request of an input, which is signed now unless it was signed before. */
+/** Gets the request of an input. Before a command is signed, it names the key, the chain and the node. */
+function announcedSignature(
+  client: Client,
+  input: TransactionInput,
+  options: SignOptions,
+  { notes, signal }: CommandContext,
+): Promise<SubmitTransactionRequest> {
+  return signedRequest(client, input, options, signal, async ({ publicKey }) => {
+    const { config } = loadClientConfig(options);
+    const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
+    const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
+    notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(options)}.\n`);
+  });
+}
+
+/** Gets the request of an input, which is signed now unless it was signed before. */
 async function signedRequest(
   client: Client,
   input: TransactionInput,
   options: SignOptions,
   signal: AbortSignal,
+  onSign: (signer: Signer) => Promise<void> = async () => undefined,
 ): Promise<SubmitTransactionRequest> {
   if (input.command === undefined) {
     return input.request;
   }
   readCommand(input.command); // A wrong command is refused even without a key.
   const signer = await commandSigner(options);
+  await onSign(signer);
   const { chainIdPrefix, txVersion: version, type } = options;
   const tx = await client.signCommand(input.command, { signer, signal, chainIdPrefix, version });
   return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[type] });

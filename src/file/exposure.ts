@@ -1,0 +1,158 @@
+import { lstatSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { userInfo } from "node:os";
+import { dirname, resolve } from "node:path";
+
+const ROOT = 0;
+
+/** Permission bits: write for everyone, write for the group, and the one that lets only owners rename and delete entries. */
+const ALL_WRITE = 0o002;
+const GROUP_WRITE = 0o020;
+const STICKY = 0o1000;
+
+/**
+ * Returns the user whose files are trusted beside root's.
+ *
+ * @returns the effective user id; undefined on Windows, which has neither owners nor permission bits
+ */
+export function currentUser(): number | undefined {
+  return process.geteuid?.();
+}
+
+/**
+ * Finds out whether someone other than the user and root can change a file.
+ *
+ * @param subject the file as errors call it, such as `the file`
+ * @param stats the file's owner, group and mode
+ * @param user the user id, from {@link currentUser}
+ * @returns who can change the file and how, without a full stop; undefined if nobody else can
+ */
+export function exposure(
+  subject: string,
+  { uid, gid, mode }: Pick<Stats, "uid" | "gid" | "mode">,
+  user: number,
+): string | undefined {
+  if (uid !== user && uid !== ROOT) {
+    return `another user (uid ${uid}) owns ${subject}`;
+  }
+  const octal = `mode ${(mode & 0o777).toString(8)}`;
+  if ((mode & ALL_WRITE) !== 0) {
+    return `everyone can write to ${subject} (${octal})`;
+  }
+  return (mode & GROUP_WRITE) !== 0 && !isPrivateGroup(gid, user)
+    ? `the group ${gid} can write to ${subject} (${octal})`
+    : undefined;
+}
+
+/**
+ * Finds out whether someone other than the user and root can put another entry in the place of one in a folder. In a
+ * sticky folder, such as /tmp, only the owner of an entry can.
+ *
+ * @param folder the folder's path
+ * @param user the user id, from {@link currentUser}
+ * @param subject the folder as errors call it
+ * @returns as {@link exposure} does
+ * @throws the error of Node if the folder does not exist
+ */
+export function folderExposure(folder: string, user: number, subject = "its folder"): string | undefined {
+  const stats = statSync(folder);
+  const isSticky = (stats.mode & STICKY) !== 0;
+  return exposure(subject, isSticky ? { ...stats, mode: 0 } : stats, user);
+}
+
+/**
+ * Finds out whether someone other than the user and root owns an entry itself: for a symbolic link the link, not what it
+ * points to.
+ *
+ * @param path the entry's path
+ * @param user the user id, from {@link currentUser}
+ * @param subject the entry as errors call it
+ * @returns as {@link exposure} does
+ * @throws the error of Node if the entry does not exist
+ */
+export function entryExposure(path: string, user: number, subject: string): string | undefined {
+  return exposure(subject, { ...lstatSync(path), mode: 0 }, user);
+}
+
+/**
+ * Finds out whether someone other than the user and root can replace a path, through any folder above it.
+ *
+ * The rule is that of `safe_path` in OpenSSH's misc.c, which `auth_secure_path` and `StrictModes` use: the user or root
+ * owns each folder up to the user's home or to `/`, and neither group nor others can write to it. Two differences: as in
+ * Debian's OpenSSH (user-group-modes.patch), the user's private group may write; and a sticky folder, such as /tmp, is
+ * accepted if the entry below it is owned by the user or root. The folders of a symbolic link count too.
+ *
+ * @param path the path; the last part need not exist
+ * @param user the user id, from {@link currentUser}
+ * @returns as {@link exposure} does, naming the folder
+ * @throws the error of Node if a folder does not exist
+ */
+export function pathExposure(path: string, user: number): string | undefined {
+  const named = resolve(path);
+  const home = homeOf(user);
+  const folders = new Set([...foldersAbove(named, home), ...foldersAbove(realPathOf(named), home)]);
+  for (const folder of folders) {
+    const subject = `the folder ${JSON.stringify(folder)}`;
+    const found = entryExposure(folder, user, subject) ?? folderExposure(folder, user, subject);
+    if (found !== undefined) {
+      return found;
+    }
+  }
+  return undefined;
+}
+
+/** The folders above a path, up to the home folder if the path is in it, otherwise up to the root. */
+function foldersAbove(path: string, home: string | undefined): string[] {
+  const folders = [dirname(path)];
+  for (let folder = dirname(path); folder !== home && folder !== dirname(folder); folder = dirname(folder)) {
+    folders.push(dirname(folder));
+  }
+  return folders;
+}
+
+/** The path without symbolic links; that of the folder if the entry does not exist yet. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return resolve(realpathSync(dirname(path)), "new");
+  }
+}
+
+/** The user's home by the system's database, as OpenSSH takes it: `HOME` can be set by anyone who starts the process. */
+function homeOf(user: number): string | undefined {
+  try {
+    const { uid, homedir } = userInfo();
+    return uid === user ? realpathSync(homedir) : undefined;
+  } catch {
+    return undefined; // In containers, a user id may have no entry.
+  }
+}
+
+/**
+ * Whether a group is the user's private group: the primary group of this user alone, with the user's name and without
+ * further members, as Debian and Fedora create them. Groups that /etc does not list, such as those of a directory
+ * service, are not known to be private.
+ */
+function isPrivateGroup(gid: number, user: number): boolean {
+  try {
+    const users = entriesOf("/etc/passwd");
+    const group = entriesOf("/etc/group").find(([, , id]) => id === String(gid));
+    const primary = users.filter(([, , , id]) => id === String(gid));
+    const [name] = primary[0] ?? [];
+    return (
+      user !== ROOT &&
+      name !== undefined &&
+      primary.every(([, , id]) => id === String(user)) &&
+      group?.[0] === name &&
+      [name, ""].includes(group[3] ?? "")
+    );
+  } catch {
+    return false;
+  }
+}
+
+function entriesOf(path: string): string[][] {
+  return readFileSync(path, "utf8")
+    .split("\n")
+    .map((line) => line.split(":"));
+}
