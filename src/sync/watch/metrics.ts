@@ -58,7 +58,9 @@ const METRICS: readonly Metric[] = [
     name: "units_missing",
     help: "Segments of the node within the range that the sink lacks.",
     label: "table",
-    samples: perTable(({ missing }) => missing),
+    // What the last comparison found missing still is; that nothing is missing cannot be said without asking again.
+    samples: (snapshot) =>
+      perTable(({ missing }) => (missing === 0 && snapshot.waiting !== undefined ? undefined : missing))(snapshot),
   },
   {
     name: "units_active",

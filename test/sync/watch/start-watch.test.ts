@@ -82,6 +82,14 @@ describe("/metrics", () => {
     expect(text).toContain("# TYPE tradewire_sync_lag_blocks gauge\n");
   });
 
+  test("says that nothing is missing only while that is known, and keeps what is", async () => {
+    const { state, url } = await watching();
+    state.take(planned(4, { trades: 1, orders: 4 }));
+    state.take({ case: "waiting", error: unreachable(), againMs: 5000 });
+    const text = await (await fetch(`${url}/metrics`)).text();
+    expect(text.match(/^tradewire_sync_units_missing.*$/gm)).toEqual(['tradewire_sync_units_missing{table="trades"} 3']);
+  });
+
   test("leaves out what is not known yet", async () => {
     const { url } = await watching();
     const text = await (await fetch(`${url}/metrics`)).text();
