@@ -2,7 +2,8 @@
 // Keeps a stop order behind the market, for a long position: as the price rises, the stop order is moved up.
 //   TRADEWIRE_GRPC_URL=https://node.example:3007 TRADEWIRE_CHAIN_ID=chain node main.js KEY_FILE MARKET SIZE DISTANCE STEP
 // DISTANCE and STEP are in units of the market's last decimal: the stop order is DISTANCE below the price, and moved
-// when that has risen by STEP. SIGTERM or Ctrl-C takes the stop order back, and ends the program.
+// when that has risen by STEP. The program ends when the stop order does: triggered, expired, or cancelled elsewhere.
+// SIGTERM or Ctrl-C takes the stop order back, and ends the program.
 import { createClient, loadConfig, signerFromKeyFile } from "tradewire";
 import { createStopOrder } from "./stop-order.js";
 
@@ -39,7 +40,10 @@ async function follow(client, signer) {
       } else if (event.case === "marketData") {
         const price = BigInt(event.value.lastTradedPrice || event.value.markPrice);
         await stopOrder.raiseTo(price - distance, step);
-      } else if (event.case === "stopOrder" && stopOrder.isOver(event.value.stopOrder)) {
+      } else if (event.case === "stopOrder") {
+        stopOrder.hear(event.value.stopOrder);
+      }
+      if (stopOrder.isOver) {
         console.log("the stop order has come to its end");
         return;
       }

@@ -18,6 +18,11 @@ export function createStopOrder(client, signer, { marketId, size }) {
   let live;
   /** A transaction of which it is not known what became. @type {{ sent: string | OutcomeUnknownError, until?: bigint } | undefined} */
   let doubt;
+  /** Whether there was a live one, as the node's list or an event said. */
+  let isPlaced = false;
+  /** Those that events say are live. */
+  const pending = new Set();
+  let isOver = false;
 
   /** Find out how things stand; fails while they cannot be known. */
   async function look() {
@@ -37,7 +42,21 @@ export function createStopOrder(client, signer, { marketId, size }) {
       found.push({ id, trigger: trigger.case === "price" ? BigInt(trigger.value) : 0n });
     }
     live = found;
+    if (!isPlaced && found.length > 0) {
+      isPlaced = true;
+      console.log("a stop order is live");
+    }
     return live;
+  }
+
+  /**
+   * Find out whether stop orders have ended without us, so that a command that cancels them was refused.
+   *
+   * @param {{ id: string }[]} known
+   */
+  async function haveEnded(known) {
+    const found = await look();
+    return found !== undefined && known.some(({ id }) => !found.some((other) => other.id === id));
   }
 
   /**
@@ -72,6 +91,7 @@ export function createStopOrder(client, signer, { marketId, size }) {
     /** Forget what is known, as after a lost connection. */
     forget() {
       live = undefined;
+      pending.clear();
     },
 
     /**
@@ -87,13 +107,23 @@ export function createStopOrder(client, signer, { marketId, size }) {
         if (known === undefined || known.some(({ trigger }) => level < trigger + step)) {
           return;
         }
+        if (isPlaced && known.length === 0) {
+          live = undefined;
+          isOver = pending.size === 0; // Otherwise the node's list is behind its events, and is asked for again.
+          return;
+        }
         const sell = { side: Side.SELL, type: Order_Type.MARKET, timeInForce: Order_TimeInForce.IOC, reduceOnly: true };
         const fallsBelow = {
           orderSubmission: { marketId, size, ...sell },
           trigger: /** @type {const} */ ({ case: "price", value: String(level) }),
         };
         const value = { stopOrdersCancellation: cancellations(known), stopOrdersSubmission: [{ fallsBelow }] };
-        await send({ case: "batchMarketInstructions", value }, `stop order at ${level}`);
+        await send({ case: "batchMarketInstructions", value }, `stop order at ${level}`).catch(async (reason) => {
+          if (reason instanceof ConnectionError || !(await haveEnded(known))) {
+            throw reason;
+          }
+          isOver = true;
+        });
       } catch (reason) {
         if (!(reason instanceof ConnectionError)) {
           throw reason;
@@ -102,13 +132,31 @@ export function createStopOrder(client, signer, { marketId, size }) {
       }
     },
 
+    /** Whether the stop order has come to its end without us. */
+    get isOver() {
+      return isOver;
+    },
+
     /**
-     * Whether an event says that the stop order has come to its end without us.
+     * Take note of an event about a stop order.
      *
      * @param {import("tradewire").StopOrder | undefined} told
      */
-    isOver: (told) =>
-      told !== undefined && told.status !== StopOrder_Status.PENDING && live?.some(({ id }) => id === told.id) === true,
+    hear(told) {
+      if (told?.partyId !== signer.publicKey) {
+        return;
+      }
+      if (told.status === StopOrder_Status.PENDING) {
+        pending.add(told.id);
+        isPlaced = true;
+        return;
+      }
+      pending.delete(told.id);
+      if (live?.some(({ id }) => id === told.id)) {
+        live = live.filter(({ id }) => id !== told.id);
+        isOver = true;
+      }
+    },
 
     /** Cancel the stop order, if there is one. */
     async takeBack() {
@@ -117,7 +165,12 @@ export function createStopOrder(client, signer, { marketId, size }) {
         throw new Error("whether there is a stop order is not known\nLook for it, and cancel it by hand.");
       }
       for (const value of cancellations(known)) {
-        await send({ case: "stopOrdersCancellation", value }, "stop order taken back");
+        await send({ case: "stopOrdersCancellation", value }, "stop order taken back").catch(async (reason) => {
+          if (!(await haveEnded([{ id: value.stopOrderId }]))) {
+            throw reason;
+          }
+          console.log("the stop order has come to its end");
+        });
       }
     },
   };

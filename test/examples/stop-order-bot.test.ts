@@ -10,6 +10,8 @@ import {
   Order_Type,
   Side,
   type Signer,
+  StopOrder_ExpiryStrategy,
+  StopOrder_Status,
   signerFromMnemonic,
   signerFromSeed,
 } from "../../src/index.js";
@@ -19,9 +21,9 @@ import { installExample } from "../support/example.js";
 
 const seed = "5a".repeat(32);
 
-/** Buy, at whatever price: a large order goes up the book. */
-function buy(client: Client, signer: Signer, size: bigint) {
-  const order = { marketId: openMarket, side: Side.BUY, size, type: Order_Type.MARKET };
+/** Buy or sell, at whatever price: a large order goes through the book. */
+function buy(client: Client, signer: Signer, size: bigint, side = Side.BUY) {
+  const order = { marketId: openMarket, side, size, type: Order_Type.MARKET };
   const value = { ...order, timeInForce: Order_TimeInForce.IOC };
   return client.sendCommand({ case: "orderSubmission", value }, { signer, until: "executed" });
 }
@@ -112,4 +114,103 @@ it("keeps one stop order behind the market, also where the node comes and goes",
   expect(await liveTriggers(client)).toEqual([]);
   await node.close();
   await rm(dataDir, { recursive: true });
+});
+
+const own = signerFromSeed(seed);
+const HOUR = 3_600_000_000_000n;
+
+/** The identifier of the bot's live stop order. */
+async function liveId(client: Client): Promise<string> {
+  for await (const { node } of client.stopOrders({ filter: { partyIds: [own.publicKey], liveOnly: true } })) {
+    return node.stopOrder.id;
+  }
+  throw new Error("there is no live stop order");
+}
+
+/** How the bot's stop order can end without the bot: what brings that about, at which distance from the price. */
+const ends: readonly [
+  "TRIGGERED" | "CANCELLED" | "EXPIRED",
+  string,
+  (client: Client, node: Devnode) => Promise<unknown>,
+][] = [
+  ["TRIGGERED", "1000", async (client, node) => buy(client, await signerFromMnemonic(node.mnemonic), 2000n, Side.SELL)],
+  [
+    "CANCELLED",
+    "1000000",
+    async (client) => {
+      const value = { marketId: openMarket, stopOrderId: await liveId(client) };
+      await client.sendCommand({ case: "stopOrdersCancellation", value }, { signer: own, until: "executed" });
+    },
+  ],
+  ["EXPIRED", "1000000", async (_, node) => node.setTime(BigInt(Date.now()) * 1_000_000n + 2n * HOUR)],
+];
+
+it.each(ends)("ends well when its stop order has ended: %s at a distance of %s", async (status, distance, end) => {
+  await using example = await installExample("stop-order-bot");
+  await using node = await startDevnode({ blockMs: 50, segments: 2, blocksPerSegment: 10 });
+  await using client = createClient({ grpc: { url: node.grpcUrl } });
+  const buyer = await signerFromMnemonic(node.mnemonic);
+  await buy(client, own, 5n);
+  if (status === "EXPIRED") {
+    // One that the bot finds: its own have no expiry.
+    const expiresAt = BigInt(Date.now()) * 1_000_000n + HOUR;
+    const orderSubmission = {
+      marketId: openMarket,
+      side: Side.SELL,
+      size: 5n,
+      type: Order_Type.MARKET,
+      reduceOnly: true,
+    };
+    const fallsBelow = {
+      orderSubmission: { ...orderSubmission, timeInForce: Order_TimeInForce.IOC },
+      trigger: { case: "price", value: "2600000" } as const,
+      expiresAt,
+      expiryStrategy: StopOrder_ExpiryStrategy.CANCELS,
+    };
+    await client.sendCommand(
+      { case: "stopOrdersSubmission", value: { fallsBelow } },
+      { signer: own, until: "executed" },
+    );
+  }
+  await writeFile(join(example.folder, "bot.key"), `${seed}\n`, { mode: 0o600 });
+  const running = example.run(["bot.key", openMarket, "5", distance, "1000"], { TRADEWIRE_GRPC_URL: node.grpcUrl });
+  const until = linesOf(running);
+  const heard = until(status === "EXPIRED" ? "a stop order is live" : "stop order at ");
+  const provoked = async (done: Promise<unknown>) => {
+    let isDone = false;
+    const settled = done.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      await buy(client, buyer, 1n);
+    }
+    await settled;
+  };
+  await provoked(heard);
+  await end(client, node);
+  await provoked(until("the stop order has come to its end"));
+  expect(await running.ended).toMatchObject({ code: 0, err: "" });
+  const statuses: (StopOrder_Status | undefined)[] = [];
+  for await (const { node: found } of client.stopOrders({ filter: { partyIds: [own.publicKey] } })) {
+    statuses.push(found.stopOrder.status);
+  }
+  expect(statuses).toEqual([StopOrder_Status[status]]);
+});
+
+it("says why its stop order was rejected, as without a position", async () => {
+  await using example = await installExample("stop-order-bot");
+  await using node = await startDevnode({ blockMs: 50, segments: 2, blocksPerSegment: 10 });
+  await writeFile(join(example.folder, "bot.key"), `${seed}\n`, { mode: 0o600 });
+  const running = example.run(["bot.key", openMarket, "5", "1000", "1"], { TRADEWIRE_GRPC_URL: node.grpcUrl });
+  await using client = createClient({ grpc: { url: node.grpcUrl } });
+  const buyer = await signerFromMnemonic(node.mnemonic);
+  let isOver = false;
+  const ended = running.ended.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await buy(client, buyer, 1n);
+  }
+  const reason = expect.stringContaining("REJECTION_REASON_STOP_ORDER_NOT_ALLOWED_WITHOUT_A_POSITION");
+  expect(await ended).toMatchObject({ code: 1, err: reason });
 });
