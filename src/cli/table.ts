@@ -115,11 +115,42 @@ export function fitTable(
     readonly styleHeader?: (line: string) => string;
   } = {},
 ): LaidOut & { readonly text: string } {
+  const { lines, ...laidOut } = fitLines(header, rows, fit);
+  return { ...laidOut, text: [...lines].join("") };
+}
+
+/**
+ * Lays out a table as {@link fitTable} does, and formats one line after the other.
+ *
+ * @param header the names of the columns
+ * @param rows the cells of each row, safe for a terminal; they are iterated twice
+ * @param fit as for {@link fitTable}
+ * @returns the lines, each with a line feed, and how they are laid out
+ */
+export function fitLines(
+  header: readonly string[],
+  rows: Iterable<readonly string[]>,
+  fit: Parameters<typeof fitTable>[2] = {},
+): LaidOut & { readonly lines: Iterable<string> } {
   const { width = Number.POSITIVE_INFINITY, ranked = [...header.keys()], styleHeader = (line) => line } = fit;
-  const layout = layOut(widthsOf([header, ...rows], header.length), width, ranked);
-  const numeric = header.map((_, place) => rows.every((row) => /^[\d.,]*$/.test(row[place] ?? "")));
+  const widths = widthsOf([header], header.length);
+  const numeric = header.map(() => true);
+  for (const row of rows) {
+    for (const place of header.keys()) {
+      const cell = row[place] ?? "";
+      widths[place] = Math.max(widths[place] ?? 0, stringWidth(cell));
+      numeric[place] = numeric[place] === true && /^[\d.,]*$/.test(cell);
+    }
+  }
+  const layout = layOut(widths, width, ranked);
   const line = (cells: readonly string[]) => tableLine(cells, layout, (_, place) => numeric[place] === true);
-  return { text: `${[styleHeader(line(header)), ...rows.map(line)].join("\n")}\n`, header, layout };
+  function* lines(): Generator<string> {
+    yield `${styleHeader(line(header))}\n`;
+    for (const row of rows) {
+      yield `${line(row)}\n`;
+    }
+  }
+  return { header, layout, lines: { [Symbol.iterator]: lines } };
 }
 
 /**

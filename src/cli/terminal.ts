@@ -1,12 +1,16 @@
-import type { Streams } from "./output.js";
+import { setImmediate as turn } from "node:timers/promises";
+import { type CommandContext, type Streams, writeOut } from "./output.js";
 import { styled } from "./style.js";
-import { fitTable, type LaidOut, leftOutOf } from "./table.js";
+import { fitLines, fitTable, type LaidOut, leftOutOf } from "./table.js";
 
 /** The columns of a terminal that tells nothing of its size. */
 const COLUMNS = 80;
 
 /** The most records that are listed on a terminal where nothing else is asked for. */
 export const LISTED = 100;
+
+/** The size of the parts in which a table is written, in characters. */
+const PART_CHARACTERS = 64 * 1024;
 
 /**
  * The width to fit tables into: that of the terminal, for which the environment variable COLUMNS can give another. What
@@ -39,6 +43,19 @@ export interface Tables {
     rows: readonly (readonly string[])[],
     how?: { readonly ranked?: readonly string[] | undefined; readonly indent?: string },
   ): string;
+  /**
+   * Writes a table in the width of the terminal, however many rows it has: its text is never in memory as a whole.
+   *
+   * @param context standard output, and the signal that ends the writing
+   * @param header the names of the columns
+   * @param rows the cells of each row, safe for a terminal; they are iterated twice
+   * @throws what {@link writeOut} throws
+   */
+  write(
+    context: Pick<CommandContext, "out" | "signal">,
+    header: readonly string[],
+    rows: Iterable<readonly string[]>,
+  ): Promise<void>;
   /** Say once what of all of them does not fit; to be called at the end. */
   tellLeftOut(): void;
 }
@@ -60,6 +77,21 @@ export function createTables({ out, notes }: Pick<Streams, "out" | "notes">, adv
       const fitted = fitTable(header, rows, { width: widthOf(out) - indent.length, ranked: places, styleHeader });
       formatted.push(fitted);
       return fitted.text.replaceAll(/^(?=.)/gm, indent);
+    },
+    async write(context, header, rows) {
+      const styleHeader = (line: string) => styled(out, "bold", line);
+      const { lines, ...laidOut } = fitLines(header, rows, { width: widthOf(out), styleHeader });
+      formatted.push(laidOut);
+      let part = "";
+      for (const line of lines) {
+        part += line;
+        if (part.length >= PART_CHARACTERS) {
+          await writeOut(context, part);
+          await turn(); // An interruption is noticed, and other calls go on.
+          part = "";
+        }
+      }
+      await writeOut(context, part);
     },
     tellLeftOut() {
       const sentence = leftOutOf(formatted, advice);

@@ -9,7 +9,7 @@ import {
 } from "../../history/segments.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
-import { type CommandContext, json, printable } from "../output.js";
+import { type CommandContext, json, printable, writeOut } from "../output.js";
 import { createTables, LISTED } from "../terminal.js";
 
 /**
@@ -39,16 +39,15 @@ export function addSegments(command: Command, context: CommandContext): void {
     }
     const isShort = context.out.isTTY === true && options.all !== true && segments.length > LISTED;
     const tables = createTables(context);
-    const listed = (isShort ? segments.slice(-LISTED) : segments).map(
-      ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
-        String(fromHeight),
-        String(toHeight),
-        String(databaseVersion),
-        printable(chainId),
-        printable(historySegmentId),
-      ],
-    );
-    context.out.write(tables.format(["from", "to", "schema", "chain", "segment"], listed));
+    const listed = isShort ? segments.slice(-LISTED) : segments;
+    const rows = mapped(listed, ({ fromHeight, toHeight, databaseVersion, chainId, historySegmentId }) => [
+      String(fromHeight),
+      String(toHeight),
+      String(databaseVersion),
+      printable(chainId),
+      printable(historySegmentId),
+    ]);
+    await tables.write(context, ["from", "to", "schema", "chain", "segment"], rows);
     if (isShort) {
       context.notes.write(`The last ${LISTED} of ${segments.length} segments are listed; --all lists all.\n`);
     }
@@ -58,14 +57,36 @@ export function addSegments(command: Command, context: CommandContext): void {
       String(toBlock),
       count,
     ];
-    const ranges = [
-      ...spans.map((span) => row("contiguous", span, String(span.segments.length))),
-      ...gaps.map((gap) => row("gap", gap, "")),
-      ...schemas.map((span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
-    ];
-    context.out.write(`\n${tables.format(["", "from", "to", "segments"], ranges)}`);
+    const ranges = joined(
+      mapped(spans, (span) => row("contiguous", span, String(span.segments.length))),
+      mapped(gaps, (gap) => row("gap", gap, "")),
+      mapped(schemas, (span) => row(`schema version ${span.databaseVersion}`, span, String(span.segments.length))),
+    );
+    await writeOut(context, "\n");
+    await tables.write(context, ["", "from", "to", "segments"], ranges);
     tables.tellLeftOut();
   });
+}
+
+/** Maps a list each time that it is iterated. A node may have hundreds of thousands of segments. */
+function mapped<T, R>(list: readonly T[], map: (item: T) => R): Iterable<R> {
+  return {
+    *[Symbol.iterator]() {
+      for (const item of list) {
+        yield map(item);
+      }
+    },
+  };
+}
+
+function joined<T>(...lists: readonly Iterable<T>[]): Iterable<T> {
+  return {
+    *[Symbol.iterator]() {
+      for (const list of lists) {
+        yield* list;
+      }
+    },
+  };
 }
 
 /** Replace the segments of a span by their number. */
