@@ -24,6 +24,8 @@ const CHECK_NAME = "Call the server by a name that stands in its certificate, or
 const CHECK_SCHEME = "Give the URL with http:, or the port where the server speaks TLS.";
 const CHECK_WHETHER_TLS =
   "If the port speaks TLS, give the URL with https:. Otherwise try again, and check the node and the network between.";
+const CHECK_WHETHER_REFUSED =
+  "Servers that refuse a client certificate may close like this: check tls.certFile, or whether one is asked for. Otherwise try again, and check the node and the network between.";
 const TRY_AGAIN = "Try again; if it persists, check the node and the network between.";
 
 const NOT_MADE: ReadonlyMap<string, string> = new Map([
@@ -36,8 +38,16 @@ const NOT_MADE: ReadonlyMap<string, string> = new Map([
   ["ETIMEDOUT", "no connection was made in time"],
 ]);
 
-/** The server refuses the client's certificate. With TLS 1.3 the client learns that after the handshake. */
-const CLIENT_REFUSED = /^ERR_SSL_.*_ALERT_(.*CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
+/**
+ * The server refuses the client's certificate, by the alerts of RFC 8446, 6.2, as OpenSSL names them. With TLS 1.3 the
+ * client learns that after the handshake.
+ */
+const CLIENT_REFUSED =
+  /^ERR_SSL_.*_ALERT_((BAD|UNSUPPORTED)_CERTIFICATE|CERTIFICATE_(REVOKED|EXPIRED|UNKNOWN)|UNKNOWN_CA|ACCESS_DENIED)$/;
+/** The server wants a certificate, and was given none. */
+const CLIENT_MISSING = /^ERR_SSL_.*_ALERT_CERTIFICATE_REQUIRED$/;
+const CHECK_OWN_CERTIFICATE =
+  "Give one that the server trusts, with its key, as tls.certFile and tls.keyFile; who runs the server knows which it takes.";
 
 const NOT_TRUSTED: ReadonlyMap<string, readonly [summary: string, advice: string]> = new Map([
   ["CERT_HAS_EXPIRED", ["the server's certificate has expired", CHECK_CLOCK]],
@@ -128,7 +138,13 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
     const summary = "the server does not speak the protocol of this transport";
     return { summary, connected, advice: CHECK_TRANSPORT };
   }
-  if (codes.some((code) => (connected ? CLIENT_REFUSED : TLS).test(code))) {
+  if (codes.some((code) => CLIENT_MISSING.test(code))) {
+    return { summary: "the server asks for a client certificate", connected, advice: CHECK_OWN_CERTIFICATE };
+  }
+  if (codes.some((code) => CLIENT_REFUSED.test(code))) {
+    return { summary: "the server refused the client's certificate", connected, advice: CHECK_OWN_CERTIFICATE };
+  }
+  if (!connected && codes.some((code) => TLS.test(code))) {
     return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS };
   }
   const notMade = first((code) => NOT_MADE.get(code));
@@ -138,8 +154,9 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
   if (!codes.some((code) => LOST.test(code))) {
     return undefined;
   }
-  const mayWantTls = url.startsWith("http:") && (!connected || causes.some((error) => beforeBytes.has(error)));
-  return { ...connectionLost(), connected, ...(mayWantTls && { advice: CHECK_WHETHER_TLS }) };
+  const isUnanswered = !connected || causes.some((error) => beforeBytes.has(error));
+  const advice = url.startsWith("http:") ? CHECK_WHETHER_TLS : CHECK_WHETHER_REFUSED;
+  return { ...connectionLost(), connected, ...(isUnanswered && { advice }) };
 }
 
 function saysNotTls(reason: unknown): boolean {

@@ -47,7 +47,7 @@ const refused = (summary: string) => failure(ConnectionError, Code.Unavailable, 
 
 const notTrusted = refused("the server's certificate is not trusted");
 const lost = refused("the connection was lost");
-const notSecure = refused("no secure connection could be made (TLS)");
+const asksForOne = refused("the server asks for a client certificate");
 
 function withEndpoint(own: NodeEndpoints, more: { tls?: ClientTls; headers?: Record<string, string> }): NodeEndpoints {
   const { grpc, rest, nowhere } = own;
@@ -117,7 +117,7 @@ export const tlsCases: readonly Case[] = [
     (own) => [mutual(own), { caFile: own.caFile, ...own.otherClient }],
     lost,
   ),
-  tlsCase("no client's certificate, where it is asked for", (own) => [mutual(own), { caFile: own.caFile }], notSecure),
+  tlsCase("no client's certificate, where it is asked for", (own) => [mutual(own), { caFile: own.caFile }], asksForOne),
   {
     name: "TLS: none where it is expected",
     surround: async () => {

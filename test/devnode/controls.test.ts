@@ -200,7 +200,10 @@ describe("a connection that is cut or falls silent", () => {
     await play({}, async (played) => {
       const { node, client, buyer } = played;
       node.failNext({ method: "SubmitTransaction", with: kind });
-      const sending = client.sendCommand(order(Side.BUY, "1"), { signer: buyer, timeoutMs: 1000 });
+      const sending = client.sendCommand(order(Side.BUY, "1"), {
+        signer: buyer,
+        timeoutMs: kind === "cut" ? 30_000 : 3000,
+      });
       await expect(sending).rejects.toThrow();
       await node.makeBlock();
       expect(await ordersOf(played, buyer)).toHaveLength(1);
