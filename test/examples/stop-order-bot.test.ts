@@ -189,7 +189,9 @@ it.each(ends)("ends well when its stop order has ended: %s at a distance of %s",
   await provoked(heard);
   await end(client, node);
   await provoked(until("the stop order has come to its end"));
-  expect(await running.ended).toMatchObject({ code: 0, err: "" });
+  const outcome = await running.ended;
+  expect(outcome).toMatchObject({ code: 0, err: "" });
+  expect(outcome.out).not.toContain("stop order taken back"); // What has ended is not cancelled.
   const statuses: (StopOrder_Status | undefined)[] = [];
   for await (const { node: found } of client.stopOrders({ filter: { partyIds: [own.publicKey] } })) {
     statuses.push(found.stopOrder.status);

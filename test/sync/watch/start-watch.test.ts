@@ -87,7 +87,9 @@ describe("/metrics", () => {
     state.take(planned(4, { trades: 1, orders: 4 }));
     state.take({ case: "waiting", error: unreachable(), againMs: 5000 });
     const text = await (await fetch(`${url}/metrics`)).text();
-    expect(text.match(/^tradewire_sync_units_missing.*$/gm)).toEqual(['tradewire_sync_units_missing{table="trades"} 3']);
+    expect(text.match(/^tradewire_sync_units_missing.*$/gm)).toEqual([
+      'tradewire_sync_units_missing{table="trades"} 3',
+    ]);
   });
 
   test("leaves out what is not known yet", async () => {
