@@ -4,6 +4,7 @@ import { type ClientConfig, configSchema } from "../config/schema.js";
 import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
 import { profiles } from "../schema/profile.js";
+import { wholeNumber } from "./whole-number.js";
 
 /** The values of {@link clientOptions}. Timeouts are in milliseconds. */
 export interface ClientOptions {
@@ -17,6 +18,7 @@ export interface ClientOptions {
   readonly connectTimeout?: number;
   readonly callTimeout?: number;
   readonly idleTimeout?: number;
+  readonly maxMessageBytes?: number;
   /** Of all commands. */
   readonly verbose?: boolean;
 }
@@ -48,6 +50,9 @@ export function clientOptions(): Option[] {
     timeout("connect", "longest time until a connection is made, such as 500ms, 30s, 2m; without a unit, seconds"),
     timeout("call", "longest time for a call that does not stream"),
     timeout("idle", "longest time in which nothing comes on a stream"),
+    new Option("--max-message-bytes <count>", "the most bytes of a message, over gRPC and REST (64 MiB)").argParser(
+      wholeNumber,
+    ),
   ];
   return options.map((option) => option.helpGroup("Reaching the node:"));
 }
@@ -104,6 +109,8 @@ export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigP
     { name: "--connect-timeout", key: "timeouts.connectMs", value: options.connectTimeout },
     { name: "--call-timeout", key: "timeouts.callMs", value: options.callTimeout },
     { name: "--idle-timeout", key: "timeouts.idleMs", value: options.idleTimeout },
+    { name: "--max-message-bytes", key: "limits.maxMessageBytes", value: options.maxMessageBytes },
+    { name: "--max-message-bytes", key: "limits.maxJsonBytes", value: options.maxMessageBytes },
   ];
   const loaded = loadConfig({ file: options.config, forSigning, arguments: given });
   if (options.caFile === undefined) {

@@ -42,6 +42,9 @@ export const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   "tradewire sync verify": [
     ["tradewire sync verify --to duckdb:history.duckdb", "Compare what is there with the node"],
   ],
+  "tradewire sync compact": [
+    ["tradewire sync compact --to parquet:history", "Join small files into files of up to a million rows"],
+  ],
   "tradewire sync worker": [
     ["tradewire sync worker --to postgres://me@db.example/history", "Load what `tradewire sync --queue` has planned"],
   ],

@@ -22,6 +22,8 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   "dateRange.startTimestamp": ["--from"],
   "dateRange.endTimestamp": ["--to"],
   "tls.caFile": ["--ca-file"],
+  "limits.maxMessageBytes": ["--max-message-bytes"],
+  "limits.maxJsonBytes": ["--max-message-bytes"],
   "timeouts.connectMs": ["--connect-timeout"],
   "timeouts.callMs": ["--call-timeout"],
   "timeouts.idleMs": ["--idle-timeout"],
@@ -81,7 +83,7 @@ function replaced(text: string, flags: ReadonlyMap<string, string>): string {
 function names(text: string, flags: ReadonlyMap<string, string>, isFirst: boolean): string {
   const flag = (name: string) => flags.get(name) ?? name;
   const several = text
-    .replace(/(?<![\w.-])(?:tls|timeouts|dateRange)\.\w+|(?<![\w.-])[a-z]+(?:[A-Z][a-z]*)+(?![\w(])/g, flag)
+    .replace(/(?<![\w.-])(?:tls|timeouts|limits|dateRange)\.\w+|(?<![\w.-])[a-z]+(?:[A-Z][a-z]*)+(?![\w(])/g, flag)
     .replace(/(--[\w-]+) \(\1\)/g, "$1")
     .replace(/\((force)\)/g, (_, name: string) => `(${flag(name)})`)
     .replace(/\b(snap)(?= takes )/g, flag)

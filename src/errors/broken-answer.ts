@@ -73,11 +73,27 @@ export const SEVERAL: BrokenAnswer = {
   advice: "The node may be of another version, in which this method streams.",
 };
 
-export const TOO_LARGE: BrokenAnswer = {
-  summary: "a message is larger than the limit",
-  code: Code.ResourceExhausted,
-  advice: "Raise limits.maxMessageBytes (gRPC) or limits.maxJsonBytes (REST) if the node is right to send that much.",
-};
+/**
+ * A message that is larger than the limit.
+ *
+ * @param option the limit's name in the configuration
+ * @param limit the limit, in bytes, where the library that found it tells
+ * @param size the size of the message, in bytes, where it is known
+ * @returns what is wrong
+ */
+export function tooLarge(
+  option: "limits.maxMessageBytes" | "limits.maxJsonBytes",
+  limit: number | undefined,
+  size?: number,
+): BrokenAnswer {
+  const most = limit === undefined ? "the limit" : `the limit of ${limit} bytes`;
+  const has = size === undefined ? `more than ${most}` : `${size} bytes, more than ${most}`;
+  return {
+    summary: "a message is larger than the limit",
+    code: Code.ResourceExhausted,
+    advice: `It has ${has}. Raise ${option} if the node is right to send that much.`,
+  };
+}
 
 export const TOO_MANY_ELEMENTS: BrokenAnswer = {
   summary: "a message has more elements than an answer may have, more than a million that are small",

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { brokenAnswer, TOO_LARGE } from "../errors/broken-answer.js";
+import { brokenAnswer, tooLarge } from "../errors/broken-answer.js";
 import { bytesOf } from "../errors/check-kinds.js";
 import { ProtocolError } from "../errors/index.js";
 import { requireFewJsonElements } from "./element-limit.js";
@@ -109,7 +109,7 @@ export async function* jsonValues(
       const end = scan(open, chunk, at, offset);
       gathering.push(chunk.subarray(at, end));
       if (gathering.size > maxBytes) {
-        throw brokenAnswer(TOO_LARGE);
+        throw brokenAnswer(tooLarge("limits.maxJsonBytes", maxBytes));
       }
       if (open.ended) {
         yield parse(gathering.take(), noun, offset + end);

@@ -33,6 +33,19 @@ const range = (from: number, to: number) => [
 ];
 
 describe("tradewire segments", () => {
+  it.each(["grpc", "grpc-js", "rest"])(
+    "names size, limit and option of a list that is too large over %s",
+    async (transport) => {
+      const over = ["segments", "--transport", transport, "--grpc-url", node.grpcUrl, "--rest-url", node.restUrl];
+      const refused = await run([...over, "--max-message-bytes", "200"]);
+      expect(refused).toMatchObject({ code: 1, out: "" });
+      expect(refused.err).toMatch(
+        /^tradewire: a message is larger than the limit.*\nIt has (\d{3} bytes, )?more than the limit of 200 bytes\. Raise --max-message-bytes if /,
+      );
+      expect(await run([...over, "--max-message-bytes", "100000"])).toMatchObject({ code: 0, err: "" });
+    },
+  );
+
   it("shows contiguous spans, gaps and schema versions", async () => {
     const segment = (from: bigint, databaseVersion: bigint) => ({
       fromHeight: from,

@@ -53,7 +53,7 @@ it.each(["grpc", "grpc-js", "rest"] as const)(
     await using client = createClient({ transport, grpc: { url: grpcUrl }, rest: { url: restUrl }, limits });
     const { done, events } = syncing.sync({}, client);
     await expect(done).rejects.toThrow(
-      /^a message is larger than the limit.*\nRaise limits.maxMessageBytes \(gRPC\) or limits.maxJsonBytes \(REST\)/,
+      /^a message is larger than the limit.*\nIt has (\d+ bytes, )?more than the limit of 300 bytes\. Raise limits\.max(Message|Json)Bytes if /,
     );
     expect(events).toEqual([]);
   },

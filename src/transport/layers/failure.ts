@@ -8,7 +8,7 @@ import {
   HEADERS_TOO_LARGE,
   notOfTheInterface,
   SEVERAL,
-  TOO_LARGE,
+  tooLarge,
   UNFITTING,
   WITHOUT_STATUS,
 } from "../../errors/broken-answer.js";
@@ -185,6 +185,11 @@ function brokenBy(message: string, hasOneAnswer: boolean): BrokenAnswer | undefi
   if (/missing status|without a status/.test(message)) {
     return hasOneAnswer ? WITHOUT_STATUS : CUT_SHORT;
   }
+  if (/larger than/i.test(message)) {
+    // In the words of `grpc` and of grpc-js, the size comes first, where it is told, and then the limit.
+    const [limit, size] = (message.match(/\d+/g) ?? []).map(Number).reverse();
+    return tooLarge("limits.maxMessageBytes", limit, size);
+  }
   return BROKEN.find(([words]) => words.test(message))?.[1];
 }
 
@@ -192,7 +197,6 @@ const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
   [/missing output message|has no message/, EMPTY],
   [/extra output message|more than one message/, SEVERAL],
-  [/larger than/i, TOO_LARGE],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
   [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
 ];

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { WebSocket } from "ws";
-import { BROKEN_FRAME, brokenAnswer, TOO_LARGE } from "../../errors/broken-answer.js";
+import { BROKEN_FRAME, brokenAnswer, tooLarge } from "../../errors/broken-answer.js";
 import { isError } from "../../errors/is-error.js";
 
 /** What ws says of a message that is too large, or of too many pieces. */
@@ -35,14 +35,14 @@ export interface MessageSocket {
  *
  * @param socket the WebSocket, which is about to open
  * @param opening the answer that opens it
- * @param keepalive the time between two pings, in milliseconds, and how many bytes have come. A server from which nothing
+ * @param options the largest message, in bytes; the time between two pings, in milliseconds, and how many bytes have come. A server from which nothing
  *   comes between two of them, no pong either, is gone
  * @returns the socket
  */
 export function messageSocket(
   socket: WebSocket,
   opening: IncomingMessage,
-  { pingMs, bytesRead }: { readonly pingMs: number; bytesRead(): number },
+  { pingMs, maxBytes, bytesRead }: { readonly pingMs: number; readonly maxBytes: number; bytesRead(): number },
 ): MessageSocket {
   const waiting: Uint8Array[] = [];
   let lost: Error | undefined;
@@ -70,7 +70,7 @@ export function messageSocket(
     socket.pause(); // What is left of the piece that was read still comes.
     wake();
   });
-  socket.on("error", (reason) => fail(frameError(reason)));
+  socket.on("error", (reason) => fail(frameError(reason, maxBytes)));
   socket.on("close", () => {
     clearInterval(pings);
     fail(closedByServer("the socket was closed"));
@@ -113,10 +113,10 @@ function closedByServer(message: string): Error {
   return Object.assign(new Error(message), { code: "ECONNRESET" });
 }
 
-function frameError(reason: Error): Error {
+function frameError(reason: Error, maxBytes: number): Error {
   const code = "code" in reason ? String(reason.code) : "";
   if (TOO_MUCH.has(code)) {
-    return brokenAnswer(TOO_LARGE, "", reason);
+    return brokenAnswer(tooLarge("limits.maxJsonBytes", maxBytes), "", reason);
   }
   return code.startsWith("WS_ERR_") ? brokenAnswer(BROKEN_FRAME, `: ${reason.message}`, reason) : reason;
 }

@@ -3,7 +3,7 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { DescMessage, JsonValue, MessageShape, Registry } from "@bufbuild/protobuf";
 import type { RestConfig } from "../../config/schema.js";
-import { brokenAnswer, COMPRESSED, EMPTY, notOfTheInterface, TOO_LARGE } from "../../errors/broken-answer.js";
+import { brokenAnswer, COMPRESSED, EMPTY, notOfTheInterface, tooLarge } from "../../errors/broken-answer.js";
 import { ProtocolError } from "../../errors/index.js";
 import { isError } from "../../errors/is-error.js";
 import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
@@ -203,7 +203,7 @@ async function wholeBody(response: RestResponse<Pieces>, maxBytes: number): Prom
   if ("length" in response.body && response.body.length < 2) {
     const [only = Buffer.alloc(0)] = response.body;
     if (only.length > maxBytes) {
-      throw brokenAnswer(TOO_LARGE);
+      throw overLimit(response, maxBytes);
     }
     return only; // To wait for it as for others takes longer than to read it.
   }
@@ -211,10 +211,16 @@ async function wholeBody(response: RestResponse<Pieces>, maxBytes: number): Prom
   for await (const piece of response.body) {
     gathering.push(piece);
     if (gathering.size > maxBytes) {
-      throw brokenAnswer(TOO_LARGE);
+      throw overLimit(response, maxBytes);
     }
   }
   return gathering.take();
+}
+
+function overLimit({ header }: RestResponse<Pieces>, maxBytes: number): ProtocolError {
+  const size = Number(header.get("content-length") ?? Number.NaN);
+  const isKnown = Number.isSafeInteger(size) && size > maxBytes && !header.has("content-encoding");
+  return brokenAnswer(tooLarge("limits.maxJsonBytes", maxBytes, isKnown ? size : undefined));
 }
 
 async function wholeJson(response: RestResponse<Pieces>, { maxBytes, jsonAsText }: JsonReading): Promise<JsonValue> {

@@ -106,7 +106,11 @@ export function createSocketClient(
           resolve(response);
         });
         socket.on("upgrade", (opening) => {
-          const messages = messageSocket(socket, opening, { pingMs, bytesRead: () => connection?.bytesRead ?? 0 });
+          const messages = messageSocket(socket, opening, {
+            pingMs,
+            maxBytes: maxJsonBytes,
+            bytesRead: () => connection?.bytesRead ?? 0,
+          });
           socket.once("open", () => {
             clearTimeout(timer);
             ({ close } = messages);
