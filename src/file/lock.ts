@@ -70,6 +70,9 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
 
 /** Removes a lock, unless another process has taken it or is about to. */
 async function release(path: string, claim: string): Promise<void> {
+  if ((await read(path))?.text !== claim) {
+    return; // It was removed, perhaps with its folder, or another process has taken it.
+  }
   const ending = await makeClaim();
   const way = wayTo(path, claim);
   if (await withCandidate(path, ending, (candidate) => take(way, ending, candidate))) {

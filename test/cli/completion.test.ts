@@ -45,11 +45,36 @@ it.each([
     ["call", "CoreService/GetVega"],
     ["CoreService/GetVegaTime", ":end"],
   ],
+  [["he"], ["help", ":end"]],
+  [
+    ["help", "sync", "st"],
+    ["status", ":end"],
+  ],
+  [["export", "--table", "trades", "--out", ""], [":files"]],
+  [["export", "--table", "trades", "--tabl=trades"], [":end"]],
+  [["segments", "gr"], [":end"]],
+  [
+    ["segments", "--grpc-url", "sync", "--tran"],
+    ["--transport", ":end"],
+  ],
+  [
+    ["submit", "order.json", "--wait", "--dry"],
+    ["--dry-run", ":end"],
+  ],
+  [["submit", "order.json", "--wait", "1"], [":end"]],
+  [["merge", "one.zip", "two.zip", ""], [":files"]],
+  [["inspect", "one.zip", ""], [":end"]],
   [["inspect", ""], [":files"]],
   [["params", "--ca-file", "x"], [":files"]],
   [["devnode", "--genesis", "trades=x"], [":files"]],
 ])("completes %j", async (words, expected) => {
   expect((await completed(...words)).toSorted()).toEqual(expected.toSorted());
+});
+
+it("describes commands and options", async () => {
+  const { out } = await run(["__complete", "segme"]);
+  expect(out).toMatch(/^segments\t[A-Z][^\n]+\n:end\n$/);
+  expect((await run(["__complete", "segments", "--grpc"])).out).toBe("--grpc-url\twhere the node answers gRPC\n:end\n");
 });
 
 it.each(["bash", "zsh", "fish"])("prints what makes %s ask", async (shell) => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -71,6 +71,14 @@ describe("takeLock", () => {
     expect(await first.isHeld()).toBe(false);
     await first[Symbol.asyncDispose]();
     expect(await readFile(path, "utf8")).toBe("another one's");
+  });
+
+  it("is released without an error where its folder was removed", async () => {
+    const lock = await taken();
+    await rm(folder, { recursive: true });
+    await lock[Symbol.asyncDispose]();
+    await mkdir(folder);
+    expect(await lock.isHeld()).toBe(false);
   });
 
   it("says where a lock cannot be written", async () => {

@@ -154,6 +154,7 @@ describe("events", () => {
     [{ partyId: "" }, 'partyId is "", which is no identifier'],
     [{ marketId: "network" }, 'marketId is "network", which is no identifier'],
     [{ batchSize: -1 }, "batchSize is -1, which is not possible"],
+    [{ batchSize: 1_000_001 }, "batchSize is 1000001, which is not possible"],
     [{ batchSize: 1.5 }, "batchSize is 1.5, which is not possible"],
   ])("are not asked for with %j", async (request, summary) => {
     await using node = await startObserving(sending());

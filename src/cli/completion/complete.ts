@@ -25,7 +25,8 @@ export async function complete(program: Command, words: readonly string[]): Prom
   // Behind `help` stands what would stand without it.
   const before = words.slice(words[0] === "help" && words.length > 1 ? 1 : 0, -1);
   const { command, operands, open } = read(program, before);
-  if (open !== undefined) {
+  // A value that may be left out does not begin with a hyphen: `read` takes such a word for the next option, too.
+  if (open !== undefined && (open.required || !word.startsWith("-"))) {
     return begun(word, await valuesOf(open, command, word));
   }
   const [, name = "", value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
