@@ -24,19 +24,46 @@ describe.each([...TRANSPORTS, "rest"] as const)("a new client over %s", (transpo
   });
 });
 
+test("a call beyond the streams of 100 connections is told so over grpc, and made once one has ended", async () => {
+  await using server = await serveAnswering(1);
+  await using client = createClient({ transport: "grpc", grpc: { url: server.url }, retry: { tries: 1 } });
+  const service = client.service(TradingDataService);
+  const iterators = Array.from({ length: 100 }, () => service.observeMarketsData({})[Symbol.asyncIterator]());
+  await Promise.all(iterators.map((iterator) => iterator.next()));
+  await expect(client.listSegments()).rejects.toMatchObject({
+    name: "ConnectionError",
+    connected: false,
+    summary: `the server takes no more streams on 100 connections (${server.url})`,
+  });
+  await iterators[0]?.return?.();
+  let answer: readonly unknown[] | undefined;
+  while (answer === undefined) {
+    // The stream is counted until it is closed.
+    answer = await client.listSegments().catch(() => sleep(10, undefined));
+  }
+  expect(answer).toEqual([]);
+  await Promise.all(iterators.map((iterator) => iterator.return?.()));
+});
+
+/** A server whose streams give one message and stay open, and whose lists are empty. */
+async function serveAnswering(maxConcurrentStreams: number) {
+  const server = await serveStreams(
+    (stream, _) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.write(envelope(new Uint8Array()));
+    },
+    { maxConcurrentStreams },
+    (session) => session.on("stream", (stream, headers) => /List/.test(headers[":path"] ?? "") && stream.end()),
+  );
+  return { ...server, [Symbol.asyncDispose]: () => server.close() };
+}
+
 // RFC 9113, 6.5.2: a server allows as many streams as SETTINGS_MAX_CONCURRENT_STREAMS, at least 100 as is recommended.
 describe.each(TRANSPORTS)("a server that allows 100 streams on a connection, over %s", (transport) => {
   test("has those beyond on further connections, and answers other calls", async () => {
-    const server = await serveStreams(
-      (stream, _) => {
-        stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
-        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-        stream.write(envelope(new Uint8Array()));
-      },
-      { maxConcurrentStreams: 100 },
-      (session) => session.on("stream", (stream, headers) => /List/.test(headers[":path"] ?? "") && stream.end()),
-    );
-    const client = createClient({ transport, grpc: { url: server.url }, timeouts: { callMs: 10_000 } });
+    await using server = await serveAnswering(100);
+    await using client = createClient({ transport, grpc: { url: server.url }, timeouts: { callMs: 10_000 } });
     const service = client.service(TradingDataService);
     const iterators = Array.from({ length: 250 }, () => service.observeMarketsData({})[Symbol.asyncIterator]());
     const first = await Promise.all(iterators.map((iterator) => iterator.next()));
@@ -45,7 +72,5 @@ describe.each(TRANSPORTS)("a server that allows 100 streams on a connection, ove
     expect(await client.listSegments()).toEqual([]);
     expect(server.sessions).toHaveLength(3);
     await Promise.all(iterators.map((iterator) => iterator.return?.()));
-    await client.close();
-    await server.close();
   });
 });

@@ -8,6 +8,7 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/schema.js";
+import { ConnectionError } from "../../errors/index.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
 import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
@@ -148,7 +149,7 @@ export function createSessions(
       throw whileConnecting(Object.assign(new Error("the transport is closed"), { code: "ERR_HTTP2_SESSION_CLOSED" }));
     }
     if (all.size >= MAX_SESSIONS && [...all.values()].every((one) => !hasRoom(one))) {
-      throw tooManyStreams();
+      throw tooManyStreams(config.url);
     }
     if (current === known) {
       const opening = open(Math.max(connectMs - (performance.now() - begin), 1));
@@ -219,9 +220,12 @@ function hasRoom({ http2, streams }: Session): boolean {
   return streams < Math.max(maxConcurrentStreams, 1);
 }
 
-function tooManyStreams(): ConnectError {
-  const summary = `the server takes no more streams on ${MAX_SESSIONS} connections`;
-  return new ConnectError(summary, Code.ResourceExhausted);
+function tooManyStreams(url: string): ConnectionError {
+  return new ConnectionError(`the server takes no more streams on ${MAX_SESSIONS} connections (${url})`, {
+    code: Code.ResourceExhausted,
+    advice: "Nothing was sent. End some of the streams that are open, or give a part of them a client of its own.",
+    connected: false,
+  });
 }
 
 /** Give a session no more streams. Those that it has go on: it may only be slow. */
