@@ -60,9 +60,9 @@ beforeAll(async () => {
       );
     }
   } finally {
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true }, 300_000);
   }
-});
+}, 300_000);
 
 /** Whether a program is plain JavaScript, which is run as it stands. */
 const isPlain = ({ language }: Block) => language === "js";
