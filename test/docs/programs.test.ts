@@ -60,7 +60,7 @@ beforeAll(async () => {
       );
     }
   } finally {
-    await rm(folder, { recursive: true }, 300_000);
+    await rm(folder, { recursive: true });
   }
 }, 300_000);
 
