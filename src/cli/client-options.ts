@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../config/load.js";
-import { type ClientConfig, configSchema } from "../config/schema.js";
+import { type ClientConfig, configSchema, MAX_JSON_BYTES } from "../config/schema.js";
 import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
 import { profiles } from "../schema/profile.js";
@@ -100,6 +100,8 @@ export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}
  * @throws {@link FileError} if the configuration file cannot be read
  */
 export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigPurpose = {}): LoadedConfig {
+  // JSON has a maximum of its own.
+  const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
   const given = [
     { name: "--transport", key: "transport", value: options.transport },
     { name: "--chain-id", key: "chainId", value: options.chainId },
@@ -110,7 +112,7 @@ export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigP
     { name: "--call-timeout", key: "timeouts.callMs", value: options.callTimeout },
     { name: "--idle-timeout", key: "timeouts.idleMs", value: options.idleTimeout },
     { name: "--max-message-bytes", key: "limits.maxMessageBytes", value: options.maxMessageBytes },
-    { name: "--max-message-bytes", key: "limits.maxJsonBytes", value: options.maxMessageBytes },
+    { name: "--max-message-bytes", key: "limits.maxJsonBytes", value: jsonBytes },
   ];
   const loaded = loadConfig({ file: options.config, forSigning, arguments: given });
   if (options.caFile === undefined) {

@@ -21,6 +21,8 @@ export type {
   TransportName,
 } from "./config.js";
 
+/** The largest `limits.maxJsonBytes`: about the longest text that V8 has. */
+export const MAX_JSON_BYTES = 2 ** 29;
 const MIB = 1024 * 1024;
 
 const timeouts = group({
@@ -42,7 +44,7 @@ const fallback = group({
 
 const limits = group({
   maxMessageBytes: bytes(1, 2 ** 31 - 1).default(64 * MIB),
-  maxJsonBytes: bytes(1, 2 ** 29).default(64 * MIB),
+  maxJsonBytes: bytes(1, MAX_JSON_BYTES).default(64 * MIB),
   maxArchiveBytes: bytes(1, 2 ** 32 - 1).default(512 * MIB),
   callsPerSecond: wholeNumber(1, 1_000_000).optional(),
 });

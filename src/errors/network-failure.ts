@@ -142,7 +142,11 @@ export function networkFailure(reason: unknown, url: string): NetworkFailure | u
     return { summary: "the server asks for a client certificate", connected, advice: CHECK_OWN_CERTIFICATE };
   }
   if (codes.some((code) => CLIENT_REFUSED.test(code))) {
-    return { summary: "the server refused the client's certificate", connected, advice: CHECK_OWN_CERTIFICATE };
+    return {
+      summary: "the server refused the client's certificate, or asks for one",
+      connected,
+      advice: CHECK_OWN_CERTIFICATE,
+    };
   }
   if (!connected && codes.some((code) => TLS.test(code))) {
     return { summary: "no secure connection could be made (TLS)", connected, advice: CHECK_TLS };

@@ -48,7 +48,10 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
     return { held: false, pid: pidOf((await read(path))?.text) };
   }
   const isHeld = async () => (await read(path))?.text === claim;
-  const file = await open(path, "r+");
+  const file = await open(path, "r+").catch(async (reason: unknown) => {
+    await release(path, claim);
+    throw reason;
+  });
   const heartbeat = setInterval(() => {
     // A write has the time of the file system, which all machines share, and reaches this lock alone.
     file
@@ -62,8 +65,12 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
     isHeld,
     async [Symbol.asyncDispose]() {
       clearInterval(heartbeat);
-      await file.close();
-      await release(path, claim);
+      try {
+        // Where a full disk, say, does not let it be released, the file is emptied: it is then stale in a minute.
+        await release(path, claim).catch(() => file.truncate(0));
+      } finally {
+        await file.close();
+      }
     },
   };
 }

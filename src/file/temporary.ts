@@ -24,7 +24,7 @@ export async function temporaryName(): Promise<string> {
  */
 export async function processMark(): Promise<string | undefined> {
   const owner = await ownerOf();
-  const began = owner === undefined ? undefined : isLinux ? await beginning(process.pid) : UNKNOWN_BEGINNING;
+  const began = owner === undefined ? undefined : isLinux ? (await statusOf(process.pid))?.began : UNKNOWN_BEGINNING;
   return began === undefined ? undefined : `${owner}-${process.pid}-${began}`;
 }
 
@@ -97,16 +97,19 @@ async function isDead(pid: number, began: string | undefined): Promise<boolean> 
       return true;
     }
   }
-  const now = await beginning(pid);
-  return now !== undefined && now !== began; // The id has been given to another process.
+  const now = await statusOf(pid);
+  // One that has ended and that its parent has not asked for yet is a zombie; a different beginning is another process.
+  return now !== undefined && (/^[ZX]$/.test(now.state) || now.began !== began);
 }
 
-/** When a process began, in ticks of the clock since the boot; undefined where that cannot be read. */
-async function beginning(pid: number): Promise<string | undefined> {
+/** The state of a process, and when it began in ticks of the clock since the boot; undefined where they cannot be read. */
+async function statusOf(pid: number): Promise<{ readonly state: string; readonly began: string } | undefined> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-    // The second field is the program's name, which may hold anything. This is the 22nd.
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    // The second field is the program's name, which may hold anything. These are the third and the 22nd (proc_pid_stat(5)).
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    const [state, began] = [fields[0], fields[19]];
+    return state === undefined || began === undefined ? undefined : { state, began };
   } catch {
     return undefined;
   }

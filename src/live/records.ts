@@ -11,7 +11,7 @@ import {
   type Withdrawal,
   Withdrawal_Status,
 } from "../../gen/vega/vega_pb.js";
-import type { Sent } from "./sent.js";
+import { debitedParty, type Sent } from "./sent.js";
 
 /**
  * What a record that the data node stores says of the transaction that made it. `open` leaves it open: an order may
@@ -38,8 +38,11 @@ export function recordStates(records: Records, sent: Pick<Sent, "command" | "pub
   const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations } = records;
   const { command, publicKey } = sent;
   const isOwn = (party: string) => publicKey === undefined || party.toLowerCase() === publicKey.toLowerCase();
+  const debited = debitedParty(sent);
   const states: Readonly<Record<string, readonly RecordState[]>> = {
-    transfer: transfers.filter(({ from }) => isOwn(from)).map(transferState),
+    transfer: transfers
+      .filter(({ from }) => debited === undefined || from.toLowerCase() === debited)
+      .map(transferState),
     withdrawal: withdrawals.filter(({ partyId }) => isOwn(partyId)).map(withdrawalState),
     proposal: proposals.filter(({ partyId }) => isOwn(partyId)).map(proposalState),
     liquidityProvision: liquidityProvisions

@@ -1,5 +1,6 @@
-import { equals, type Message } from "@bufbuild/protobuf";
+import { equals, isMessage, type Message } from "@bufbuild/protobuf";
 import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+import { TransferSchema } from "../../gen/vega/commands/v1/commands_pb.js";
 import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
 import { type TransactionResult, TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
 import { shown } from "../errors/check-values.js";
@@ -134,6 +135,17 @@ export function otherOwner(
   return part.marketId !== undefined && marketId !== undefined && marketId.toLowerCase() !== part.marketId.toLowerCase()
     ? `names another market, ${quoted(marketId)}`
     : undefined;
+}
+
+/**
+ * Tells whom a record of a transfer names as its sender.
+ *
+ * @param sent the transaction
+ * @returns the derived key whose account the command debits, where it names one, else the party; 64 hex digits in lower case
+ */
+export function debitedParty({ message, publicKey }: Pick<Sent, "message" | "publicKey">): string | undefined {
+  const from = message !== undefined && isMessage(message, TransferSchema) ? message.from : undefined;
+  return from === undefined || from === "" ? publicKey : from.toLowerCase();
 }
 
 /** The definitions of commands by their kinds. */

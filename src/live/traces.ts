@@ -24,7 +24,7 @@ import {
   transferState,
   withdrawalState,
 } from "./records.js";
-import { otherOwner, type Sent } from "./sent.js";
+import { debitedParty, otherOwner, type Sent } from "./sent.js";
 import { type StopOrderState, stopOrderState } from "./stop-order-state.js";
 
 /** What was found of a transaction, and what it proves. */
@@ -118,9 +118,13 @@ export async function lookForTraces(services: TraceServices, sent: Sent): Promis
     const found = describeRecords(records);
     hasRecords = found !== "";
     isOpenBatch = sent.command === undefined && hasBatchRecords(records);
-    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent);
     const time = recordTime(records);
-    block ??= time === undefined ? undefined : services.blockAt(time);
+    const at = time === undefined ? undefined : services.blockAt(time);
+    if (at !== undefined && blockHeight !== undefined && at <= blockHeight) {
+      return `${found}, but of block ${at}, and the transaction is tied to block ${blockHeight}`;
+    }
+    byHash = sent.isHashOfNode === true ? [] : recordStates(records, sent);
+    block ??= at;
     return hasRecords ? found : "none";
   }
 
@@ -284,7 +288,8 @@ async function lookFor(
   if (found?.id.toLowerCase() !== id) {
     return undefined;
   }
-  const other = otherOwner(sent, part, found);
+  const owner = brings === "transfer" ? debitedParty(sent) : sent.publicKey;
+  const other = otherOwner({ publicKey: owner }, part, found);
   return other === undefined ? found : { state: { status: "open", text: `${found.state.text}, but ${other}` } };
 }
 

@@ -87,7 +87,15 @@ function failed(reason: unknown): { outcome: unknown; advice?: string; method?: 
     .replace(/ \((https?:|before that over )[^)]*\)$/, "")
     .replace(/(?<=HTTP \d{3}\b.*?): ".*$/s, "")
     .replace(/; it begins with "<.*$/s, "");
-  return { outcome: { name, code, summary, details } satisfies Failure, advice, method };
+  return { outcome: { name, code, summary, details } satisfies Failure, advice: sameLimit(advice), method };
+}
+
+/** A message is larger in JSON, and each transport has a limit of its own. */
+function sameLimit(advice: string): string {
+  return advice.replace(
+    /^It has .*(more than the limit of \d+ bytes)\. Raise limits\.max(?:Message|Json)Bytes/,
+    "It has $1",
+  );
 }
 
 /** Start a node that gives one answer, over gRPC and over the gateway. */

@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import type { TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
+import { type TransactionResultSchema, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
 import {
+  AccountType,
   Order_Status,
   Order_TimeInForce,
   Order_Type,
@@ -20,6 +21,7 @@ import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, market, sender, stopOrder } from "../support/transactions.js";
 
 const other = "0b".repeat(32);
+const derived = "0c".repeat(32);
 const tied = lastBlockAnswer.height;
 const value = {
   marketId: market,
@@ -47,6 +49,8 @@ interface Played {
   readonly height?: bigint;
   readonly order?: MessageInitShape<typeof OrderSchema>;
   readonly stopOrder?: MessageInitShape<typeof StopOrderSchema>;
+  /** The sender of the transfer that it stores. */
+  readonly transferFrom?: string;
   /** The average time of a block, in milliseconds. */
   readonly blockMs?: number;
 }
@@ -81,7 +85,12 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
       getStopOrder: ({ orderId }) => ({
         order: played.stopOrder && { stopOrder: { ...played.stopOrder, id: orderId } },
       }),
-      listEntities: () => ({ ledgerEntries: played.order === undefined ? [] : [{}] }),
+      getTransfer: ({ transferId }) => ({
+        transferNode: {
+          transfer: { id: transferId, from: played.transferFrom ?? "", status: Transfer_Status.REJECTED },
+        },
+      }),
+      listEntities: () => ({ ledgerEntries: (played.order ?? played.transferFrom) === undefined ? [] : [{}] }),
     },
     {
       lastBlockHeight: () => ({ ...lastBlockAnswer, height, spamPowNumberOfPastBlocks: 100 }),
@@ -173,6 +182,27 @@ describe("records prove nothing if they name others", () => {
       expect(outcome.reason).toContain(`${words}, "${other}"`);
     }
   });
+});
+
+// commands.proto: `from` is the "owner of the account that is debited, where that is not the sender's own key".
+test.each([
+  ["the derived key that it debits", derived, "failed"],
+  ["the sender, where it debits a derived key", sender.publicKey, "unknown"],
+  ["another party", other, "unknown"],
+])("the record of a transfer that names %s", async (_, transferFrom, status) => {
+  const transfer: CommandInit = {
+    case: "transfer",
+    value: {
+      from: derived,
+      fromAccountType: AccountType.VESTED_REWARDS,
+      to: sender.publicKey,
+      toAccountType: AccountType.GENERAL,
+      asset: "0a".repeat(32),
+      amount: "1",
+      kind: { case: "oneOff", value: {} },
+    },
+  };
+  expect(await outcomeOf(transfer, { transferFrom })).toMatchObject({ status });
 });
 
 describe("the ends of all blocks in which it could be", () => {
