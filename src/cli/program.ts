@@ -128,8 +128,15 @@ function term(command: Command): string {
 export async function run(args: readonly string[], version: string): Promise<void> {
   process.noDeprecation = true; // What packages deprecate is nothing for users of the command.
   const interrupt = new AbortController();
+  const end = (signal: (typeof ENDING_SIGNALS)[number]) => {
+    // A second signal of any kind ends the process at once.
+    for (const each of ENDING_SIGNALS) {
+      process.off(each, end);
+    }
+    interrupt.abort(new Interruption(signal));
+  };
   for (const signal of ENDING_SIGNALS) {
-    process.once(signal, () => interrupt.abort(new Interruption(signal)));
+    process.on(signal, end);
   }
   // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

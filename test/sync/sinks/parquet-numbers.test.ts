@@ -41,6 +41,19 @@ it("compares amounts as numbers", async () => {
   });
 });
 
+it("takes market data with the price of a resting order of any size", async () => {
+  await withFolder(async (folder) => {
+    const sink = parquetSink(join(folder, "out"));
+    await sink.open(opening(["market_data"]));
+    const rows = ["best_offer_price", "best_static_offer_price", "mid_price", "static_mid_price"].map((name, seq) =>
+      rowOf("market_data", { [name]: LARGEST, seq_num: String(seq) }),
+    );
+    const loading = sink.load(unitAt("market_data", 1), fetchOf(columnsOf("market_data"), rows), plainly());
+    expect(await loading).toMatchObject({ outcome: "loaded" });
+    await sink[Symbol.asyncDispose]();
+  });
+});
+
 it("takes prices of orders of any size, which anyone may send, and refuses other amounts beyond 38 digits by name", async () => {
   await withFolder(async (folder) => {
     const sink = parquetSink(join(folder, "out"));

@@ -111,7 +111,7 @@ function groupsOf(entries: readonly LedgerEntry[], rowsPerFile: bigint): LedgerE
   let rows = 0n;
   for (const entry of entries) {
     const before = open.at(-1);
-    if (before === undefined || !follows(before, entry) || rows + entry.rows > rowsPerFile) {
+    if (before === undefined || !follows(before, entry) || rows >= rowsPerFile || rows + entry.rows > rowsPerFile) {
       [open, rows] = [[], 0n];
       groups.push(open);
     }

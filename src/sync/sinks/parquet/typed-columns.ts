@@ -10,14 +10,25 @@ const AMOUNT = "DECIMAL(38,0)";
 
 /**
  * Whole numbers that anyone can make as large as 2^256 - 1, which has 78 digits: the network records them as they were
- * sent, also with an order, a commitment or a market that it then rejects. All other whole numbers come from balances,
- * from trades, which are paid for, or from sums of 64-bit sizes.
+ * sent, also with an order, a commitment or a market that it then rejects, and shows the prices of resting orders and of
+ * oracles in its market data. All other whole numbers come from balances, from trades, which are paid for, or from sums
+ * of 64-bit sizes.
  */
 const ANY_SIZE: ReadonlySet<string> = new Set([
   "orders.price",
   "orders.pegged_offset",
   "liquidity_provisions.commitment_amount",
   "markets.tick_size",
+  ...[
+    "mark_price",
+    "best_bid_price",
+    "best_offer_price",
+    "best_static_bid_price",
+    "best_static_offer_price",
+    "mid_price",
+    "static_mid_price",
+    "indicative_price",
+  ].map((name) => `market_data.${name}`),
 ]);
 
 /** How a column of numbers that are text in CSV is kept: as an exact number, or as a `DOUBLE` beside the exact text. */
