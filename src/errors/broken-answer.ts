@@ -77,7 +77,7 @@ export const SEVERAL: BrokenAnswer = {
  * A message that is larger than the limit.
  *
  * @param option the limit's name in the configuration
- * @param limit the limit, in bytes, where the library that found it tells
+ * @param limit the limit, in bytes, if it is known
  * @param size the size of the message, in bytes, where it is known
  * @returns what is wrong
  */

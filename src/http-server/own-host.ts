@@ -6,7 +6,7 @@ import { isIP } from "node:net";
  *
  * @param host where the server listens
  * @param names further names that the server goes by, such as that of a container
- * @returns tells whether the header names this server; its port is not looked at, as tunnels change it
+ * @returns whether the header names this server; the port is ignored, as tunnels change it
  */
 export function hostCheck(host: string, names: readonly string[]): (header: string | undefined) => boolean {
   const own = new Set(["localhost", "::1", host, ...names].map((name) => name.toLowerCase()));

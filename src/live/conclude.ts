@@ -94,7 +94,7 @@ export async function conclude(
   }
 }
 
-/** How many blocks the node that is asked for its last block may be behind the events: it may be another one. */
+/** How many blocks the node's last block may be behind the events, which another node may have sent. */
 const BLOCKS_BEHIND = 3n;
 
 /** How many times faster than on average blocks may end before the events of their ends are not believed. */

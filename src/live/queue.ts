@@ -10,7 +10,7 @@ interface Batch {
 /** What waits, in the order in which it came. */
 export interface Queue<T extends object> {
   readonly size: number;
-  /** How many bytes the batches had, as they came, of which at least one value waits. */
+  /** The size on the wire of all batches that still have a value waiting, in bytes. */
   readonly bytes: number;
   add(values: readonly T[]): void;
   /** Take the first one; undefined where none waits. */

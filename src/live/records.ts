@@ -37,12 +37,10 @@ type Records = Omit<ListEntitiesResponse, "$typeName" | "$unknown">;
 export function recordStates(records: Records, sent: Pick<Sent, "command" | "publicKey" | "message">): RecordState[] {
   const { transfers, withdrawals, proposals, liquidityProvisions, votes, delegations } = records;
   const { command, publicKey } = sent;
-  const isOwn = (party: string) => publicKey === undefined || party.toLowerCase() === publicKey.toLowerCase();
-  const debited = debitedParty(sent);
+  const isOwn = (party: string, owner = publicKey) =>
+    owner === undefined || party.toLowerCase() === owner.toLowerCase();
   const states: Readonly<Record<string, readonly RecordState[]>> = {
-    transfer: transfers
-      .filter(({ from }) => debited === undefined || from.toLowerCase() === debited)
-      .map(transferState),
+    transfer: transfers.filter(({ from }) => isOwn(from, debitedParty(sent))).map(transferState),
     withdrawal: withdrawals.filter(({ partyId }) => isOwn(partyId)).map(withdrawalState),
     proposal: proposals.filter(({ partyId }) => isOwn(partyId)).map(proposalState),
     liquidityProvision: liquidityProvisions
@@ -70,7 +68,7 @@ export function hasBatchRecords({ orders, trades }: Pick<Records, "orders" | "tr
   return orders.length > 0 || trades.length > 0;
 }
 
-/** Which records decide about a command. Those of an order, or of a change of one, are told by its identifier. */
+/** Which records decide about a command. Orders, and changes of them, are found by identifier instead. */
 const RECORDS_OF: Readonly<Record<string, string>> = {
   transfer: "transfer",
   cancelTransfer: "transfer",

@@ -98,7 +98,7 @@ export function isOfSameCommand(sent: Sent, result: TransactionResult): boolean 
  *
  * @param sent the transaction; what is not known of it is not compared
  * @param result a result, under whatever hash
- * @returns how they differ, of which the result is the subject; `undefined` if they do not
+ * @returns how they differ, to follow "its result" in a sentence; `undefined` if they do not
  */
 export function differenceOf(sent: Sent, { partyId, transaction }: TransactionResult): string | undefined {
   const { publicKey, command, message } = sent;
@@ -122,7 +122,7 @@ export function differenceOf(sent: Sent, { partyId, transaction }: TransactionRe
  * @param sent the transaction
  * @param part the part of its command that brings the record
  * @param record the party and, where it has one, the market of the record
- * @returns how they differ, of which the record is the subject; `undefined` if they do not
+ * @returns how they differ, to follow the name of the record in a sentence; `undefined` if they do not
  */
 export function otherOwner(
   { publicKey }: Pick<Sent, "publicKey">,
@@ -138,13 +138,13 @@ export function otherOwner(
 }
 
 /**
- * Tells whom a record of a transfer names as its sender.
+ * Returns the party that the record of a transfer names as its sender.
  *
  * @param sent the transaction
  * @returns the derived key whose account the command debits, where it names one, else the party; 64 hex digits in lower case
  */
 export function debitedParty({ message, publicKey }: Pick<Sent, "message" | "publicKey">): string | undefined {
-  const from = message !== undefined && isMessage(message, TransferSchema) ? message.from : undefined;
+  const from = isMessage(message, TransferSchema) ? message.from : undefined;
   return from === undefined || from === "" ? publicKey : from.toLowerCase();
 }
 

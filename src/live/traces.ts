@@ -186,7 +186,7 @@ function earlier({ text }: RecordState, block: bigint, tiedTo: bigint): RecordSt
   return { status: "open", text: `${text}, but of block ${block}, and the transaction is tied to block ${tiedTo}` };
 }
 
-/** Says of which parts no record tells what became of them, although a block has the transaction. */
+/** Names the parts whose outcome no record shows, although a block has the transaction. */
 function undecided(parts: readonly CommandPart[], states: ReadonlyMap<CommandPart, RecordState>): string {
   const open = parts.filter((part) => (states.get(part)?.status ?? "open") === "open");
   const paths = open.flatMap(({ path }) => (path === "" ? [] : [path]));
