@@ -1,6 +1,6 @@
 import { Option } from "commander";
-import { type LoadConfigOptions, type LoadedConfig, loadConfig } from "../config/load.js";
-import { type ClientConfig, configSchema, MAX_JSON_BYTES } from "../config/schema.js";
+import { type ConfigSources, type LoadedConfig, readSources } from "../config/load.js";
+import { type Config, configSchema, MAX_JSON_BYTES } from "../config/schema.js";
 import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
 import { profiles } from "../schema/profile.js";
@@ -23,8 +23,13 @@ export interface ClientOptions {
   readonly verbose?: boolean;
 }
 
-/** What a configuration is loaded for: `forSigning` as in `loadConfig`. */
-export type ConfigPurpose = Pick<LoadConfigOptions, "forSigning">;
+/** How a configuration is loaded. */
+export interface ConfigPurpose {
+  /** Whether a key signs with it, as in `loadConfig`. */
+  readonly forSigning?: boolean;
+  /** Its file and environment, if they were read before. */
+  readonly sources?: ConfigSources;
+}
 
 /**
  * Create the command-line options that choose a node and the way to reach it. None takes a secret, because other users
@@ -81,12 +86,12 @@ export function chainIdOption(): Option {
  * Load the configuration of a client. The command-line options have precedence over the environment and the file.
  *
  * @param options the values of the command-line options
- * @param purpose whether a key signs with the configuration
+ * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file cannot be read
  */
-export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}): ClientConfig {
+export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}): Config {
   return loadClientConfig(options, purpose).config;
 }
 
@@ -94,12 +99,15 @@ export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}
  * Load the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
  * @param options the values of the command-line options
- * @param purpose whether a key signs with the configuration
+ * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file cannot be read
  */
-export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigPurpose = {}): LoadedConfig {
+export function loadClientConfig(
+  options: ClientOptions,
+  { forSigning = false, sources = readSources({ file: options.config, forSigning }) }: ConfigPurpose = {},
+): LoadedConfig {
   // JSON has a maximum of its own.
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);
   const given = [
@@ -114,7 +122,7 @@ export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigP
     { name: "--max-message-bytes", key: "limits.maxMessageBytes", value: options.maxMessageBytes },
     { name: "--max-message-bytes", key: "limits.maxJsonBytes", value: jsonBytes },
   ];
-  const loaded = loadConfig({ file: options.config, forSigning, arguments: given });
+  const loaded = sources(given);
   if (options.caFile === undefined) {
     return loaded;
   }
@@ -123,7 +131,7 @@ export function loadClientConfig(options: ClientOptions, { forSigning }: ConfigP
   const secure = endpoints.filter((name) => /^https:/i.test(loaded.config[name]?.url ?? ""));
   const keys = (secure.length > 0 ? secure : endpoints).map((name) => `${name}.tls.caFile`);
   const authorities = keys.map((key) => ({ name: "--ca-file", key, value: options.caFile }));
-  return loadConfig({ file: options.config, forSigning, arguments: [...given, ...authorities] });
+  return sources([...given, ...authorities]);
 }
 
 const UNITS = new Map([

@@ -1,7 +1,8 @@
 import type { Registry } from "@bufbuild/protobuf";
 import { type Client, createClient } from "../client.js";
+import type { Config } from "../config/schema.js";
 import type { FallbackInfo, Hooks } from "../transport/hooks.js";
-import { type ClientOptions, type ConfigPurpose, clientConfig } from "./client-options.js";
+import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable } from "./output.js";
 
 /** Takes text for standard error. */
@@ -27,7 +28,7 @@ const WAIT_REPORT_MS = 1000;
  * @param options the values of the command-line options
  * @param reports takes the reports, each a line
  * @param more `registry`: the types that an `Any` in JSON may hold, beside those of error details; `reported`: what is
- *   reported where there is no `--verbose`; `forSigning`: whether a key signs with the configuration
+ *   reported where there is no `--verbose`; `config`: the configuration, if it was loaded before
  * @returns the client; the caller closes it
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file or a file of the TLS configuration cannot be read
@@ -38,12 +39,12 @@ export function commandClient(
   {
     registry,
     reported = "fallbacks",
-    forSigning,
-  }: { readonly registry?: Registry; readonly reported?: Reported } & ConfigPurpose = {},
+    config = clientConfig(options),
+  }: { readonly registry?: Registry; readonly reported?: Reported; readonly config?: Config } = {},
 ): Client {
   const report = (text: string) => notes.write(`tradewire: ${printable(text)}\n`);
   const what = options.verbose === true ? "calls" : reported;
-  return createClient(clientConfig(options, { forSigning }), {
+  return createClient(config, {
     ...(registry && { registry }),
     hooks: {
       ...(what === "calls" ? reportsOfCalls(report) : reportsOfFallbacks(report)),

@@ -81,13 +81,34 @@ export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
     directory: true,
   });
   requireOneOf("forSigning", options.forSigning, [true, false]);
+  return readSources(options)(options.arguments);
+}
+
+/** Makes a configuration of sources that were read, and of arguments. */
+export type ConfigSources = (given?: readonly ConfigArgument[]) => LoadedConfig;
+
+/**
+ * Read the file and the environment, once, for configurations that differ only in their arguments. A file that is a pipe
+ * can be read only once, and one that changes meanwhile gives no mixture.
+ *
+ * @param options the sources to read, as for {@link loadConfig}
+ * @returns makes a configuration with these sources and the arguments; throws {@link RequestError} as `loadConfig` does
+ * @throws {@link RequestError} if the file is wrong or not trusted
+ * @throws {@link FileError} where the file exists and cannot be read
+ */
+export function readSources(options: Omit<LoadConfigOptions, "arguments">): ConfigSources {
   const directory = options.directory ?? process.cwd();
   const environment = options.environment ?? process.env;
-  const given = [
+  const sources = [
     ...fromFile(namedFile(options.file, environment), directory, configKeys),
     ...fromEnvironment(environment, directory, configKeys),
-    ...fromArguments(options.arguments ?? [], directory),
   ];
+  return (given = []) => merge([...sources, ...fromArguments(given, directory)], options.forSigning === true);
+}
+
+/** Merges values, later ones over earlier ones. */
+function merge(values: readonly Given[], forSigning: boolean): LoadedConfig {
+  const given = [...values];
   if (!given.some(({ path: [group, key] }) => (group === "grpc" || group === "rest") && key === "url")) {
     given.unshift(...defaultUrls);
   }
@@ -107,7 +128,7 @@ export function loadConfig(options: LoadConfigOptions = {}): LoadedConfig {
   const config = readConfigFrom(merged, placesOf(sources));
   const valued = configKeys.filter(({ path }) => valueAt(config, path) !== undefined);
   const loaded = { config, sources: new Map(valued.map(({ name }) => [name, sources.get(name) ?? "default"])), found };
-  requireRanks(loaded, options.forSigning === true);
+  requireRanks(loaded, forSigning);
   return loaded;
 }
 

@@ -75,6 +75,42 @@ describe("the chain that the user names", () => {
   });
 });
 
+describe("a configuration out of a pipe, which can be read only once,", () => {
+  const piped = async (args: readonly string[], restUrl: string) => {
+    const CONFIG = JSON.stringify({ transport: "rest", rest: { url: restUrl }, chainId: "tradewire-devnet" });
+    const script = '"$0" "$@" --config <(printf %s "$CONFIG")';
+    return start("bash", ["-c", script, process.execPath, main, ...args], undefined, { CONFIG }).ended;
+  };
+
+  test.each([["sign"], ["submit"], ["submit", "--check"], ["submit", "--dry-run"], ["submit", "--wait"]])(
+    "is that of all that %s does",
+    async (command, ...more) => {
+      await using own = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 100 });
+      const signed = await piped([command, commandFile, "--key-file", keyFile, ...more], own.restUrl);
+      expect(signed).toMatchObject({ code: 0, err: expect.stringContaining("chain tradewire-devnet") });
+      if (command === "sign") {
+        expect(signed.err).toContain(`node ${own.restUrl}`);
+      }
+    },
+  );
+
+  test("is that of a call, and of each node of a sync", async () => {
+    const called = await piped(["call", "CoreService.LastBlockHeight"], node.restUrl);
+    expect(called).toMatchObject({ code: 0, err: "", out: expect.stringContaining("tradewire-devnet") });
+    const other = node.restUrl.replace("127.0.0.1", "localhost");
+    const synced = [
+      "sync",
+      "--to",
+      `duckdb:${join(folder, "rows.duckdb")}`,
+      "--rest-url",
+      node.restUrl,
+      "--rest-url",
+      other,
+    ];
+    expect(await piped(synced, node.restUrl)).toMatchObject({ code: 0 });
+  });
+});
+
 describe("what is submitted", () => {
   const submit = (file: string, ...more: string[]) => run(["submit", file, ...over, ...more]);
   const sign = async (...more: string[]) =>

@@ -9,7 +9,6 @@ import {
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Client } from "../../client.js";
-import { readConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
 import { knownTypes } from "../../json/any.js";
 import { connectionOf } from "../../listing/connection.js";
@@ -52,8 +51,8 @@ export async function runCall(
   using input = callEnd(context);
   const given = { argument, data: options.data, settings: options.set, registry };
   const requests = await requestsOf(method, given, input.context);
-  const config = readConfig(clientConfig(options));
-  await using client = commandClient(options, context, { registry });
+  const config = clientConfig(options);
+  await using client = commandClient(options, context, { registry, config });
   const call = { requests, headers: headersOf(options.header), registry };
   const paging = pagingMethod(method, options);
   if (paging !== undefined) {

@@ -8,6 +8,7 @@ import {
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
 import type { Client } from "../../client.js";
 import { staysOnLoopback } from "../../config/loopback.js";
+import type { Config } from "../../config/schema.js";
 import { brokenAnswer, noVerdict } from "../../errors/broken-answer.js";
 import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/refusal.js";
@@ -21,14 +22,7 @@ import { type SubmissionType, submissionTypes } from "../../transaction/submissi
 import type { ChainIdPrefix } from "../../transaction/transaction.js";
 import { transactionHash } from "../../transaction/transaction-hash.js";
 import { commandClient } from "../client.js";
-import {
-  type ClientOptions,
-  chainIdOption,
-  clientConfig,
-  clientOptions,
-  loadClientConfig,
-  milliseconds,
-} from "../client-options.js";
+import { type ClientOptions, chainIdOption, clientConfig, clientOptions, milliseconds } from "../client-options.js";
 import { STANDARD } from "../input.js";
 import { readTransactionInput, requestJson, type TransactionInput } from "../json-input.js";
 import { type CommandContext, json, printable } from "../output.js";
@@ -50,6 +44,21 @@ interface SubmitOptions extends SignOptions {
   /** Milliseconds; true for the default. */
   readonly wait?: number | true;
   readonly json?: boolean;
+}
+
+/** What `sign` does. */
+interface SignTask {
+  readonly client: Client;
+  /** The configuration of the client. */
+  readonly config: Config;
+  readonly input: TransactionInput;
+  readonly options: SignOptions;
+  readonly context: CommandContext;
+}
+
+/** What `submit` does. */
+interface SubmitTask extends SignTask {
+  readonly options: SubmitOptions;
 }
 
 /**
@@ -112,8 +121,9 @@ export function addSign(command: Command, context: CommandContext): void {
     if (input.command === undefined) {
       throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
     }
-    await using client = commandClient(options, context, { forSigning: true });
-    context.out.write(json(requestJson(await announcedSignature(client, input, options, context))));
+    const config = clientConfig(options, { forSigning: true });
+    await using client = commandClient(options, context, { config });
+    context.out.write(json(requestJson(await announcedSignature({ client, config, input, options, context }))));
   });
 }
 
@@ -162,13 +172,15 @@ async function runSubmit(
   if (options.check === true && input.request !== undefined && options.yes !== true) {
     await confirmCheck(file, context);
   }
-  await using client = commandClient(options, context, { forSigning: input.command !== undefined });
+  const config = clientConfig(options, { forSigning: input.command !== undefined });
+  await using client = commandClient(options, context, { config });
+  const task = { client, config, input, options, context };
   if (options.dryRun === true) {
-    out.write(json(requestJson(await announcedSignature(client, input, options, context))));
+    out.write(json(requestJson(await announcedSignature(task))));
     return;
   }
   if (options.check === true) {
-    const request = await announcedSignature(client, input, options, context);
+    const request = await announcedSignature(task);
     const isFirst = input.command !== undefined;
     if (isFirst) {
       notes.write("Checking a transaction that is signed for this check only; it is not submitted.\n");
@@ -176,20 +188,14 @@ async function runSubmit(
     await check(client, request, isFirst, options, context);
     return;
   }
-  await (options.wait === undefined
-    ? submit(client, input, options, context)
-    : submitAndWait(client, input, options, context));
+  await (options.wait === undefined ? submit(task) : submitAndWait(task));
 }
 
 /** Submits a transaction, and prints its hash. */
-async function submit(
-  client: Client,
-  input: TransactionInput,
-  options: SubmitOptions,
-  context: CommandContext,
-): Promise<void> {
+async function submit(task: SubmitTask): Promise<void> {
+  const { client, options, context } = task;
   const { signal, out, notes } = context;
-  const { request, tid } = await announced(client, input, options, context, signal);
+  const { request, tid } = await announced(task, signal);
   const result = await client.submitTransaction(request, { signal }).catch((reason: unknown) => {
     throw noted(reason, isUnsent(reason), context);
   });
@@ -203,16 +209,12 @@ async function submit(
 }
 
 /** Submits a transaction, and prints its outcome. The time for all of it begins with its signature. */
-async function submitAndWait(
-  client: Client,
-  input: TransactionInput,
-  options: SubmitOptions,
-  context: CommandContext,
-): Promise<void> {
+async function submitAndWait(task: SubmitTask): Promise<void> {
+  const { client, options, context } = task;
   const { signal, notes } = context;
   const startedAt = performance.now();
   const limitMs = typeof options.wait === "number" ? options.wait : undefined;
-  const announce = (until: AbortSignal) => announced(client, input, options, context, until);
+  const announce = (until: AbortSignal) => announced(task, until);
   const { request, tid } = await (limitMs === undefined ? announce(signal) : within(limitMs, signal, announce));
   const timeoutMs = limitMs && timeLeft(limitMs, startedAt);
   let isSending = false;
@@ -230,10 +232,7 @@ async function submitAndWait(
 
 /** Signs a transaction, unless it was signed before, and says which one is submitted next, and where. */
 async function announced(
-  client: Client,
-  input: TransactionInput,
-  options: SubmitOptions,
-  context: CommandContext,
+  { client, config, input, options, context }: SubmitTask,
   signal: AbortSignal,
 ): Promise<{ readonly request: SubmitTransactionRequest; readonly tid: string }> {
   const before = async () => {
@@ -245,12 +244,12 @@ async function announced(
   });
   const tx = create(TransactionSchema, request.tx);
   if (options.wait !== undefined) {
-    await requireSignature(tx, async () => clientConfig(options).chainId ?? chainId);
+    await requireSignature(tx, async () => config.chainId ?? chainId);
   }
   const txHash = transactionHash(tx);
   const signedBy = printable(tx.from.value ?? "nobody");
   context.notes.write(
-    `Submitting ${txHash} to ${nodeOf(options)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
+    `Submitting ${txHash} to ${nodeOf(config)}, chain ${printable(chainId)}, signed by ${signedBy}.\n`,
   );
   return { request, tid: request.tx?.pow?.tid ?? "" };
 }
@@ -313,8 +312,7 @@ async function check(
 }
 
 /** The URL that a command calls first. */
-function nodeOf(options: ClientOptions): string {
-  const { transport = "auto", grpc, rest } = clientConfig(options);
+function nodeOf({ transport, grpc, rest }: Config): string {
   const urls = transport === "rest" ? [rest?.url, grpc?.url] : [grpc?.url, rest?.url];
   return printable(urls.find((url) => url !== undefined) ?? "the configured node");
 }
@@ -335,17 +333,17 @@ function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHas
 }
 
 /** Gets the request of an input. Before a command is signed, it names the key, the chain and the node. */
-function announcedSignature(
-  client: Client,
-  input: TransactionInput,
-  options: SignOptions,
-  { notes, signal }: CommandContext,
-): Promise<SubmitTransactionRequest> {
+function announcedSignature({
+  client,
+  config,
+  input,
+  options,
+  context: { notes, signal },
+}: SignTask): Promise<SubmitTransactionRequest> {
   return signedRequest(client, input, options, signal, async ({ publicKey }) => {
-    const { config } = loadClientConfig(options);
     const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
     const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
-    notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(options)}.\n`);
+    notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(config)}.\n`);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Option } from "commander";
 import type { Client } from "../../client.js";
+import { readSources } from "../../config/load.js";
 import { RequestError } from "../../errors/index.js";
 import type { SyncClient } from "../../sync/options.js";
 import { commandClient, type Reports } from "../client.js";
@@ -60,10 +61,11 @@ export function openClients(options: SyncClientOptions, reports: Reports): SyncC
     await Promise.allSettled(opened.map((client) => client.close()));
   };
   let overGrpc = true;
+  const sources = readSources({ file: options.config });
   const clients = choicesOf(options).map((choice): SyncClient => {
-    const config = clientConfig(choice);
+    const config = clientConfig(choice, { sources });
     overGrpc &&= config.transport === "grpc" || config.transport === "grpc-js";
-    const client = commandClient(choice, reports);
+    const client = commandClient(choice, reports, { config });
     opened.push(client);
     return {
       name: nameOf(config.grpc?.url, config.rest?.url, config.transport),
