@@ -23,8 +23,9 @@ export type Ending =
   | {
       readonly kind: "too old";
       readonly block: bigint;
-      /** How many blocks ended during the wait, and how long they took by this machine's clock, in milliseconds. */
-      readonly blocks: number;
+      /** The times of the blocks that ended during the wait, in Unix nanoseconds; `undefined` for those that did not come. */
+      readonly times: readonly (bigint | undefined)[];
+      /** How long the wait took by this machine's clock, in milliseconds. */
       readonly tookMs: number;
       /** The hash of a result of the same party for an equal command; `undefined` where there was none. */
       readonly similar: string | undefined;
@@ -90,7 +91,7 @@ type State =
   /** Results may not have come; that many blocks are still waited for. */
   | { readonly kind: "missed"; readonly from: bigint | undefined; readonly to: bigint; readonly left: number }
   /** All results came, and it cannot be in a later block. The submission may still be under way. */
-  | { readonly kind: "too old"; readonly block: bigint; readonly blocks: number; readonly tookMs: number };
+  | Omit<Extract<Ending, { readonly kind: "too old" }>, "similar">;
 
 /**
  * Waits for the result of a transaction. The wait has begun when this returns.
@@ -109,7 +110,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
   const others = new Map<string, Placed>();
   let { txHash } = sent;
   const startedAt = performance.now();
-  let firstBlock: bigint | undefined;
+  const times: (bigint | undefined)[] = [];
   let isSubmitted = false;
   let similar: string | undefined;
   let state: State = { kind: "waiting" };
@@ -157,8 +158,10 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
         settle();
       }
     },
-    ended(block) {
-      firstBlock ??= block;
+    ended(block, time) {
+      if (state.kind === "waiting" && lastBlock !== undefined) {
+        times.push(time);
+      }
       if (state.kind === "seen") {
         settle(block > state.block + BLOCKS_FOR_STOP_ORDERS);
       } else if (state.kind === "missed") {
@@ -168,8 +171,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
         }
         void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
       } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
-        const blocks = Number(block - firstBlock);
-        takeUp({ kind: "too old", block, blocks, tookMs: performance.now() - startedAt });
+        takeUp({ kind: "too old", block, times, tookMs: performance.now() - startedAt });
       }
     },
     missed(from, to) {

@@ -20,8 +20,13 @@ export interface ResultObserver {
   result(result: TransactionResult, block: bigint): void;
   /** A stop order came, of any party. The network's result of its transaction does not say whether it was rejected. */
   stopOrder(event: StopOrderEvent): void;
-  /** A block ended: its results have all come, unless `missed` was called. */
-  ended(block: bigint): void;
+  /**
+   * A block ended: its results have all come, unless `missed` was called.
+   *
+   * @param block its height
+   * @param time its time, in Unix nanoseconds; `undefined` if the event of its beginning did not come
+   */
+  ended(block: bigint, time: bigint | undefined): void;
   /** Results of these blocks may not have come. `from` is `undefined` where no block had ended before. */
   missed(from: bigint | undefined, to: bigint): void;
   /** The stream cannot be had any more. */
@@ -89,6 +94,7 @@ export function createBlockWatch(
   let closing: NodeJS.Timeout | undefined;
   let stream: Stream = { kind: "closed" };
   const times = createBlockTimes();
+  let begun: { readonly block: bigint; readonly time: bigint } | undefined;
 
   function use(): () => void {
     users += 1;
@@ -154,7 +160,8 @@ export function createBlockWatch(
       return false; // It was stopped.
     }
     if (event.case === "beginBlock") {
-      times.add(event.block, event.value.timestamp);
+      begun = { block: event.block, time: event.value.timestamp };
+      times.add(begun.block, begun.time);
       return false;
     }
     if (event.case !== "endBlock") {
@@ -182,7 +189,7 @@ export function createBlockWatch(
       if (!isComplete) {
         observer.missed(next, to);
       }
-      observer.ended(block);
+      observer.ended(block, begun?.block === block ? begun.time : undefined);
     }
     for (const { resolve } of waiting.splice(0)) {
       resolve();

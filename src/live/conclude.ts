@@ -49,7 +49,6 @@ const UNREPORTED = "delayedTransactionsWrapper";
  * @param sent the transaction
  * @param ending how the wait for its result ended
  * @param doubt why a block may have it although no result with its hash came; `undefined` where none may
- * @param blockMs the average time of the network's blocks, in milliseconds; `undefined` where that is not known
  * @returns the outcome
  */
 export async function conclude(
@@ -57,7 +56,6 @@ export async function conclude(
   sent: Sent,
   ending: Ending,
   doubt: string | undefined,
-  blockMs?: number,
 ): Promise<Outcome> {
   const unknown = (reason: string) => withoutResult(services, sent, reason);
   switch (ending.kind) {
@@ -68,7 +66,7 @@ export async function conclude(
       const { similar } = ending;
       const other = similar && `block results have an equal command of the same party under the hash ${similar}`;
       const silent = sent.command === UNREPORTED ? "the network reports no result for commands of its kind" : undefined;
-      const doubts = [doubt, silent, other, tooFast(ending, blockMs)].filter((text) => text !== undefined);
+      const doubts = [doubt, silent, other, clockDoubt(ending)].filter((text) => text !== undefined);
       if (doubts.length > 0) {
         return unknown([reason, ...doubts].join("; "));
       }
@@ -97,16 +95,29 @@ export async function conclude(
 /** How many blocks the node's last block may be behind the events, which another node may have sent. */
 const BLOCKS_BEHIND = 3n;
 
-/** How many times faster than on average blocks may end before the events of their ends are not believed. */
-const FASTER_BLOCKS = 20;
+/** How many times faster than this machine's clock the clock of blocks may run: a node that was behind catches up. */
+const FASTER_CLOCK = 2;
+/** How far the clock of blocks may run ahead in any case, in milliseconds. */
+const CLOCK_GRACE_MS = 1000;
 
-/** Says that the ends of blocks came faster than a network makes blocks; `undefined` if they did not. */
-function tooFast(
-  { blocks, tookMs }: Extract<Ending, { readonly kind: "too old" }>,
-  blockMs: number | undefined,
-): string | undefined {
-  return blockMs !== undefined && tookMs * FASTER_BLOCKS < blocks * blockMs
-    ? `${blocks} blocks ended within ${Math.ceil(tookMs)} ms, but the network takes ${Math.round(blockMs)} ms for one on average, so the events are not believed`
+/**
+ * Says why the ends of blocks cannot be real by the blocks' own times; `undefined` if they can. How fast they came proves
+ * nothing by itself: a network may make blocks quickly, or when it is told to. But then the blocks have times to match.
+ */
+function clockDoubt({ times, tookMs }: Extract<Ending, { readonly kind: "too old" }>): string | undefined {
+  const known = times.filter((time) => time !== undefined);
+  if (known.length < times.length) {
+    return `the times of ${times.length - known.length} of these blocks did not come, so the events of their ends are not believed`;
+  }
+  const steps = known.slice(1).map((time, index) => Number(time - (known[index] ?? time)) / 1e6);
+  if (steps.some((step) => step <= 0)) {
+    return "the times of these blocks do not increase, so the events of their ends are not believed";
+  }
+  // Of each block the time of the middle one: after a halt, or where the clock of a local node was set, one takes long.
+  const [middle = 0] = steps.toSorted((one, other) => one - other).slice(Math.floor(steps.length / 2));
+  const claimedMs = middle * steps.length;
+  return claimedMs > tookMs * FASTER_CLOCK + CLOCK_GRACE_MS
+    ? `${times.length} blocks that took ${Math.round(claimedMs)} ms by their own times ended within ${Math.ceil(tookMs)} ms, so the events of their ends are not believed`
     : undefined;
 }
 

@@ -117,7 +117,7 @@ export async function execute(
   return within(limitMs, callers, (deadline) => {
     const services = servicesOf(node, options, deadline);
     return within(waitTime(limitMs), deadline, (signal) =>
-      sendAndWait({ node, services, sent, ready, lastBlock, blockMs }, signal, callers),
+      sendAndWait({ node, services, sent, ready, lastBlock }, signal, callers),
     );
   });
 }
@@ -129,12 +129,10 @@ interface Sending {
   readonly sent: Sent;
   readonly ready: ReadyTransaction;
   readonly lastBlock: bigint | undefined;
-  /** The average time of a block, in milliseconds. */
-  readonly blockMs: number;
 }
 
 async function sendAndWait(
-  { node, services, sent, ready, lastBlock, blockMs }: Sending,
+  { node, services, sent, ready, lastBlock }: Sending,
   signal: AbortSignal,
   callers: AbortSignal | undefined,
 ): Promise<ExecutedCommand> {
@@ -170,7 +168,7 @@ async function sendAndWait(
     if (ending.kind !== "seen" && callers?.aborted === true) {
       throw await unknownOutcome(transaction, new CanceledError({ cause: callers.reason }));
     }
-    const outcome = await conclude(services, known, ending, doubt, blockMs);
+    const outcome = await conclude(services, known, ending, doubt);
     return { txHash: known.txHash, computedTxHash: sent.txHash, transaction, outcome };
   } finally {
     wait.close();

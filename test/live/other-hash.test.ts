@@ -11,8 +11,8 @@ const other = "CD".repeat(32);
 
 const last = { ...lastBlockAnswer, spamPowNumberOfPastBlocks: 1 };
 
-/** Blocks that took 1 ms each. */
-const fastBlocks = { genesisTime: "2026-01-01T00:00:00Z", vegaTime: "2026-01-01T00:00:00.007Z", blockHeight: 7n };
+const begin = (block: number) =>
+  eventOf(`${block}-0`, { event: { case: "beginBlock", value: { timestamp: BigInt(block) * 1_000_000n } } });
 
 const end = (block: number) => eventOf(`${block}-9`, { event: { case: "endBlock", value: {} } });
 
@@ -33,13 +33,12 @@ async function sendTo(result: MessageInitShape<typeof TransactionResultSchema>) 
       }),
     ];
     for (const block of [8, 9, 10, 11, 12]) {
-      yield [end(block)];
+      yield [begin(block), end(block)];
     }
     yield* quiet(signal);
   });
   await using node = await serveNode(service, {
     lastBlockHeight: () => last,
-    statistics: () => ({ statistics: fastBlocks }),
     getSpamStatistics: () => ({}),
     submitTransaction() {
       submit();

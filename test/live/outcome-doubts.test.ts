@@ -34,6 +34,12 @@ const value = {
 const order: CommandInit = { case: "orderSubmission", value };
 const stop = stopOrder("9000001");
 
+/** The time of the first block after the submission, in Unix milliseconds. */
+const START_MS = 1_767_225_600_000n;
+
+const begin = (block: bigint, timestamp: bigint) =>
+  eventOf(`${block}-0`, { event: { case: "beginBlock", value: { timestamp } } });
+
 const end = (block: bigint) => eventOf(`${block}-9`, { event: { case: "endBlock", value: {} } });
 
 type Result = MessageInitShape<typeof TransactionResultSchema>;
@@ -51,13 +57,13 @@ interface Played {
   readonly stopOrder?: MessageInitShape<typeof StopOrderSchema>;
   /** The sender of the transfer that it stores. */
   readonly transferFrom?: string;
-  /** The average time of a block, in milliseconds. */
-  readonly blockMs?: number;
+  /** The time of a block since the start, in milliseconds, by its number after the submission; `undefined` where it is not sent. */
+  readonly timeMs?: (count: number) => number | undefined;
 }
 
 /** Sends a command to a node, and returns what the client makes of what the node plays. */
 async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome> {
-  const { result, block = tied + 1n, blocks = 3, blockMs = 1 } = played;
+  const { result, block = tied + 1n, blocks = 3, timeMs = (count) => count } = played;
   let submit: (hash: string) => void = () => undefined;
   const submitted = new Promise<string>((resolve) => {
     submit = resolve;
@@ -70,12 +76,13 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
       const event = { case: "transactionResult" as const, value: { partyId: sender.publicKey, hash, ...result } };
       yield [eventOf(`${block}-1`, { event })];
     }
-    for (let count = 0n; count < blocks; count += 1n) {
-      yield [end(tied + count)];
+    for (let count = 0; count < blocks; count += 1) {
+      const block = tied + BigInt(count);
+      const time = timeMs(count);
+      yield [...(time === undefined ? [] : [begin(block, (START_MS + BigInt(time)) * 1_000_000n)]), end(block)];
     }
     yield* quiet(signal);
   });
-  const start = Date.parse("2026-01-01T00:00:00Z");
   await using node = await serveNode(
     {
       ...service,
@@ -95,13 +102,6 @@ async function outcomeOf(command: CommandInit, played: Played): Promise<Outcome>
     {
       lastBlockHeight: () => ({ ...lastBlockAnswer, height, spamPowNumberOfPastBlocks: 100 }),
       getSpamStatistics: () => ({}),
-      statistics: () => ({
-        statistics: {
-          genesisTime: new Date(start).toISOString(),
-          vegaTime: new Date(start + blockMs * 1000).toISOString(),
-          blockHeight: 1000n,
-        },
-      }),
       submitTransaction({ tx }) {
         height = played.height ?? height;
         const hash = tx === undefined ? "" : transactionHash(tx);
@@ -208,8 +208,11 @@ test.each([
 describe("the ends of all blocks in which it could be", () => {
   const blocks = 110;
   const last = tied + 103n;
-  test("prove that it failed where the node has these blocks", async () => {
-    await expect(outcomeOf(order, { blocks, height: last })).resolves.toMatchObject({
+  test.each<[string, (count: number) => number]>([
+    ["a block a millisecond", (count) => count],
+    ["an hour between two of them, in which no blocks were made", (count) => count + (count > 50 ? 3_600_000 : 0)],
+  ])("prove that it failed where the node has these blocks, and their times can be: %s", async (_, timeMs) => {
+    await expect(outcomeOf(order, { blocks, height: last, timeMs })).resolves.toMatchObject({
       status: "failed",
       evidence: "blocks",
       reason: `no block up to ${last} has it, and later ones cannot take it any more`,
@@ -223,11 +226,25 @@ describe("the ends of all blocks in which it could be", () => {
     });
   });
 
-  test("prove nothing where they came faster than the network makes blocks", async () => {
-    await expect(outcomeOf(order, { blocks, height: last, blockMs: 60_000 - 1 })).resolves.toMatchObject({
+  test.each<[string, (count: number) => number | undefined, string]>([
+    ["without times", () => undefined, "the times of 104 of these blocks did not come"],
+    [
+      "with one time missing",
+      (count) => (count === 7 ? undefined : count),
+      "the times of 1 of these blocks did not come",
+    ],
+    ["with one time for all", () => 1, "the times of these blocks do not increase"],
+    ["with times that go back", (count) => (count === 9 ? 5 : count), "the times of these blocks do not increase"],
+    [
+      "with times of a second each that this machine's clock has not seen",
+      (count) => count * 1000,
+      "104 blocks that took 103000 ms by their own times ended within \\d+ ms",
+    ],
+  ])("prove nothing where they come %s", async (_, timeMs, words) => {
+    await expect(outcomeOf(order, { blocks, height: last, timeMs })).resolves.toMatchObject({
       status: "unknown",
       reason: expect.stringMatching(
-        /^no block up to \d+ has it, .*; 103 blocks ended within \d+ ms, but the network takes 59999 ms for one on average, so the events are not believed$/,
+        new RegExp(`^no block up to \\d+ has it, [^;]*; ${words}, so the events of their ends are not believed$`),
       ),
     });
   });
