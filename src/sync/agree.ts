@@ -35,6 +35,8 @@ export interface AgreedHistory extends NodeHistory {
   has(client: SyncClient, unit: Unit): boolean;
   /** Whether any node has. */
   isHeld(unit: Unit): boolean;
+  /** The unit as far as some node has it: without its first segments where all nodes have dropped them. */
+  heldPart<T extends Unit>(unit: T): T | undefined;
 }
 
 type Segments = readonly Segment[];
@@ -86,13 +88,30 @@ export function agreeOn(
     return from !== undefined && from <= fromBlock && segmentEndingAt(listed ?? [], toBlock)?.id === segmentId;
   }
 
+  const isHeld = (unit: Unit) => listings.some(({ client }) => has(client, unit));
+
+  function heldPart<T extends Unit>(unit: T): T | undefined {
+    for (let index = firstEndingAt(agreed, unit.fromBlock); ; index += 1) {
+      const segment = agreed[index];
+      if (segment === undefined || segment.toBlock > unit.toBlock) {
+        return undefined;
+      }
+      const { fromBlock, previousId: previousSegmentId } = segment;
+      const part = { ...unit, fromBlock, previousSegmentId };
+      if (fromBlock >= unit.fromBlock && isHeld(part)) {
+        return part;
+      }
+    }
+  }
+
   return {
     chainId: one?.chainId ?? known.chainId,
     segments: agreed,
     away,
     heldFrom: segments[0]?.fromBlock ?? 0n,
     has,
-    isHeld: (unit) => listings.some(({ client }) => has(client, unit)),
+    isHeld,
+    heldPart,
   };
 }
 

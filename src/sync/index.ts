@@ -59,5 +59,5 @@ export { mergedSurvey, surveyOf } from "./survey.js";
 export { syncHistory } from "./sync.js";
 export type { LedgerEntry, Measures, NodeHistory, Segment, Unit } from "./unit.js";
 export { unitsOf } from "./units.js";
-export { type Verification, type VerifyOptions, verifySync } from "./verify.js";
+export { type TableRange, type Verification, type VerifyOptions, verifySync } from "./verify.js";
 export * from "./watch/index.js";

@@ -149,9 +149,20 @@ class NotHeldError extends ConnectionError {}
  * Make the error of a unit that no node has now: none that answers lists its segments.
  *
  * @param unit the unit
+ * @param part its last segments, where nodes have these alone
  * @returns the error
  */
-export function notHeld({ table, fromBlock, toBlock, segmentId }: Unit): TradewireError {
+export function notHeld({ table, fromBlock, toBlock, segmentId }: Unit, part?: Unit): TradewireError {
+  if (part !== undefined) {
+    return new NotHeldError(
+      `no node that answers has blocks ${fromBlock} to ${part.fromBlock - 1n} of ${table} any more, the beginning of the unit up to block ${toBlock}`,
+      {
+        code: Code.Unavailable,
+        connected: false,
+        advice: `The unit was left as it is. Restore it from a backup; blocks ${part.fromBlock} to ${toBlock} can be fetched into another place.`,
+      },
+    );
+  }
   return new NotHeldError(
     `no node that answers lists blocks ${fromBlock} to ${toBlock} of ${table} up to segment ${quoted(segmentId)}`,
     { code: Code.Unavailable, connected: false, advice: "Wait until a node that has them is back, or has caught up." },

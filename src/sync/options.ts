@@ -76,8 +76,19 @@ export interface Verified {
   readonly entry: LedgerEntry;
   /** Rows in the table that came with the unit. */
   readonly rows: bigint;
-  /** With `deep`: whether the node still sends the same CSV; rows of the node's that the sink lacks; rows that it has beyond. */
-  readonly deep?: { readonly sameCsv: boolean; readonly missing: bigint; readonly extra: bigint } | undefined;
+  /**
+   * With `deep`: whether the node still sends the same CSV; rows of the node's that the sink lacks; rows that it has
+   * beyond. Where no node has the first segments of the unit any more, it was compared from `fromBlock` on: then all
+   * rows that the node sends are looked for, and the others are counted only.
+   */
+  readonly deep?:
+    | {
+        readonly sameCsv: boolean;
+        readonly missing: bigint;
+        readonly extra: bigint;
+        readonly fromBlock?: bigint | undefined;
+      }
+    | undefined;
   /** Why the unit cannot be read, as where its file is damaged; its rows are then 0. */
   readonly error?: TradewireError | undefined;
   readonly sound: boolean;

@@ -70,7 +70,7 @@ export function repairSync(clients: SyncClient | readonly SyncClient[], options:
       const { chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion } = entry;
       const unit = { chainId, table, fromBlock, toBlock, segmentId, previousSegmentId, schemaVersion };
       if (!history.isHeld(unit)) {
-        failed.push({ unit, error: notHeld(unit) });
+        failed.push({ unit, error: notHeld(unit, history.heldPart(unit)) });
         continue;
       }
       await sink.remove(entry);

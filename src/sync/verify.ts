@@ -38,6 +38,11 @@ export interface VerifyOptions {
   readonly onVerified?: ((verified: Verified) => void) | undefined;
 }
 
+/** Blocks of a table. */
+export interface TableRange extends BlockRange {
+  readonly table: TableName;
+}
+
 /** What a verification has found. */
 export interface Verification {
   /** The chain that the sink holds; absent where it holds nothing yet. */
@@ -45,14 +50,19 @@ export interface Verification {
   /** Units that were verified, and their rows in the tables. */
   readonly units: bigint;
   readonly rows: bigint;
-  /** Units that were fetched again. With `deep`, those that no node that answers has any more are left out. */
+  /** Units that were fetched again, also those of which the nodes have only the last segments. */
   readonly compared: bigint;
+  /**
+   * With `deep`: blocks whose rows were counted and not compared, as no node that answers has them: all of a unit, or its
+   * beginning. Adjacent ones are one range; the first 1000.
+   */
+  readonly uncompared?: readonly TableRange[];
   /** How many units are not as the ledger, or the node, says. */
   readonly unsound: bigint;
   /** The first of them, 1000 at most. */
   readonly listed: readonly Verified[];
   /** Blocks of the range between units that no unit has; the first 1000. Something has removed their units. */
-  readonly gaps: readonly (BlockRange & { readonly table: TableName })[];
+  readonly gaps: readonly TableRange[];
   /** With clients: how many segments are missing, all tables together. */
   readonly missing?: bigint;
   /** With clients: where the histories part. */
@@ -100,7 +110,8 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
     const segments = history?.segments ?? [];
     const found = { units: 0n, rows: 0n, compared: 0n, unsound: 0n };
     const listed: Verified[] = [];
-    const gaps: (BlockRange & { readonly table: TableName })[] = [];
+    const gaps: TableRange[] = [];
+    const uncompared: TableRange[] = [];
     let missing = 0n;
     let parting: Parting | undefined;
     for (const table of tables) {
@@ -127,12 +138,16 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
         if (entry.toBlock < range.fromBlock || entry.fromBlock > range.toBlock) {
           continue;
         }
-        const having = options.deep === true ? clients.filter((client) => history?.has(client, entry)) : [];
-        const deep = having.length > 0 && standing === "of";
-        const verified = await verify(entry, standing, deep, { sink, clients: having, signal });
+        const part = options.deep === true && standing === "of" ? history?.heldPart(entry) : undefined;
+        const having = part === undefined ? [] : clients.filter((client) => history?.has(client, part));
+        const verified = await verify(entry, standing, part, { sink, clients: having, signal });
         found.units += 1n;
         found.rows += verified.rows;
-        found.compared += deep ? 1n : 0n;
+        found.compared += part === undefined ? 0n : 1n;
+        if (options.deep === true && standing !== "parted" && part?.fromBlock !== entry.fromBlock) {
+          const toBlock = part === undefined ? entry.toBlock : part.fromBlock - 1n;
+          addRange(uncompared, { table, fromBlock: entry.fromBlock, toBlock });
+        }
         found.unsound += verified.sound ? 0n : 1n;
         if (!verified.sound && listed.length < MAX_UNSOUND) {
           listed.push(verified);
@@ -145,6 +160,7 @@ export function verifySync(sink: Sink, options: VerifyOptions = {}): Promise<Ver
       ...found,
       listed,
       gaps,
+      ...(options.deep === true && { uncompared }),
       ...(history && { missing }),
       ...(parting && { parting }),
     };
@@ -155,10 +171,25 @@ function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
+/** Adds a range, to the one before where it is adjacent. */
+function addRange(ranges: TableRange[], range: TableRange): void {
+  const last = ranges.at(-1);
+  if (last?.table === range.table && last.toBlock + 1n === range.fromBlock) {
+    ranges[ranges.length - 1] = { ...last, toBlock: range.toBlock };
+  } else if (ranges.length < MAX_UNSOUND) {
+    ranges.push(range);
+  }
+}
+
 /** Verifies a unit. One that is damaged is told of, and the others are verified, too. */
-async function verify(entry: LedgerEntry, standing: Standing, deep: boolean, verifying: Verifying): Promise<Verified> {
+async function verify(
+  entry: LedgerEntry,
+  standing: Standing,
+  part: LedgerEntry | undefined,
+  verifying: Verifying,
+): Promise<Verified> {
   try {
-    return await verifyRows(entry, standing, deep, verifying);
+    return await verifyRows(entry, standing, part, verifying);
   } catch (reason) {
     if (reason instanceof SinkError && reason.code === Code.DataLoss) {
       return { entry, rows: 0n, error: reason, sound: false };
@@ -170,22 +201,23 @@ async function verify(entry: LedgerEntry, standing: Standing, deep: boolean, ver
 async function verifyRows(
   entry: LedgerEntry,
   standing: Standing,
-  deep: boolean,
+  part: LedgerEntry | undefined,
   verifying: Verifying,
 ): Promise<Verified> {
   const rows = await verifying.sink.countRows(entry);
   const sound = rows === entry.rows && standing !== "parted";
-  if (!deep) {
+  if (part === undefined) {
     return { entry, rows, sound };
   }
-  const compared = await compare(entry, verifying);
+  const compared = await compare(entry, part, verifying);
   const { sameCsv, missing, extra } = compared;
   return { entry, rows, deep: compared, sound: sound && sameCsv && missing === 0n && extra === 0n };
 }
 
-/** Fetches a unit again, from another node where one fails, and compares it. */
+/** Fetches a unit again as far as nodes have it, from another node where one fails, and compares it. */
 async function compare(
   entry: LedgerEntry,
+  part: LedgerEntry,
   { sink, clients, signal }: Verifying,
 ): Promise<NonNullable<Verified["deep"]>> {
   for (let attempt = 1; ; attempt += 1) {
@@ -195,7 +227,7 @@ async function compare(
     }
     const fetched: UnitCsv[] = [];
     try {
-      const fetch = fetchUnit(client, entry, { signal });
+      const fetch = fetchUnit(client, part, { signal });
       const found = await sink.compareRows(
         entry,
         async () => {
@@ -205,8 +237,12 @@ async function compare(
         },
         signal,
       );
-      const sameCsv = entry.sha256 === "" || fetched[0]?.measures().sha256 === entry.sha256;
-      return { sameCsv, ...found };
+      const sent = fetched[0]?.measures();
+      if (part.fromBlock !== entry.fromBlock) {
+        const extra = max(0n, found.extra - (entry.rows - (sent?.rows ?? 0n))); // The others are of earlier blocks.
+        return { sameCsv: true, missing: found.missing, extra, fromBlock: part.fromBlock };
+      }
+      return { sameCsv: entry.sha256 === "" || sent?.sha256 === entry.sha256, ...found };
     } catch (reason) {
       requireGoing(signal);
       const kind = failureKind(reason);

@@ -234,6 +234,8 @@ describe("tradewire sync compact", () => {
     expect(deep).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
     const again = await sync(...to, ...two, "--json");
     expect(lines(again.out).at(-1)).toMatchObject({ units: 0 });
+    const none = await compact("--to", "parquet:none");
+    expect(none).toMatchObject({ code: 1, out: "", err: expect.stringContaining("parquet:none holds no sync") });
     const other = await compact("--to", "duckdb:a.duckdb");
     expect(other).toMatchObject({ code: 2, err: expect.stringContaining("sync compact is for Parquet") });
   });

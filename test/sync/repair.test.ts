@@ -1,10 +1,12 @@
-import { truncate } from "node:fs/promises";
+import { rename, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type { SyncClient } from "../../src/sync/options.js";
 import { repairSync } from "../../src/sync/repair.js";
 import type { Sink } from "../../src/sync/sink.js";
 import { duckdbSink } from "../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { compactParquet } from "../../src/sync/sinks/parquet/compact.js";
 import { parquetSink } from "../../src/sync/sinks/parquet/parquet-sink.js";
 import { postgresSink } from "../../src/sync/sinks/postgres/postgres-sink.js";
 import { verifySync } from "../../src/sync/verify.js";
@@ -84,4 +86,57 @@ it.each(places)("loads the units that verify found wrong anew: %s", async (_kind
   expect(await verify()).toMatchObject({ unsound: 2n });
   expect(await repairSync(clients, { sink: open(), units })).toMatchObject({ units: 2, failed: [] });
   expect(await verify()).toMatchObject({ units: 8n, compared: 8n, unsound: 0n, gaps: [] });
+});
+
+/** A client of the node, whose history begins with a block. */
+function clientFrom(block: bigint): SyncClient {
+  const client = syncing.clientOf();
+  return {
+    listSegments: async (options) =>
+      (await client.listSegments(options)).filter(({ fromHeight }) => fromHeight >= block),
+    exportNetworkHistory: (range, options) => client.exportNetworkHistory(range, options),
+  };
+}
+
+it("compares a joined unit whose oldest segments no node has any more as far as one has it, and says the rest", async () => {
+  const folder = join(syncing.folder, "joined");
+  const open = () => parquetSink(folder);
+  await syncing.sync({ sink: open(), tables: ["blocks"] }).done;
+  await compactParquet(folder);
+  const clients = clientFrom(31n);
+  const verify = () => verifySync(open(), { clients, deep: true, tables: ["blocks"] });
+  const uncompared = [{ table: "blocks", fromBlock: 1n, toBlock: 30n }];
+  expect(await verify()).toMatchObject({ units: 2n, rows: 40n, compared: 1n, unsound: 0n, uncompared });
+  const file = join(folder, "table=blocks/from=0000000021/0000000021-0000000040.parquet");
+  const change = async (height: number) => {
+    const instance = await DuckDBInstance.create(":memory:");
+    const connection = await instance.connect();
+    const rows = `SELECT * REPLACE (if(height = ${height}, 999, height)::BIGINT AS height) FROM read_parquet('${file}', hive_partitioning = false)`;
+    await connection.run(`COPY (${rows}) TO '${file}.new' (FORMAT parquet)`);
+    connection.closeSync();
+    instance.closeSync();
+    await rename(`${file}.new`, file);
+  };
+  await change(35);
+  const found = await verify();
+  const deep = { sameCsv: true, missing: 1n, extra: 1n, fromBlock: 31n };
+  expect(found).toMatchObject({ compared: 1n, unsound: 1n, uncompared, listed: [{ rows: 20n, deep, sound: false }] });
+  const units = found.listed.map(({ entry }) => entry);
+  expect(await repairSync(clients, { sink: open(), units })).toMatchObject({
+    units: 0,
+    failed: [
+      {
+        error: {
+          summary: expect.stringContaining("has blocks 21 to 30 of blocks any more"),
+          advice: expect.stringContaining("blocks 31 to 40 can be"),
+        },
+      },
+    ],
+  });
+  // A node that has dropped all of it leaves its rows counted.
+  const none = await verifySync(open(), { clients: clientFrom(41n), deep: true, tables: ["blocks"] });
+  expect(none).toMatchObject({ units: 2n, compared: 0n, unsound: 0n, uncompared: [{ fromBlock: 1n, toBlock: 40n }] });
+  // One that still has all of it repairs it.
+  expect(await repairSync(syncing.clientOf(), { sink: open(), units })).toMatchObject({ units: 1, failed: [] });
+  expect(await verify()).toMatchObject({ compared: 1n, unsound: 0n });
 });

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Verified } from "../../sync/options.js";
 import { partingError } from "../../sync/parting.js";
 import { type Repaired, repairSync } from "../../sync/repair.js";
-import { type Verification, verifySync } from "../../sync/verify.js";
+import { type TableRange, type Verification, verifySync } from "../../sync/verify.js";
 import { type CommandContext, errorText, json, printable, Reported } from "../output.js";
 import { openClients, type SyncClientOptions, syncClientOptions } from "../sync/clients.js";
 import { createDisplay } from "../sync/display.js";
@@ -90,7 +90,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
 }
 
 function foundText(
-  { chainId, units, rows, compared, unsound, listed, gaps, missing }: Verification,
+  { chainId, units, rows, compared, uncompared = [], unsound, listed, gaps, missing }: Verification,
   name: string,
   deep: boolean,
 ): string {
@@ -108,15 +108,17 @@ function foundText(
       : `${grouped(unsound)} ${unsound === 1n ? "is" : "are"} not as the ledger says:\n${lines.join("")}${further}--repair loads them anew.\n`;
   const lacking =
     missing === undefined || missing === 0n ? "" : `${grouped(missing)} segments of tables are missing.\n`;
-  const holes = gaps
+  const missingUnits = rangesText("Units are missing between others; `tradewire sync` fetches them", gaps);
+  const counted = rangesText("Counted and not compared, as no node has them", uncompared);
+  return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${counted}${missingUnits}${lacking}`;
+}
+
+function rangesText(what: string, ranges: readonly TableRange[]): string {
+  const lines = ranges
     .slice(0, MAX_NAMED)
     .map(({ table, fromBlock, toBlock }) => `  ${table} of blocks ${fromBlock} to ${toBlock}\n`);
-  const more = gaps.length > MAX_NAMED ? `  and ${gaps.length - MAX_NAMED} more\n` : "";
-  const missingUnits =
-    gaps.length === 0
-      ? ""
-      : `Units are missing between others; \`tradewire sync\` fetches them:\n${holes.join("")}${more}`;
-  return `${grouped(units)} units with ${grouped(rows)} rows in ${printable(name)}${did}. ${verdict}${missingUnits}${lacking}`;
+  const more = ranges.length > MAX_NAMED ? `  and ${ranges.length - MAX_NAMED} more\n` : "";
+  return ranges.length === 0 ? "" : `${what}:\n${lines.join("")}${more}`;
 }
 
 function repairedText({ units, rows, failed }: Repaired): string {

@@ -1,11 +1,16 @@
 import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { failedWith } from "../../../errors/file-error.js";
 import type { TableName } from "../../../schema/tables.js";
-import { syncFolder } from "./durable.js";
+import type { LedgerEntry } from "../../unit.js";
+import { syncFolder, writeWhole } from "./durable.js";
 import { type Layout, onPath } from "./layout.js";
 import type { Manifest } from "./manifest.js";
 import type { Change } from "./pending.js";
+
+/** What a notice says. It is no Parquet file, so whoever reads it fails with its name. */
+const NOTICE =
+  "Files of this table are being joined or replaced. If this file stays, the process that did it was killed: run tradewire sync compact or tradewire sync, which finish it.\n";
 
 /**
  * Do a change to the files and the ledger. What is done already is left: a change is done again from its beginning
@@ -23,35 +28,54 @@ export async function applyChange(
   { load, remove }: Change,
   part: string,
 ): Promise<void> {
-  const path = load && layout.file(load);
-  for (const entry of remove) {
-    const old = layout.file(entry);
-    if (old !== path) {
-      await onPath(old, rm(old, { force: true }));
-      await rmdir(layout.folder(entry)).catch(() => undefined); // It has other files, or is gone.
-    } // Else the new file takes its place, and may have done so.
-    await manifest(entry.table).append({ case: "removed", entry });
+  const removed = remove.map((entry) => layout.file(entry));
+  if (load === undefined) {
+    await removeFiles(removed);
+  } else {
+    await exchange(layout, load, removed, part);
   }
-  if (load !== undefined && path !== undefined) {
-    const folder = layout.folder(load);
-    await onPath(path, mkdir(folder, { recursive: true }));
-    await onPath(path, rename(part, path).catch(hasItsName));
-    // A folder has the file of one unit. Another one is of a unit that the ledger has lost.
-    for (const name of await onPath(folder, readdir(folder))) {
-      const stray = join(folder, name);
-      if (name.endsWith(".parquet") && stray !== path) {
-        await onPath(stray, rm(stray, { force: true }));
-      }
-    }
-    await syncFolder(folder);
-    await manifest(load.table).append({ case: "loaded", entry: load });
+  const table = load?.table ?? remove[0]?.table;
+  if (table !== undefined) {
+    const lines = remove.map((entry) => ({ case: "removed", entry }) as const);
+    await manifest(table).append([...lines, ...(load === undefined ? [] : [{ case: "loaded", entry: load } as const])]);
   }
+}
+
+/**
+ * Puts a file in the place of others. A file system takes and gives names one by one, so that a reader could find both
+ * the old files and the new one, or neither. A notice therefore stands in the new file's folder meanwhile, which no
+ * reader can read. Readers list the files and then open them: those that listed before the notice find the first old
+ * file gone, as it goes before the others; those that listed in between find the notice; and those that listed after
+ * it find the new file.
+ */
+async function exchange(layout: Layout, load: LedgerEntry, removed: readonly string[], part: string): Promise<void> {
+  const [path, folder, notice] = [layout.file(load), layout.folder(load), layout.notice(load)];
+  await onPath(path, mkdir(folder, { recursive: true }));
+  // A folder has the file of one unit. Another one is of a unit that is removed, or that the ledger has lost.
+  const others = (await onPath(folder, readdir(folder)))
+    .filter((name) => name.endsWith(".parquet"))
+    .map((name) => join(folder, name));
+  const old = [...new Set([...others, ...removed])].filter((other) => other !== path && other !== notice);
+  if (old.length > 0) {
+    await writeWhole(notice, NOTICE, "replace");
+    await removeFiles(old);
+  }
+  await onPath(path, rename(part, path).catch(hasItsName));
+  await syncFolder(folder);
+  await onPath(notice, rm(notice, { force: true }));
 
   async function hasItsName(reason: unknown): Promise<void> {
-    if (path === undefined || !failedWith(reason, "ENOENT")) {
+    if (!failedWith(reason, "ENOENT")) {
       throw reason;
     }
     await stat(path);
+  }
+}
+
+async function removeFiles(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    await onPath(path, rm(path, { force: true }));
+    await rmdir(dirname(path)).catch(() => undefined); // It has other files, or is gone.
   }
 }
 

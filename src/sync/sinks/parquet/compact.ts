@@ -57,13 +57,14 @@ interface Place {
 /**
  * Join small files of a folder that {@link parquetSink} has made: adjacent units of one history and schema version become
  * one unit, with one file and one entry in the ledger. Syncs may write to the folder meanwhile. Killed at any point, it
- * leaves each row there once: whoever opens the folder next finishes what had become certain.
+ * leaves each row there once as soon as somebody opens the folder, and finishes what had become certain. Until then, and for
+ * the moment in which files are exchanged, readers of these files fail, and name a file `…unfinished-change.parquet`.
  *
  * @param folder the folder
  * @param options which tables, and how large the files become
- * @returns what was joined; nothing where the folder holds nothing yet
- * @throws `RequestError` where an option is wrong; `SinkError` where files cannot be read or written, or have other rows
- *   than the ledger says; `CanceledError`
+ * @returns what was joined
+ * @throws `RequestError` where an option is wrong; `SinkError` where the folder holds no sync, files cannot be read or
+ *   written, or have other rows than the ledger says; `CanceledError`
  *
  * @example
  * const { joined, files } = await compactParquet("history", { rowsPerFile: 1_000_000 });
@@ -79,7 +80,10 @@ export async function compactParquet(folder: string, options: CompactOptions = {
   const done = { joined: 0, files: 0, rows: 0n, busy: 0 };
   const layout = layoutOf(await realpath(folder).catch(() => resolve(folder)));
   if ((await chainIn(layout, `parquet:${folder}`)) === undefined) {
-    return done;
+    throw new SinkError(`parquet:${folder} holds no sync, so there are no files to join`, {
+      code: Code.NotFound,
+      advice: "Give the folder that `tradewire sync --to parquet:FOLDER` writes to.",
+    });
   }
   const engine = engineIn(`parquet:${folder}`, layout.pending, memoryLimit);
   const place: Place = { layout, engine, manifest: (table) => manifestOf(layout.manifest(table)), signal };

@@ -38,13 +38,13 @@ export async function writeWhole(path: string, text: string, how: "create" | "re
 }
 
 /**
- * Append a line to a file in one step, and write it to disk. Where a process was killed, or the disk was full, in the
+ * Append lines to a file in one write, and sync it to disk. Where a process was killed, or the disk was full, in the
  * middle of a line, that line is ended first.
  *
  * @param path of the file, which is made where it is missing
- * @param line the line, without its end
+ * @param lines the lines, without their ends
  */
-export async function appendLine(path: string, line: string): Promise<void> {
+export async function appendLines(path: string, lines: readonly string[]): Promise<void> {
   await onPath(path, append());
 
   async function append(): Promise<void> {
@@ -56,7 +56,7 @@ export async function appendLine(path: string, line: string): Promise<void> {
         await file.read(last, 0, 1, size - 1);
       }
       const torn = size > 0 && last.toString() !== "\n";
-      await file.writeFile(`${torn ? "\n" : ""}${line}\n`);
+      await file.writeFile(`${torn ? "\n" : ""}${lines.map((line) => `${line}\n`).join("")}`);
       await file.sync();
     } finally {
       await file.close();

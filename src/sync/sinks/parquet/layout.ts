@@ -22,6 +22,8 @@ export interface Layout {
   folder(unit: Unit): string;
   /** The file of a unit. */
   file(unit: Unit): string;
+  /** What stands beside it while it takes the place of others. */
+  notice(unit: Unit): string;
 }
 
 /**
@@ -43,6 +45,7 @@ export function layoutOf(folder: string): Layout {
     table: tableFolder,
     folder: folderOf,
     file: (unit) => join(folderOf(unit), `${rangeName(unit)}.parquet`),
+    notice: (unit) => join(folderOf(unit), `${rangeName(unit)}.unfinished-change.parquet`),
   };
 }
 

@@ -5,7 +5,7 @@ import { failedWith, quotedPath } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
 import type { BlockRange } from "../../../history/segments.js";
 import type { LedgerEntry } from "../../unit.js";
-import { appendLine } from "./durable.js";
+import { appendLines } from "./durable.js";
 import { entryJson, fromJson, toJson } from "./entry-json.js";
 import { onPath } from "./layout.js";
 
@@ -26,7 +26,8 @@ export interface Manifest {
   covers(range: BlockRange): Promise<boolean>;
   /** Read the entries that begin behind a block, all by default, in the order of the blocks. */
   entries(behind?: bigint): Promise<LedgerEntry[]>;
-  append(line: Line): Promise<void>;
+  /** Append lines in one write. */
+  append(lines: readonly Line[]): Promise<void>;
 }
 
 /**
@@ -80,7 +81,11 @@ export function manifestOf(path: string): Manifest {
       });
       return [...entries.values()].sort((a, b) => (a.fromBlock < b.fromBlock ? -1 : 1));
     },
-    append: ({ case: what, entry }) => appendLine(path, JSON.stringify({ case: what, ...toJson(entry) })),
+    append: (lines) =>
+      appendLines(
+        path,
+        lines.map(({ case: what, entry }) => JSON.stringify({ case: what, ...toJson(entry) })),
+      ),
   };
 }
 

@@ -1,17 +1,20 @@
 import { resolve } from "node:path";
+import { Code } from "@connectrpc/connect";
 import { requireKnown, requireText } from "../../../errors/check-values.js";
-import { CanceledError } from "../../../errors/index.js";
+import { CanceledError, SinkError } from "../../../errors/index.js";
 import type { TableName } from "../../../schema/tables.js";
 import type { Sink, SinkOpening } from "../../sink.js";
+import type { LedgerEntry } from "../../unit.js";
 import { notOpen } from "../duckdb/database.js";
 import { MEMORY_LIMIT } from "../duckdb/duckdb-sink.js";
+import { unitName } from "../duckdb/plan.js";
 import { heldByOther, isSame } from "../duckdb/shared.js";
 import { applyChange } from "./apply-change.js";
 import { engineIn } from "./engine.js";
 import { type Layout, layoutOf } from "./layout.js";
 import { type Manifest, manifestOf } from "./manifest.js";
 import { chainIn, makeFolder } from "./open-folder.js";
-import { type Change, holdUnit, recover } from "./pending.js";
+import { type Change, holdUnit, isChanging, recover } from "./pending.js";
 import { compareUnit, countUnit, type Workshop, writeUnit } from "./write-unit.js";
 
 /** How a folder of Parquet files is used as a sink. */
@@ -59,6 +62,27 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
   };
 
   const apply = (change: Change, part: string) => applyChange(opened().layout, manifest, change, part);
+
+  /** What is found of a unit that another process joins or replaces meanwhile says nothing of it. */
+  async function whileThere<T>(entry: LedgerEntry, finding: Promise<T>, isFine: (found: T) => boolean): Promise<T> {
+    const found = await finding.then(
+      (value) => ({ value }),
+      (reason: unknown) => ({ reason }),
+    );
+    if ("value" in found && isFine(found.value)) {
+      return found.value;
+    }
+    if (await isChanging(opened().layout.pending, entry)) {
+      throw changing(name, entry, "or a process was killed while it did: `tradewire sync compact` finishes that");
+    }
+    if (!(await manifest(entry.table).entries()).some((other) => isSame(other, entry))) {
+      throw changing(name, entry, "since the ledger was read");
+    }
+    if ("reason" in found) {
+      throw found.reason;
+    }
+    return found.value;
+  }
 
   return {
     name,
@@ -115,12 +139,26 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
         await held.release();
       }
     },
-    countRows: async (entry) => await countUnit(opened(), entry),
-    compareRows: async (entry, fetch, signal) => await compareUnit(opened(), entry, fetch, signal),
+    async countRows(entry) {
+      return await whileThere(entry, countUnit(opened(), entry), (rows) => rows === entry.rows);
+    },
+    async compareRows(entry, fetch, signal) {
+      return await whileThere(entry, compareUnit(opened(), entry, fetch, signal), ({ missing }) => missing === 0n);
+    },
     async [Symbol.asyncDispose]() {
       const closing = place;
       place = undefined;
       await closing?.engine.close();
     },
   };
+}
+
+function changing(name: string, entry: LedgerEntry, when: string): SinkError {
+  return new SinkError(
+    `${name}: files of ${unitName(entry)} are being joined or replaced by another process, ${when}`,
+    {
+      code: Code.Aborted,
+      advice: "Try the same again in a moment.",
+    },
+  );
 }

@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import * as z from "zod";
 import { failedWith } from "../../../errors/file-error.js";
@@ -10,8 +11,8 @@ import { writeWhole } from "./durable.js";
 import { entryJson, fromJson, toJson } from "./entry-json.js";
 import { onPath, rangeName } from "./layout.js";
 
-/** What is to be done, once it is certain that it will be. */
-const changeJson = z.object({ load: entryJson.optional(), remove: z.array(entryJson) });
+/** What is to be done, once it is certain that it will be. Earlier releases named the part by the unit. */
+const changeJson = z.object({ load: entryJson.optional(), remove: z.array(entryJson), part: z.string().optional() });
 
 /** What is done to a table at once. */
 export interface Change {
@@ -23,7 +24,7 @@ export interface Change {
 
 /** A unit that is held against other syncs. */
 export interface Held {
-  /** Where the unit's file is written. No glob for `*.parquet` finds it. */
+  /** Where the unit's file is written: a name that no other holder has. No glob for `*.parquet` finds it. */
   readonly part: string;
   /**
    * Do something to the table. From here on it is done, if not by this process, then by the next one.
@@ -68,8 +69,9 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
     throw reason;
   }
   let committed = false;
+  const part = `${files.path}.${randomUUID()}.part`;
   return {
-    part: files.part,
+    part,
     async commit(change) {
       if (!(await onPath(files.lock, lock.isHeld()))) {
         throw new SinkError(`${name} was taken over by another sync, as this one stood still for too long`, {
@@ -78,7 +80,7 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
         });
       }
       const { load, remove } = change;
-      const json = { ...(load && { load: toJson(load) }), remove: remove.map(toJson) };
+      const json = { ...(load && { load: toJson(load) }), remove: remove.map(toJson), part: basename(part) };
       await writeWhole(files.change, JSON.stringify(json), "replace");
       committed = true;
       await finish(files, apply);
@@ -86,8 +88,8 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
     },
     async release() {
       // What was committed and could not be done for want of disk, say, is done by the next holder, who needs the part.
-      if (!committed && (await onPath(files.lock, lock.isHeld()))) {
-        await onPath(files.part, rm(files.part, { force: true }));
+      if (!committed) {
+        await onPath(part, rm(part, { force: true }));
       }
       await onPath(files.lock, Promise.resolve(lock[Symbol.asyncDispose]()));
     },
@@ -106,15 +108,28 @@ export async function recover(folder: string, apply: ApplyChange): Promise<void>
   }
 }
 
+/**
+ * Tell whether a change to a unit was committed and is not done yet: it is being done, or its process was killed.
+ *
+ * @param folder of the files of {@link holdUnit}
+ * @param unit the unit
+ * @returns whether there is one of the unit or of a part of it
+ */
+export async function isChanging(folder: string, unit: Unit): Promise<boolean> {
+  const names = await readdir(folder).catch(() => []);
+  return names.some((name) => name.endsWith(".json") && overlaps(name.slice(0, -".json".length), unit));
+}
+
 interface UnitFiles {
+  /** What their names begin with. */
+  readonly path: string;
   readonly lock: string;
   readonly change: string;
-  readonly part: string;
 }
 
 function filesOf(folder: string, name: string): UnitFiles {
   const path = join(folder, name);
-  return { lock: `${path}.lock`, change: `${path}.json`, part: `${path}.part` };
+  return { path, lock: `${path}.lock`, change: `${path}.json` };
 }
 
 async function lockOf(files: UnitFiles): Promise<Lock | undefined> {
@@ -136,13 +151,19 @@ async function finishFree(files: UnitFiles, apply: ApplyChange): Promise<boolean
   }
 }
 
-/** Do the change that the holder of a unit committed, if there is one. */
-async function finish({ change, part }: UnitFiles, apply: ApplyChange): Promise<void> {
+/** Do the change that a holder of a unit committed, if there is one, and remove the parts of those that did not come so far. */
+async function finish({ path, change }: UnitFiles, apply: ApplyChange): Promise<void> {
+  const folder = dirname(path);
   const begun = await readChange(change);
   if (begun !== undefined) {
+    const part = begun.part === undefined ? `${path}.part` : join(folder, basename(begun.part));
     await apply({ load: begun.load && fromJson(begun.load), remove: begun.remove.map(fromJson) }, part);
   }
-  await onPath(part, rm(part, { force: true }));
+  for (const name of await onPath(folder, readdir(folder))) {
+    if (name.startsWith(`${basename(path)}.`) && name.endsWith(".part")) {
+      await onPath(folder, rm(join(folder, name), { force: true }));
+    }
+  }
   await onPath(change, rm(change, { force: true }));
 }
 
