@@ -3,114 +3,285 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { brokenAnswer, TOO_MANY_ELEMENTS } from "../errors/broken-answer.js";
 
 /**
- * The maximum number of elements of one answer: of messages in it, at any depth, and of the elements of its lists. An answer
- * of more than 64 bytes for each element may have more, as a long list of history segments does, each of which has some 160
- * bytes. An empty element takes two bytes as it is sent, and more than a hundred in memory.
+ * The maximum number of elements of one answer: of the messages in it, at any depth, and of the elements of its lists and
+ * maps. An answer of more than 64 bytes for each element may have more, as a long list of history segments does, each of
+ * which has some 160 bytes. An empty element takes two bytes as it is sent, and more than a hundred in memory.
  */
 const MAX_ELEMENTS = 1_000_000;
 
-/** The average size of an element, in bytes, from which on their number is not limited. */
-const LARGE_ELEMENT = 64;
+/** The size of an element, in bytes: it counts as no less, and the number of those that have more is not limited. */
+const ELEMENT_BYTES = 64;
 
-/** An element has at least two bytes, its tag and its length or value, but for the numbers of a packed list. */
-const MIN_BYTES = MAX_ELEMENTS;
+/** A message counts as one element for each so many members: one of 35 members takes 1.6 kB in memory, also if it is empty. */
+const MEMBERS_OF_ELEMENT = 8;
+
+/** So many members of JSON objects count as one element. */
+const JSON_MEMBERS_OF_ELEMENT = 4;
+
+/** How deep messages are counted, with entries of maps; protobuf-es decodes messages up to a depth of 100. */
+const MAX_DEPTH = 200;
+
+/** Counts the elements of an answer. */
+export interface ElementCount {
+  /** The size of what was counted, in bytes: that on the wire, or more where its elements are small. */
+  readonly size: number;
+  /**
+   * Counts elements.
+   *
+   * @param elements how many
+   * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if there are more than an answer may have
+   */
+  add(elements: number): void;
+}
+
+/**
+ * Starts to count the elements of an answer.
+ *
+ * @param bytes the size of the answer
+ * @returns the count
+ */
+export function countElements(bytes: number): ElementCount {
+  const max = Math.max(MAX_ELEMENTS, bytes / ELEMENT_BYTES);
+  let count = 0;
+  return {
+    get size() {
+      return Math.max(bytes, Math.ceil(count * ELEMENT_BYTES));
+    },
+    add(elements) {
+      count += elements;
+      if (count > max) {
+        throw brokenAnswer(TOO_MANY_ELEMENTS);
+      }
+    },
+  };
+}
+
+/**
+ * Returns how many elements a message counts as, without those in it.
+ *
+ * @param desc the message's descriptor
+ * @returns the number, at least 1
+ */
+export function elementsOf(desc: DescMessage): number {
+  return Math.max(1, Math.ceil(desc.members.length / MEMBERS_OF_ELEMENT));
+}
 
 /**
  * Counts the elements of a message before it is decoded, by the tags in its bytes.
  *
+ * A field whose wire type is not that of its definition, or that ends behind the message that it is in, is refused:
+ * protobuf-es would read something else there than was counted.
+ *
  * @param desc the message's descriptor
  * @param bytes the message in Protobuf's binary form
+ * @returns the size of the message, in bytes; see {@link ElementCount.size}
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than an answer may have
+ * @throws Error if the bytes are no such message
  */
-export function requireFewElements(desc: DescMessage, bytes: Uint8Array): void {
-  if (bytes.length > MIN_BYTES) {
-    const counted = { count: 0, bytes: bytes.length };
-    countIn(desc, new BinaryReader(bytes), bytes.length, counted, 0);
-  }
+export function requireFewElements(desc: DescMessage, bytes: Uint8Array): number {
+  const count = countElements(bytes.length);
+  count.add(elementsOf(desc));
+  countIn(fieldsOf(desc), new BinaryReader(bytes), bytes.length, count, 0);
+  return count.size;
 }
 
 /**
- * Counts the objects and lists in JSON before it is parsed, by their opening brackets.
+ * Counts the elements of JSON before it is parsed, by its brackets and commas.
  *
  * @param json the JSON, in UTF-8
+ * @returns its size, in bytes; see {@link ElementCount.size}
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` if it has more elements than an answer may have
  */
-export function requireFewJsonElements(json: Uint8Array): void {
-  if (json.length <= MIN_BYTES) {
-    return;
-  }
-  let count = 0;
-  for (const byte of json) {
-    if (byte === OPENING_BRACE || byte === OPENING_BRACKET) {
-      count += 1;
+export function requireFewJsonElements(json: Uint8Array): number {
+  const count = countElements(json.length);
+  const isList: boolean[] = [];
+  let isCounted = false; // By the comma before it.
+  for (let at = 0; at < json.length; at += 1) {
+    const byte = json[at];
+    if (byte === QUOTE) {
+      at = endOfString(json, at);
+      isCounted = false;
+    } else if (byte === COMMA) {
+      isCounted = isList.at(-1) === true;
+      count.add(isCounted ? 1 : 1 / JSON_MEMBERS_OF_ELEMENT);
+    } else if (byte === OPENING_BRACE || byte === OPENING_BRACKET) {
+      count.add(isCounted ? 0 : 1);
+      isCounted = false;
+      isList.push(byte === OPENING_BRACKET);
+    } else if (byte === CLOSING_BRACE || byte === CLOSING_BRACKET) {
+      isList.pop();
     }
   }
-  if (count > maxElements(json.length)) {
-    throw brokenAnswer(TOO_MANY_ELEMENTS);
-  }
+  return count.size;
 }
 
-const OPENING_BRACE = 0x7b;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
 
-/** How deep messages are counted; protobuf-es decodes no deeper ones. */
-const MAX_DEPTH = 100;
+/** The place of the closing quote of the string that begins at a place. */
+function endOfString(json: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json[at] !== QUOTE) {
+    at += json[at] === BACKSLASH ? 2 : 1;
+  }
+  return at;
+}
 
+/** How a field is counted. */
+interface CountedField {
+  readonly wireType: WireType;
+  /** Whether its values may come together, without their tags. */
+  readonly isPackable: boolean;
+  /** How many elements one value of it is. */
+  readonly elements: number;
+  /** The fields of its messages, or of its entries. */
+  readonly fields?: () => CountedFields;
+}
+
+type CountedFields = ReadonlyMap<number, CountedField>;
+
+/** Counts what stands before `end`, or before the end of a group. */
 function countIn(
-  desc: DescMessage,
+  fields: CountedFields,
   reader: BinaryReader,
   end: number,
-  counted: { count: number; readonly bytes: number },
+  count: ElementCount,
   depth: number,
+  isGroup = false,
 ): void {
-  const fields = fieldsOf(desc);
   while (reader.pos < end) {
-    const [number, wireType] = reader.tag();
+    const tag = reader.uint32();
+    const [number, wireType] = [tag >>> 3, tag & 7];
+    if (isGroup && wireType === WireType.EndGroup) {
+      return;
+    }
     const field = fields.get(number);
-    if (wireType !== WireType.LengthDelimited || field === undefined) {
-      counted.count += field === undefined || field.fieldKind === "list" ? 1 : 0; // Unknown fields are kept.
+    if (field === undefined) {
+      count.add(1); // Unknown fields are kept.
       reader.skip(wireType, number);
+    } else if (wireType === field.wireType) {
+      count.add(field.elements);
+      countValue(field, reader, end, count, depth);
+    } else if (field.isPackable && wireType === WireType.LengthDelimited) {
+      countPacked(field.wireType, reader, count);
     } else {
-      const length = reader.uint32();
-      const fieldEnd = reader.pos + length;
-      const inner = field.fieldKind === "map" ? undefined : field.message;
-      counted.count += field.fieldKind === "scalar" || field.fieldKind === "enum" ? 0 : elementsOf(field, length);
-      if (inner !== undefined && length > 0 && depth < MAX_DEPTH && fieldEnd <= end) {
-        countIn(inner, reader, fieldEnd, counted, depth + 1);
-      }
-      reader.pos = fieldEnd;
+      throw new Error(`field ${number} has the wire type ${wireType}`);
     }
-    if (counted.count > maxElements(counted.bytes)) {
-      throw brokenAnswer(TOO_MANY_ELEMENTS);
-    }
+    requireBefore(end, reader.pos);
   }
 }
 
-/** The fields of messages by their numbers. */
-const fieldsByNumber = new WeakMap<DescMessage, ReadonlyMap<number, DescField>>();
+function countValue(
+  { wireType, fields }: CountedField,
+  reader: BinaryReader,
+  end: number,
+  count: ElementCount,
+  depth: number,
+): void {
+  if (wireType === WireType.Varint) {
+    reader.uint32();
+  } else if (wireType === WireType.Bit32) {
+    reader.pos += 4;
+  } else if (wireType === WireType.Bit64) {
+    reader.pos += 8;
+  } else if (wireType === WireType.StartGroup && fields !== undefined) {
+    countIn(fields(), reader, end, count, deeper(depth), true);
+  } else {
+    const length = reader.uint32();
+    const valueEnd = reader.pos + length;
+    requireBefore(end, valueEnd);
+    if (fields !== undefined) {
+      countIn(fields(), reader, valueEnd, count, deeper(depth));
+    }
+    reader.pos = valueEnd;
+  }
+}
 
-function fieldsOf(desc: DescMessage): ReadonlyMap<number, DescField> {
-  const known = fieldsByNumber.get(desc);
+function requireBefore(end: number, at: number): void {
+  if (at > end) {
+    throw new RangeError("premature EOF"); // In the words of protobuf-es.
+  }
+}
+
+function deeper(depth: number): number {
+  if (depth === MAX_DEPTH) {
+    throw new Error(`messages are nested more than ${MAX_DEPTH} deep`);
+  }
+  return depth + 1;
+}
+
+/** Counts the values of a packed list. */
+function countPacked(wireType: WireType, reader: BinaryReader, count: ElementCount): void {
+  const length = reader.uint32();
+  const end = reader.pos + length;
+  if (wireType === WireType.Varint) {
+    while (reader.pos < end) {
+      reader.uint32();
+      count.add(1);
+    }
+  } else {
+    count.add(Math.ceil(length / (wireType === WireType.Bit32 ? 4 : 8)));
+    reader.pos = end;
+  }
+}
+
+const fieldsOfMessages = new WeakMap<DescMessage, CountedFields>();
+
+function fieldsOf(desc: DescMessage): CountedFields {
+  const known = fieldsOfMessages.get(desc);
   if (known !== undefined) {
     return known;
   }
-  const fields = new Map(desc.fields.map((field) => [field.number, field]));
-  fieldsByNumber.set(desc, fields);
+  const fields = new Map(desc.fields.map((field) => [field.number, countedField(field)]));
+  fieldsOfMessages.set(desc, fields);
   return fields;
 }
 
-/** How many elements a field of so many bytes has: each byte of a packed list may be one. */
-function elementsOf(field: DescField, length: number): number {
-  const isPacked =
-    field.fieldKind === "list" &&
-    (field.listKind === "enum" ||
-      (field.listKind === "scalar" && field.scalar !== ScalarType.STRING && field.scalar !== ScalarType.BYTES));
-  return isPacked ? Math.max(1, Math.floor(length / PACKED_BYTES)) : 1;
+function countedField(field: DescField): CountedField {
+  if (field.fieldKind === "map") {
+    const value = field.message === undefined ? scalarField(field.scalar, 0) : messageField(field.message, false);
+    const entry = new Map([
+      [1, scalarField(field.mapKey, 0)],
+      [2, value],
+    ]);
+    return { wireType: WireType.LengthDelimited, isPackable: false, elements: 1, fields: () => entry };
+  }
+  const { message } = field;
+  return message === undefined
+    ? scalarField(field.scalar, field.fieldKind === "list" ? 1 : 0)
+    : messageField(message, "delimitedEncoding" in field && field.delimitedEncoding);
 }
 
-/** The size of an element of a packed list that is assumed, in bytes: heights and times have more. */
-const PACKED_BYTES = 4;
+function messageField(message: DescMessage, isGroup: boolean): CountedField {
+  const wireType = isGroup ? WireType.StartGroup : WireType.LengthDelimited;
+  return { wireType, isPackable: false, elements: elementsOf(message), fields: () => fieldsOf(message) };
+}
 
-function maxElements(bytes: number): number {
-  return Math.max(MAX_ELEMENTS, Math.floor(bytes / LARGE_ELEMENT));
+/** A field of a scalar, or of an enum where that is undefined. */
+function scalarField(scalar: ScalarType | undefined, elements: number): CountedField {
+  const wireType = wireTypeOf(scalar);
+  return { wireType, isPackable: elements > 0 && wireType !== WireType.LengthDelimited, elements };
+}
+
+function wireTypeOf(scalar: ScalarType | undefined): WireType {
+  switch (scalar) {
+    case ScalarType.STRING:
+    case ScalarType.BYTES:
+      return WireType.LengthDelimited;
+    case ScalarType.DOUBLE:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return WireType.Bit64;
+    case ScalarType.FLOAT:
+    case ScalarType.FIXED32:
+    case ScalarType.SFIXED32:
+      return WireType.Bit32;
+    default:
+      return WireType.Varint;
+  }
 }

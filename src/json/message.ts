@@ -16,12 +16,14 @@ import { requireDescriptor } from "../errors/check-kinds.js";
 import { wrong } from "../errors/check-values.js";
 import { ProtocolError } from "../errors/index.js";
 import { knownTypes } from "./any.js";
-import { requireFewJsonElements } from "./element-limit.js";
+import { countElements, elementsOf } from "./element-limit.js";
 import { nameUnknownNumber, numberUnknownName } from "./enums.js";
 import { httpBodyFromJson } from "./envelope.js";
+import { setSize } from "./message-size.js";
 import { exactLong, nearestFloat, signedZero } from "./numbers.js";
+import { parseJson } from "./parse.js";
 import { replaceValues } from "./replace.js";
-import { decodeUtf8, isJsonObject } from "./values.js";
+import { isJsonObject } from "./values.js";
 
 /**
  * Read a message that a node sent as JSON.
@@ -32,20 +34,25 @@ import { decodeUtf8, isJsonObject } from "./values.js";
  * @param desc the message's descriptor
  * @param json the message in Protobuf's JSON; may be changed
  * @param registry the types that an `Any` in it may hold
+ * @param size the size of the JSON, in bytes, as {@link parseAnswer} has stored it; that of the message is stored
  * @returns the message
  * @throws {@link ProtocolError} where it does not fit the definitions
+ * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` where it has more elements than an answer may have
  */
 export function messageFromJson<O extends DescMessage>(
   desc: O,
   json: JsonValue,
   registry: Registry = knownTypes,
+  size = 0,
 ): MessageShape<O> {
   if (isHttpBody(desc)) {
-    return ofType(desc, httpBodyFromJson(json));
+    return sized(ofType(desc, httpBodyFromJson(json)), size);
   }
+  const count = countElements(size);
   try {
-    const mended = replaceValues(desc, json, registry, INCOMING);
-    return fromJson(desc, mended, { registry, ignoreUnknownFields: true });
+    const onMessage = (type: DescMessage) => count.add(elementsOf(type));
+    const mended = replaceValues(desc, json, registry, { ...INCOMING, onMessage });
+    return sized(fromJson(desc, mended, { registry, ignoreUnknownFields: true }), count.size);
   } catch (cause) {
     throw cause instanceof ProtocolError ? cause : brokenAnswer(UNFITTING, "", cause);
   }
@@ -55,16 +62,15 @@ export function messageFromJson<O extends DescMessage>(
  * Parse the JSON of an answer.
  *
  * @param bytes the JSON, in UTF-8
- * @returns its value
+ * @returns its value; that of an object or list has its size stored
  * @throws {@link ProtocolError} where it is not JSON
  * @throws {@link ProtocolError} with `RESOURCE_EXHAUSTED` where it has more elements than an answer may have
  */
 export function parseAnswer(bytes: Uint8Array): JsonValue {
-  requireFewJsonElements(bytes);
   try {
-    return JSON.parse(decodeUtf8(bytes));
+    return parseJson(bytes);
   } catch (cause) {
-    throw brokenAnswer(UNFITTING, "", cause);
+    throw cause instanceof ProtocolError ? cause : brokenAnswer(UNFITTING, "", cause);
   }
 }
 
@@ -145,7 +151,12 @@ export function isHttpBody(desc: DescMessage): boolean {
  * @returns the message, without extensions
  */
 export function httpBodyPiece<O extends DescMessage>(desc: O, contentType: string, data: Uint8Array): MessageShape<O> {
-  return ofType(desc, create(HttpBodySchema, { contentType, data }));
+  return sized(ofType(desc, create(HttpBodySchema, { contentType, data })), data.length);
+}
+
+function sized<T extends object>(message: T, size: number): T {
+  setSize(message, size);
+  return message;
 }
 
 function ofType<O extends DescMessage>(desc: O, message: Message): MessageShape<O> {

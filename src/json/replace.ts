@@ -16,6 +16,8 @@ export interface Replacements {
   readonly longs?: (value: JsonValue, field: DescField) => JsonValue;
   readonly floats?: (value: JsonValue, field: DescField) => JsonValue;
   readonly doubles?: (value: JsonValue, field: DescField) => JsonValue;
+  /** Called with the type of each message that has fields, at any depth. */
+  readonly onMessage?: (type: DescMessage) => void;
 }
 
 /** The kind of a scalar among those that can be replaced. */
@@ -68,6 +70,7 @@ export function replaceValues(
     if (hasCustomJsonRepresentation(type)) {
       return value;
     }
+    replacements.onMessage?.(type);
     const fields = replaceable(type);
     for (const name of Object.keys(value)) {
       const each = fields.get(name);

@@ -2,10 +2,10 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { brokenAnswer, tooLarge } from "../errors/broken-answer.js";
 import { bytesOf } from "../errors/check-kinds.js";
 import { ProtocolError } from "../errors/index.js";
-import { requireFewJsonElements } from "./element-limit.js";
 import { createGathering } from "./gathering.js";
+import { parseJson } from "./parse.js";
 import { arrayPunctuation, noPunctuation } from "./punctuation.js";
-import { decodeUtf8, isJsonObject, MAX_DEPTH } from "./values.js";
+import { isJsonObject, MAX_DEPTH } from "./values.js";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -73,7 +73,8 @@ export function jsonObject(bytes: Uint8Array): JsonObject {
  * @param source the bytes, UTF-8
  * @param form how the values stand in the stream
  * @param maxBytes the largest value that is read, in bytes
- * @returns the values, each as soon as it is complete; a number is complete at the whitespace or comma behind it
+ * @returns the values, each as soon as it is complete; a number is complete at the whitespace or comma behind it. Objects
+ *   and lists have their size stored
  * @throws {@link ProtocolError} where a value is not valid JSON, is too large or nested too deep, or the stream is cut
  *   short: an array is so without its closing bracket
  */
@@ -179,11 +180,12 @@ function backslashesBefore(chunk: Buffer, from: number, end: number): number {
 }
 
 function parse(bytes: Uint8Array, noun: string, end: number): JsonValue {
-  requireFewJsonElements(bytes);
   try {
-    return JSON.parse(decodeUtf8(bytes));
+    return parseJson(bytes);
   } catch (cause) {
-    throw malformed(`the JSON ${noun} that ends at byte ${end} is not valid JSON`, cause);
+    throw cause instanceof ProtocolError
+      ? cause
+      : malformed(`the JSON ${noun} that ends at byte ${end} is not valid JSON`, cause);
   }
 }
 

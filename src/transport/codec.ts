@@ -4,7 +4,7 @@ import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/is-error.js";
 import { requireFewElements } from "../json/element-limit.js";
 import { messageFromJson, parseAnswer, requestToJson } from "../json/message.js";
-import { setSize } from "../json/message-size.js";
+import { setSize, sizeOf } from "../json/message-size.js";
 
 /** How messages become bytes, and bytes messages. */
 export interface Codec {
@@ -19,9 +19,9 @@ export const protoCodec: Codec = { serialize: toBinary, parse: decodeMessage };
 
 function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): MessageShape<O> {
   try {
-    requireFewElements(desc, bytes);
+    const size = requireFewElements(desc, bytes);
     const message = fromBinary(desc, bytes);
-    setSize(message, bytes.length);
+    setSize(message, size);
     return message;
   } catch (cause) {
     if (cause instanceof ProtocolError) {
@@ -42,9 +42,8 @@ export function jsonCodec(registry: Registry): Codec {
   return {
     serialize: (desc, message) => Buffer.from(JSON.stringify(requestToJson(desc, message, registry))),
     parse(desc, bytes) {
-      const message = messageFromJson(desc, parseAnswer(bytes), registry);
-      setSize(message, bytes.length);
-      return message;
+      const json = parseAnswer(bytes);
+      return messageFromJson(desc, json, registry, sizeOf(json));
     },
   };
 }

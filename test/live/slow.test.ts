@@ -1,10 +1,24 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, jest, test } from "@jest/globals";
+import { ObserveTransactionResultsResponseSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { createClient } from "../../src/client.js";
 import { SlowConsumerError } from "../../src/errors/index.js";
 import { createLateness } from "../../src/live/lateness.js";
 import { readAhead } from "../../src/live/read-ahead.js";
-import { type BusAnswer, eventOf, inShort, startObserving, take, untilFailure } from "../support/event-server.js";
+import {
+  type BusAnswer,
+  eventOf,
+  inShort,
+  quiet,
+  type ResultsAnswer,
+  startObserving,
+  take,
+  untilFailure,
+} from "../support/event-server.js";
+import { envelope, serveStreams } from "../support/servers.js";
 
 /** A node that sends events without end, and drops the call when its first `count` events are out and it was told to. */
 function flooding(
@@ -100,6 +114,63 @@ test("few large events do not fill the memory of a consumer that does not read, 
   }
   expect(ids).toEqual(Array.from({ length: 30 }, (_, at) => `${at + 2}-1`)); // It goes on when it is read.
   await events.return?.();
+});
+
+/** Reads one value, and no more until the node sends no more; then others. Gives how many were sent until then. */
+async function readLate<T>(
+  count: number,
+  values: AsyncIterable<T>,
+  sent: () => number,
+): Promise<{ before: number; taken: T[] }> {
+  const iterator = values[Symbol.asyncIterator]();
+  const rest = { [Symbol.asyncIterator]: () => ({ next: () => iterator.next() }) };
+  const taken = await take(1, rest);
+  let before = -1;
+  while (sent() !== before) {
+    before = sent();
+    await sleep(1000);
+  }
+  taken.push(...(await take(count - 1, rest)));
+  await iterator.return?.();
+  return { before, taken };
+}
+
+test("few large results do not fill the memory of a consumer that does not read, over REST", async () => {
+  let sent = 0;
+  const results: ResultsAnswer = async function* (_, signal) {
+    for (; sent < 200 && !signal.aborted; sent += 1) {
+      yield [{ hash: String(sent), partyId: "f".repeat(3_800_000) }];
+    }
+  };
+  await using node = await startObserving(({ signal }) => quiet(signal), { transport: "rest" }, { results });
+  const { before, taken } = await readLate(30, node.client.transactionResults(), () => sent);
+  expect(before).toBeLessThan(20); // 16 MiB wait, and what is on its way.
+  expect(taken.map(({ hash }) => hash)).toEqual(Array.from({ length: 30 }, (_, at) => String(at)));
+});
+
+test.each(["grpc", "grpc-js"] as const)("nor do small ones of many elements, over %s", async (transport) => {
+  // 80 kB each, as an empty order has two bytes; in memory each order has some hundred.
+  const submissions = Array.from({ length: 40_000 }, () => ({}));
+  const result = { transaction: { case: "batchMarketInstructions", value: { submissions } } } as const;
+  const response = create(ObserveTransactionResultsResponseSchema, { transactionResults: [result] });
+  const message = envelope(toBinary(ObserveTransactionResultsResponseSchema, response));
+  let sent = 0;
+  const server = await serveStreams(async (stream) => {
+    stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
+    for (; sent < 60 && !stream.destroyed; sent += 1) {
+      if (!stream.write(message)) {
+        await once(stream, "drain").catch(() => undefined);
+      }
+    }
+  });
+  try {
+    await using client = createClient({ transport, grpc: { url: server.url, windowBytes: 65_535 } });
+    const { before, taken } = await readLate(6, client.transactionResults(), () => sent);
+    expect(before).toBeLessThan(15); // Three of them wait.
+    expect(taken).toHaveLength(6);
+  } finally {
+    await server.close();
+  }
 });
 
 describe("a consumer", () => {

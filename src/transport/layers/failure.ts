@@ -198,7 +198,7 @@ const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
   [/missing output message|has no message/, EMPTY],
   [/extra output message|more than one message/, SEVERAL],
   [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
-  [/^parse binary|premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
+  [/^parse binary|^a message is no |premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
 ];
 
 /** The code for the fault of an answer: neither the caller's argument nor unknown. */

@@ -10,6 +10,7 @@ import { answersRaw, type HttpBinding } from "../../http-rule/http-rule.js";
 import { createGathering } from "../../json/gathering.js";
 import { mediaTypeOf } from "../../json/http-body.js";
 import { httpBodyPiece, isHttpBody, messageFromJson, parseAnswer } from "../../json/message.js";
+import { sizeOf } from "../../json/message-size.js";
 import { bodyOf } from "./body.js";
 import type { WholeResponse } from "./call-client.js";
 import { bodyType, throwErrorIn } from "./error-in.js";
@@ -185,7 +186,7 @@ export async function responseMessage<O extends DescMessage>(
   }
   const json = await wholeJson(response, reading);
   throwErrorIn(json, bodyType(desc, rule), response.header);
-  return messageFromJson(desc, inField(rule, json), registry);
+  return messageFromJson(desc, inField(rule, json), registry, sizeOf(json));
 }
 
 /**

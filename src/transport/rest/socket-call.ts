@@ -8,7 +8,7 @@ import { writeRequest } from "../../http-rule/write-call.js";
 import { knownTypes } from "../../json/any.js";
 import { openEnvelope } from "../../json/envelope.js";
 import { messageFromJson } from "../../json/message.js";
-import { setSize } from "../../json/message-size.js";
+import { sizeOf } from "../../json/message-size.js";
 import { jsonObject } from "../../json/stream.js";
 import { arrivalOf } from "../arrival.js";
 import { connectError } from "../bare-call.js";
@@ -106,13 +106,12 @@ export async function* socketMessages<I extends DescMessage, O extends DescMessa
   try {
     for await (const frame of socket.frames) {
       socket.arrived();
-      const { result, error } = openEnvelope(jsonObject(frame));
+      const json = jsonObject(frame);
+      const { result, error } = openEnvelope(json);
       if (error !== undefined) {
         throw errorFromObject(error, socket.header);
       }
-      const message = messageFromJson(method.output, inField(rule, result), reading.registry);
-      setSize(message, frame.length);
-      yield message;
+      yield messageFromJson(method.output, inField(rule, result), reading.registry, sizeOf(json));
     }
   } catch (reason) {
     throw connectError(failed === undefined ? reason : failed.reason);

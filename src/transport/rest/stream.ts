@@ -4,6 +4,7 @@ import { findField } from "../../http-rule/fields.js";
 import type { HttpBinding } from "../../http-rule/http-rule.js";
 import { openEnvelope } from "../../json/envelope.js";
 import { httpBodyPiece, isHttpBody, messageFromJson } from "../../json/message.js";
+import { sizeOf } from "../../json/message-size.js";
 import { jsonObjects, jsonValues } from "../../json/stream.js";
 import { isJsonObject } from "../../json/values.js";
 import { connectError } from "../bare-call.js";
@@ -35,8 +36,8 @@ export async function* responseMessages<O extends DescMessage>(
     }
     if (isJson(response.mediaType, reading.jsonAsText && !isHttpBody(desc))) {
       const results = reading.streams === "envelopes" ? envelopes : bareMessages;
-      for await (const result of results(response, reading, desc, rule)) {
-        yield messageFromJson(desc, inField(rule, result), reading.registry);
+      for await (const { result, size } of results(response, reading, desc, rule)) {
+        yield messageFromJson(desc, inField(rule, result), reading.registry, size);
       }
     } else if (isHttpBody(desc)) {
       const contentType = response.header.get("content-type") ?? "";
@@ -51,13 +52,19 @@ export async function* responseMessages<O extends DescMessage>(
   }
 }
 
-async function* envelopes({ body, header }: RestResponse, { maxBytes }: JsonReading): AsyncGenerator<JsonValue> {
+/** The JSON of a message, and the size of what it came in, in bytes. */
+interface Result {
+  readonly result: JsonValue;
+  readonly size: number;
+}
+
+async function* envelopes({ body, header }: RestResponse, { maxBytes }: JsonReading): AsyncGenerator<Result> {
   for await (const json of jsonObjects(body, maxBytes)) {
     const { result, error } = openEnvelope(json);
     if (error !== undefined) {
       throw errorFromObject(error, header);
     }
-    yield result;
+    yield { result, size: sizeOf(json) };
   }
 }
 
@@ -66,7 +73,7 @@ async function* bareMessages(
   { maxBytes, streams }: JsonReading,
   desc: DescMessage,
   rule: HttpBinding,
-): AsyncGenerator<JsonValue> {
+): AsyncGenerator<Result> {
   const type = bodyType(desc, rule);
   const isMap = findField(desc, rule.responseBody)?.fieldKind === "map";
   const form = { array: streams === "array", anyValue: type === undefined && !isMap };
@@ -77,7 +84,7 @@ async function* bareMessages(
         advice: 'The stream is one of envelopes: set streams to "envelopes".',
       });
     }
-    yield json;
+    yield { result: json, size: sizeOf(json) };
   }
 }
 
