@@ -19,6 +19,7 @@ const entries = [
   "src/sync/index",
   "src/sync/contract/index",
   "src/cli/main",
+  "src/cli/program", // For tests, which run the command without a process; the package does not export it.
 ];
 /** A module that tsc has compiled. */
 const COMPILED = /\/compiled\/(src|gen)\/.*\.js$/;
@@ -116,7 +117,7 @@ const groups = [
   ["archive", /\/compiled\/src\/archive\.js$/],
   ["transaction", /\/compiled\/src\/transaction\.js$/],
   ["json", /\/compiled\/src\/json\/replacer\.js$/],
-  ["program", /\/compiled\/src\/cli\/program\.js$/],
+  ["program", /\/compiled\/src\/cli\/(process|program)\.js$/],
   [
     "client",
     /\/compiled\/src\/(index|transport\/keepalive)\.js$|\/connect\/.*\/(http-headers|create-method-url|status_pb)\.js$/,

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { zipOf } from "./support/archives.js";
-import { start } from "./support/command.js";
+import { start } from "./support/command-process.js";
 
 /**
  * Packages and built-in modules that are not everyone's, `wrapper` of `ws` among them, the whole definitions, and the

@@ -13,7 +13,7 @@ import { printTable } from "./terminal.js";
 export function tellSaved(
   saved: SavedArchive,
   { start, asJson }: { readonly start: number; readonly asJson: boolean },
-  { out, notes }: CommandContext,
+  { out, notes, environment }: CommandContext,
 ): void {
   if (asJson) {
     out.write(json(saved));
@@ -25,6 +25,6 @@ export function tellSaved(
   printTable(
     ["file", "bytes"],
     saved.entries.map((entry) => [printable(entry.name), String(entry.size)]),
-    { out: notes, notes },
+    { out: notes, notes, environment },
   );
 }

@@ -4,6 +4,7 @@ import { type Config, configSchema, MAX_JSON_BYTES } from "../config/schema.js";
 import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
 import { profiles } from "../schema/profile.js";
+import type { Streams } from "./output.js";
 import { wholeNumber } from "./whole-number.js";
 
 /** The values of {@link clientOptions}. Timeouts are in milliseconds. */
@@ -22,6 +23,9 @@ export interface ClientOptions {
   /** Of all commands. */
   readonly verbose?: boolean;
 }
+
+/** Where a configuration comes from beside the options: the environment variables. */
+type ConfigContext = Pick<Streams, "environment">;
 
 /** How a configuration is loaded. */
 export interface ConfigPurpose {
@@ -86,19 +90,21 @@ export function chainIdOption(): Option {
  * Load the configuration of a client. The command-line options have precedence over the environment and the file.
  *
  * @param options the values of the command-line options
+ * @param context the environment variables
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration
  * @throws {@link RequestError} if the configuration is wrong
  * @throws {@link FileError} if the configuration file cannot be read
  */
-export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}): Config {
-  return loadClientConfig(options, purpose).config;
+export function clientConfig(options: ClientOptions, context: ConfigContext, purpose: ConfigPurpose = {}): Config {
+  return loadClientConfig(options, context, purpose).config;
 }
 
 /**
  * Load the configuration of a client as {@link clientConfig} does, with the source of each value.
  *
  * @param options the values of the command-line options
+ * @param context the environment variables
  * @param purpose whether a key signs with the configuration, and the sources, if they were read before
  * @returns the configuration and the sources
  * @throws {@link RequestError} if the configuration is wrong
@@ -106,7 +112,8 @@ export function clientConfig(options: ClientOptions, purpose: ConfigPurpose = {}
  */
 export function loadClientConfig(
   options: ClientOptions,
-  { forSigning = false, sources = readSources({ file: options.config, forSigning }) }: ConfigPurpose = {},
+  { environment }: ConfigContext,
+  { forSigning = false, sources = readSources({ file: options.config, forSigning, environment }) }: ConfigPurpose = {},
 ): LoadedConfig {
   // JSON has a maximum of its own.
   const jsonBytes = options.maxMessageBytes && Math.min(options.maxMessageBytes, MAX_JSON_BYTES);

@@ -3,15 +3,15 @@ import { type Client, createClient } from "../client.js";
 import type { Config } from "../config/schema.js";
 import type { FallbackInfo, Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
-import { printable } from "./output.js";
+import { printable, type Streams } from "./output.js";
 
 /** Takes text for standard error. */
 export interface LineTaker {
   write(text: string): unknown;
 }
 
-/** Takes the reports of a client. */
-export interface Reports {
+/** Takes the reports of a client, and has the environment variables of its configuration. */
+export interface Reports extends Pick<Streams, "environment"> {
   readonly notes: LineTaker;
 }
 
@@ -26,7 +26,7 @@ const WAIT_REPORT_MS = 1000;
  * `--verbose` also calls, retries and, one a second at most, waits.
  *
  * @param options the values of the command-line options
- * @param reports takes the reports, each a line
+ * @param reports takes the reports, each a line; with the environment variables
  * @param more `registry`: the types that an `Any` in JSON may hold, beside those of error details; `reported`: what is
  *   reported where there is no `--verbose`; `config`: the configuration, if it was loaded before
  * @returns the client; the caller closes it
@@ -35,11 +35,11 @@ const WAIT_REPORT_MS = 1000;
  */
 export function commandClient(
   options: ClientOptions,
-  { notes }: Reports,
+  { notes, environment }: Reports,
   {
     registry,
     reported = "fallbacks",
-    config = clientConfig(options),
+    config = clientConfig(options, { environment }),
   }: { readonly registry?: Registry; readonly reported?: Reported; readonly config?: Config } = {},
 ): Client {
   const report = (text: string) => notes.write(`tradewire: ${printable(text)}\n`);

@@ -13,7 +13,7 @@ import { fullName, usageError } from "./usage-error.js";
  * @param context the streams of the command
  */
 export function finish(command: Command, context: CommandContext): void {
-  const { out, err } = context;
+  const { out, err, environment } = context;
   const isRun = command.parent !== null && (command.options.length > 0 || command.commands.length === 0);
   if (isRun) {
     addCommonOptions(command);
@@ -23,10 +23,10 @@ export function finish(command: Command, context: CommandContext): void {
   }
   command
     .helpOption("-h, --help", "show this help")
-    .configureHelp({ ...command.configureHelp(), styleTitle: (title) => styled(out, "bold", title) })
+    .configureHelp({ ...command.configureHelp(), styleTitle: (title) => styled(out, "bold", title, environment) })
     .configureOutput({
-      getOutHasColors: () => isColored(out),
-      getErrHasColors: () => isColored(err),
+      getOutHasColors: () => isColored(out, environment),
+      getErrHasColors: () => isColored(err, environment),
       outputError(text) {
         throw usageError(text, command);
       },
@@ -34,7 +34,9 @@ export function finish(command: Command, context: CommandContext): void {
   const examples = EXAMPLES[fullName(command)];
   if (examples !== undefined) {
     const lines = examples.map(([line, what]) => `  # ${what}\n  ${line}\n`);
-    command.addHelpText("after", () => `\n${styled(out, "bold", "Examples:")}\n${lines.join("")}`.trimEnd());
+    command.addHelpText("after", () =>
+      `\n${styled(out, "bold", "Examples:", environment)}\n${lines.join("")}`.trimEnd(),
+    );
   }
   for (const below of command.commands) {
     finish(below, context);

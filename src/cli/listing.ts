@@ -112,7 +112,7 @@ async function printRecords<M extends DescMessage>(
   context: CommandContext,
 ): Promise<void> {
   const { out, notes } = context;
-  const progress = createProgress(notes);
+  const progress = createProgress(context);
   const rows: string[][] = [];
   try {
     for await (const node of nodes) {

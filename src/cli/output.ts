@@ -7,7 +7,7 @@ import { cut } from "../errors/quoted.js";
 import { jsonReplacer } from "../json/replacer.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import type { Told } from "./option-names.js";
-import { styled } from "./style.js";
+import { type CommandEnvironment, styled } from "./style.js";
 
 /** A stream that may be a terminal, which tells its size in characters. */
 type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
@@ -18,6 +18,8 @@ export interface Streams {
   readonly err: Output;
   /** Standard error for what is no error: notes and progress. With `--quiet` it takes nothing. */
   readonly notes: Output;
+  /** The environment variables, which also say how text is laid out and coloured. */
+  readonly environment: CommandEnvironment;
 }
 
 /** The streams and the signal that a command runs with. */
@@ -160,7 +162,7 @@ export interface Telling {
   /** Words in place of the error's own. */
   readonly told?: Told | undefined;
   /** Where it goes; without it, it is not coloured. */
-  readonly err?: Streams["err"] | undefined;
+  readonly to?: Pick<Streams, "err" | "environment"> | undefined;
   /** Whether it is told where the package says more; by default on a terminal. */
   readonly refers?: boolean | undefined;
 }
@@ -172,16 +174,16 @@ export interface Telling {
  * @param telling how it is told
  * @returns lines with the error, the advice, the node's details that the error does not tell already and, where it refers, the place that tells more
  */
-export function errorText(reason: unknown, { told, err, refers = err?.isTTY === true }: Telling = {}): string {
+export function errorText(reason: unknown, { told, to, refers = to?.err.isTTY === true }: Telling = {}): string {
   if (!(reason instanceof TradewireError)) {
-    return `${head(reason instanceof Error ? reason.message : String(reason), err)}\n`;
+    return `${head(reason instanceof Error ? reason.message : String(reason), to)}\n`;
   }
   const { summary, advice } = told ?? reason;
   const untold = reason.details.filter((detail) => !isTold(detail, summary));
   const details = untold.map((detail) => `  ${printable(cut(JSON.stringify(detail), MAX_DETAIL))}\n`);
   const place = `See ${reason.docs} of tradewire.`;
-  const reference = refers ? `${err === undefined ? place : styled(err, "dim", place)}\n` : "";
-  return `${twoLines(summary, advice, err)}${details.join("")}${reference}`;
+  const reference = refers ? `${to === undefined ? place : styled(to.err, "dim", place, to.environment)}\n` : "";
+  return `${twoLines(summary, advice, to)}${details.join("")}${reference}`;
 }
 
 /** Whether a summary has the texts of a detail already, as that of a node's error has the reasons. */
@@ -196,15 +198,16 @@ function isTold({ "@type": type, message, inner }: TypedObject, summary: string)
  *
  * @param summary what went wrong
  * @param advice what to do
- * @param err where they go; without it, they are not coloured
+ * @param to where they go; without it, they are not coloured
  * @returns the lines
  */
-export function twoLines(summary: string, advice: string, err?: Streams["err"]): string {
-  return `${head(summary, err)}\n${printable(advice)}\n`;
+export function twoLines(summary: string, advice: string, to?: Telling["to"]): string {
+  return `${head(summary, to)}\n${printable(advice)}\n`;
 }
 
-function head(summary: string, err?: Streams["err"]): string {
-  return `${err === undefined ? "tradewire:" : styled(err, ["bold", "red"], "tradewire:")} ${printable(summary)}`;
+function head(summary: string, to?: Telling["to"]): string {
+  const name = to === undefined ? "tradewire:" : styled(to.err, ["bold", "red"], "tradewire:", to.environment);
+  return `${name} ${printable(summary)}`;
 }
 
 /**

@@ -99,7 +99,7 @@ const WRITE_SIZE = 64 * 1024;
 export async function printRows(
   files: AsyncIterable<RowsFile>,
   options: PrintRowsOptions & { readonly format: RowFormatName },
-  context: Pick<CommandContext, "out" | "notes" | "signal">,
+  context: Pick<CommandContext, "out" | "notes" | "environment" | "signal">,
   allColumns?: () => Promise<readonly string[] | undefined>,
 ): Promise<void> {
   const { out, notes } = context;
@@ -107,8 +107,8 @@ export async function printRows(
   const { format: name, limit = isShort ? LISTED : Number.POSITIVE_INFINITY } = options;
   let lacking = "";
   const format = createRowFormat(name, options.null, {
-    width: widthOf(out),
-    header: (line) => styled(out, "bold", line),
+    width: widthOf(context),
+    header: (line) => styled(out, "bold", line, context.environment),
     leftOut: (sentence) => {
       lacking = `${sentence}\n`;
     },

@@ -1,22 +1,14 @@
 import { Command, CommanderError, Help } from "commander";
-import { fileError } from "../errors/file-error.js";
-import { FileError, OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
+import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { COMPLETE } from "./completion/shells.js";
 import { finish } from "./finish.js";
 import { createNotes } from "./notes.js";
 import { asTyped } from "./option-names.js";
-import {
-  type CommandContext,
-  ENDING_SIGNALS,
-  EXIT,
-  errorJson,
-  errorText,
-  Interruption,
-  interruptedCode,
-  Reported,
-} from "./output.js";
+import { type CommandContext, EXIT, errorJson, errorText, Interruption, interruptedCode, Reported } from "./output.js";
 import { fullName } from "./usage-error.js";
+
+export { Interruption };
 
 /**
  * Make the command with those below it.
@@ -38,7 +30,12 @@ export async function createProgram(
     .exitOverride()
     // A command's own options are its alone, also where the command above has one of that name.
     .enablePositionalOptions()
-    .configureOutput({ writeOut: (text) => context.out.write(text), writeErr: (text) => context.err.write(text) });
+    .configureOutput({
+      writeOut: (text) => context.out.write(text),
+      writeErr: (text) => context.err.write(text),
+      getOutHelpWidth: () => helpWidth(context.out),
+      getErrHelpWidth: () => helpWidth(context.err),
+    });
   for (const [name, { description, group, load }] of COMMANDS) {
     const command = program.command(name).description(description).helpGroup(`${group}:`);
     if (isLoaded(name)) {
@@ -51,11 +48,12 @@ export async function createProgram(
   return program;
 }
 
-/** The error of standard output, which has no path. */
-function standardOutputError(error: NodeJS.ErrnoException): FileError {
-  const { summary, code } = fileError(error, "standard output");
-  const advice = "Send the output elsewhere, or make room where it goes.";
-  return new FileError(summary.replaceAll('"', ""), { code, advice, cause: error });
+/** The width of help for a stream that tells none. */
+const HELP_COLUMNS = 80;
+
+/** The width of help. */
+function helpWidth({ isTTY, columns }: CommandContext["out"]): number {
+  return (isTTY === true ? columns : undefined) ?? HELP_COLUMNS;
 }
 
 /** Give the command what it is told to do, and return its exit code. `silence` ends notes and progress. */
@@ -93,7 +91,7 @@ async function main(
     if (args.includes("--json")) {
       out.write(errorJson(reason, told));
     } else {
-      err.write(errorText(reason, { told, err, ...(running?.opts()["verbose"] === true && { refers: true }) }));
+      err.write(errorText(reason, { told, to: context, ...(running?.opts()["verbose"] === true && { refers: true }) }));
     }
     if (reason instanceof OutcomeUnknownError) {
       return EXIT.unknown;
@@ -119,55 +117,41 @@ function term(command: Command): string {
   return listed ? `${command.name()} ${listed.takes}`.trimEnd() : new Help().subcommandTerm(command);
 }
 
+/** What a run of the command takes from outside. */
+export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | "environment" | "signal"> {
+  /** The arguments behind the command's own name. */
+  readonly args: readonly string[];
+  /** What `--version` prints. */
+  readonly version: string;
+}
+
 /**
- * Run the command `tradewire` in this process: its streams, signals and exit code are those of the command.
+ * Run the command `tradewire`. It reads and writes nothing of the process but its working directory, and leaves nothing
+ * behind in it.
  *
- * @param args the arguments behind the command's own name
- * @param version what `--version` prints
+ * @param run arguments, streams and environment; a signal that is aborted with an {@link Interruption} ends the run as a
+ *   signal to the process does
+ * @returns the exit code
  */
-export async function run(args: readonly string[], version: string): Promise<void> {
-  process.noDeprecation = true; // What packages deprecate is nothing for users of the command.
-  const interrupt = new AbortController();
-  const end = (signal: (typeof ENDING_SIGNALS)[number]) => {
-    // A second signal of any kind ends the process at once.
-    for (const each of ENDING_SIGNALS) {
-      process.off(each, end);
-    }
-    interrupt.abort(new Interruption(signal));
-  };
-  for (const signal of ENDING_SIGNALS) {
-    process.on(signal, end);
-  }
-  // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (!interrupt.signal.aborted && error.code !== "EPIPE") {
-      process.stderr.write(errorText(standardOutputError(error), { err: process.stderr }));
-      process.exit(EXIT.failure);
-    }
-    process.exit(interrupt.signal.aborted ? interruptedCode(interrupt.signal) : (process.exitCode ?? EXIT.ok));
-  });
-  // A terminal that was closed takes no notes. What is under way is still ended in order.
-  process.stderr.on("error", () => undefined);
-  const notes = createNotes(process.stderr);
+export async function runCommand(run: CommandRun): Promise<number> {
+  const { args, version } = run;
+  const notes = createNotes(run.err);
   const context: CommandContext = {
     // The getter leaves standard input untouched until a command reads it: a terminal would keep the process alive.
     get in() {
-      return process.stdin;
+      return run.in;
     },
-    out: process.stdout,
-    err: process.stderr,
+    out: run.out,
+    err: run.err,
     get notes() {
       return notes.stream;
     },
-    signal: interrupt.signal,
+    environment: run.environment,
+    signal: run.signal,
   };
   if (args[0] === COMPLETE) {
     await answerShell(args.slice(1), version, context);
-    return;
+    return EXIT.ok;
   }
-  process.exitCode = await main(args, version, context, notes.silence);
-  if (interrupt.signal.aborted) {
-    // A reader that has stopped reading would keep what is left of the output, and with it the process.
-    process.exit();
-  }
+  return await main(args, version, context, notes.silence);
 }

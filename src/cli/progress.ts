@@ -23,11 +23,11 @@ export interface ProgressLine {
  * Show how something goes in a line on a terminal, from the wait for the node on. Nothing is written if the stream is not
  * a terminal.
  *
- * @param notes the stream to write to
+ * @param streams the stream to write to, and the environment variables
  * @returns functions that update the line and remove it
  */
-export function createProgress(notes: Streams["notes"]): ProgressLine {
-  const isShown = notes.isTTY === true && process.env["TERM"] !== "dumb";
+export function createProgress({ notes, environment }: Pick<Streams, "notes" | "environment">): ProgressLine {
+  const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
   const start = performance.now();
   let shownAt = Number.NEGATIVE_INFINITY;
   let isEnded = false;

@@ -14,7 +14,8 @@ const WIDTH = 110;
  */
 export async function commandReference(): Promise<string> {
   const [out, err] = [new PassThrough(), new PassThrough()];
-  const context: CommandContext = { in: new PassThrough(), out, err, notes: err, signal: new AbortController().signal };
+  const streams = { in: new PassThrough(), out, err, notes: err };
+  const context: CommandContext = { ...streams, environment: {}, signal: new AbortController().signal };
   const program = await createProgram("", context, () => true);
   const sections = allOf(program).map((command) => {
     const help = helpOf(command);

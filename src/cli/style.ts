@@ -1,5 +1,8 @@
 import { styleText } from "node:util";
 
+/** The environment variables of a command. A command removes the seed that it signs with. */
+export type CommandEnvironment = Record<string, string | undefined>;
+
 /** A style of Node's `styleText`. */
 type Style = Parameters<typeof styleText>[0];
 
@@ -8,10 +11,13 @@ type Style = Parameters<typeof styleText>[0];
  * FORCE_COLOR, the first of which wins.
  *
  * @param stream the stream
+ * @param environment the environment variables
  * @returns whether it may
  */
-export function isColored({ isTTY }: { readonly isTTY?: boolean | undefined }): boolean {
-  const { NO_COLOR = "", FORCE_COLOR = "", TERM } = process.env;
+export function isColored(
+  { isTTY }: { readonly isTTY?: boolean | undefined },
+  { NO_COLOR = "", FORCE_COLOR = "", TERM }: CommandEnvironment,
+): boolean {
   if (NO_COLOR !== "") {
     return false;
   }
@@ -24,9 +30,15 @@ export function isColored({ isTTY }: { readonly isTTY?: boolean | undefined }): 
  * @param stream where the text goes
  * @param style the style, such as `bold`
  * @param text the text
+ * @param environment the environment variables
  * @returns the text, styled or as it was
  */
-export function styled(stream: { readonly isTTY?: boolean | undefined }, style: Style, text: string): string {
+export function styled(
+  stream: { readonly isTTY?: boolean | undefined },
+  style: Style,
+  text: string,
+  environment: CommandEnvironment,
+): string {
   // Node looks at standard output where it validates, which need not be this stream.
-  return isColored(stream) ? styleText(style, text, { validateStream: false }) : text;
+  return isColored(stream, environment) ? styleText(style, text, { validateStream: false }) : text;
 }

@@ -16,14 +16,14 @@ const PART_CHARACTERS = 64 * 1024;
  * The width to fit tables into: that of the terminal, for which the environment variable COLUMNS can give another. What
  * goes elsewhere is never shortened.
  *
- * @param out where the table goes
+ * @param streams where the table goes, and the environment variables
  * @returns the number of columns; infinite where it is no terminal
  */
-export function widthOf({ isTTY, columns }: Streams["out"]): number {
+export function widthOf({ out: { isTTY, columns }, environment }: Pick<Streams, "out" | "environment">): number {
   if (isTTY !== true) {
     return Number.POSITIVE_INFINITY;
   }
-  const given = Number(process.env["COLUMNS"]);
+  const given = Number(environment["COLUMNS"]);
   return Number.isSafeInteger(given) && given > 0 ? given : columns || COLUMNS;
 }
 
@@ -67,20 +67,23 @@ export interface Tables {
  * @param advice how to see all
  * @returns the tables
  */
-export function createTables({ out, notes }: Pick<Streams, "out" | "notes">, advice = "--json prints all."): Tables {
+export function createTables(
+  streams: Pick<Streams, "out" | "notes" | "environment">,
+  advice = "--json prints all.",
+): Tables {
+  const { out, notes, environment } = streams;
   const formatted: LaidOut[] = [];
+  const styleHeader = (line: string) => styled(out, "bold", line, environment);
   return {
     format(header, rows, { ranked = [], indent = "" } = {}) {
       const first = ranked.map((name) => header.indexOf(name)).filter((place) => place >= 0);
       const places = [...first, ...[...header.keys()].filter((place) => !first.includes(place))];
-      const styleHeader = (line: string) => styled(out, "bold", line);
-      const fitted = fitTable(header, rows, { width: widthOf(out) - indent.length, ranked: places, styleHeader });
+      const fitted = fitTable(header, rows, { width: widthOf(streams) - indent.length, ranked: places, styleHeader });
       formatted.push(fitted);
       return fitted.text.replaceAll(/^(?=.)/gm, indent);
     },
     async write(context, header, rows) {
-      const styleHeader = (line: string) => styled(out, "bold", line);
-      const { lines, ...laidOut } = fitLines(header, rows, { width: widthOf(out), styleHeader });
+      const { lines, ...laidOut } = fitLines(header, rows, { width: widthOf(streams), styleHeader });
       formatted.push(laidOut);
       let part = "";
       for (const line of lines) {
@@ -113,7 +116,7 @@ export function createTables({ out, notes }: Pick<Streams, "out" | "notes">, adv
 export function printTable(
   header: readonly string[],
   rows: readonly (readonly string[])[],
-  streams: Pick<Streams, "out" | "notes">,
+  streams: Pick<Streams, "out" | "notes" | "environment">,
   { ranked, advice }: { readonly ranked?: readonly string[] | undefined; readonly advice?: string | undefined } = {},
 ): void {
   const tables = createTables(streams, advice);

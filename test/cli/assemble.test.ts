@@ -1,9 +1,10 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip, cutEvery } from "../support/archives.js";
-import { run, shell } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 
 const TYPE = "type.googleapis.com/google.protobuf.StringValue";
 const extensions = [{ "@type": TYPE, value: "all rows" }];
@@ -26,7 +27,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 async function assembled(capture: string, ...options: string[]) {
   await writeFile(join(folder, "capture.json"), capture);
-  const outcome = await run(["assemble", "capture.json", ...options], folder);
+  const outcome = await run(["assemble", "capture.json", ...options], { cwd: folder });
   const files = await readdir(folder);
   return { ...outcome, files };
 }
@@ -58,10 +59,11 @@ describe("tradewire assemble", () => {
 
   it("reads standard input and writes standard output", async () => {
     await writeFile(join(folder, "capture.json"), bodies.map((body) => JSON.stringify(body)).join("\n"));
-    const script = "cat capture.json | tradewire assemble - --out - > out.zip";
-    expect(await shell(script, [], folder)).toEqual({ code: 0, out: "", err: "" });
-    expect((await readFile(join(folder, "out.zip"))).equals(archive)).toBe(true);
-    const nameless = await shell("tradewire assemble - < capture.json", [], folder);
+    const input = await readFile(join(folder, "capture.json"));
+    const { stdout, ended } = startCommand(["assemble", "-", "--out", "-"], { input });
+    expect((await buffer(stdout)).equals(archive)).toBe(true);
+    expect(await ended).toMatchObject({ code: 0, err: "" });
+    const nameless = await run(["assemble", "-"], { input });
     expect(nameless).toMatchObject({
       code: 2,
       out: "",
@@ -93,7 +95,7 @@ describe("tradewire assemble", () => {
   });
 
   it("says that a capture does not exist", async () => {
-    expect(await run(["assemble", "nothing.json"], folder)).toMatchObject({
+    expect(await run(["assemble", "nothing.json"], { cwd: folder })).toMatchObject({
       code: 1,
       err: expect.stringContaining('"nothing.json": it does not exist\n'),
     });

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { ListStopOrdersRequestSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import { SubmitRawTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
 import { indentedJson } from "../../src/cli/output.js";
-import { run, shell, startCommand } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 import { serveNode, type TestNode } from "../support/node.js";
 
 const HUGE = 18446744073709551615n;
@@ -194,9 +194,9 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
   });
 
   it("prints a stream as it comes, and ends with Ctrl-C", async () => {
-    const { child, firstLine, ended } = startCommand(["call", "ObserveOrders", ...over(transport)]);
+    const { interrupt, firstLine, ended } = startCommand(["call", "ObserveOrders", ...over(transport)]);
     expect(JSON.parse(await firstLine)).toMatchObject({ snapshot: { orders: [{ id: "7" }] } });
-    child.kill("SIGINT");
+    interrupt("SIGINT");
     const { code, err } = await ended;
     expect([code, err]).toEqual([130, ""]);
     for (let waited = 0; closed === 0 && waited < 10_000; waited += 50) {
@@ -252,11 +252,16 @@ it("call takes no bytes of which a cut could not be seen", async () => {
 });
 
 it("call says when it is interrupted that the node may have taken what does more than read", async () => {
-  const { child, ended } = startCommand(["call", "SubmitRawTransaction", '{"type": "TYPE_COMMIT"}', ...over("grpc")]);
+  const { interrupt, ended } = startCommand([
+    "call",
+    "SubmitRawTransaction",
+    '{"type": "TYPE_COMMIT"}',
+    ...over("grpc"),
+  ]);
   for (let waited = 0; calls === 0 && waited < 60_000; waited += 50) {
     await sleep(50);
   }
-  child.kill("SIGINT");
+  interrupt("SIGINT");
   const err = "tradewire: interrupted; whether the node took the call is unknown\n";
   expect(await ended).toEqual({ code: 130, out: "", err });
 });
@@ -264,11 +269,12 @@ it("call says when it is interrupted that the node may have taken what does more
 it("call takes the request from a file or from standard input", async () => {
   const path = join(folder, "request.json");
   await writeFile(path, '{"filter": {"live_only": true}}');
-  const script = `tradewire call ListStopOrders @request.json "$@" && echo '{"pagination":{"first":1}}' |
-    tradewire call ListStopOrders - --set filter.liveOnly=false "$@"`;
   expect((await call("ListStopOrders", `@${path}`)).code).toBe(0);
   expect(received).toEqual({ filter: { liveOnly: true } });
-  expect((await shell(script, over("grpc"), folder)).code).toBe(0);
+  const inFolder = await run(["call", "ListStopOrders", "@request.json", ...over("grpc")], { cwd: folder });
+  expect([inFolder.code, received]).toEqual([0, { filter: { liveOnly: true } }]);
+  const args = ["call", "ListStopOrders", "-", "--set", "filter.liveOnly=false", ...over("grpc")];
+  expect((await run(args, { input: '{"pagination":{"first":1}}\n' })).code).toBe(0);
   expect(received).toEqual({ pagination: { first: 1 }, filter: { liveOnly: false } });
 });
 

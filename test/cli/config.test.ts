@@ -1,11 +1,9 @@
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { run } from "../support/command.js";
 
-const MAIN = fileURLToPath(new URL("../../dist/src/cli/main.js", import.meta.url));
 const TOKEN = "tok3n-never-to-be-seen";
 
 let directory = "";
@@ -17,23 +15,18 @@ afterAll(() => {
 });
 
 function tradewire(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
-    cwd: directory,
-    encoding: "utf8",
-    env: { PATH: process.env["PATH"], ...environment },
-  });
-  return { status, stdout, stderr };
+  return run(args, { cwd: directory, environment });
 }
 
 describe("tradewire config", () => {
-  it("prints a line for each key, with its value and its source", () => {
+  it("prints a line for each key, with its value and its source", async () => {
     writeFileSync(join(directory, "file.json"), '{"retry":{"tries":5},"rest":{"url":"https://rest.example"}}');
-    const { status, stdout, stderr } = tradewire(
+    const { code, out, err } = await tradewire(
       ["config", "--config", "file.json", "--grpc-url", "https://grpc.example", "--ca-file", "ca.pem"],
       { TRADEWIRE_GRPC_HEADERS: `{"authorization":"Bearer ${TOKEN}","x-b":"${TOKEN}"}` },
     );
-    expect([status, stderr]).toEqual([0, ""]);
-    expect(stdout.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+    expect([code, err]).toEqual([0, ""]);
+    expect(out.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
       ["key", "value", "source"],
       ["transport", "auto", "default"],
       ["profile", "specification", "default"],
@@ -63,11 +56,11 @@ describe("tradewire config", () => {
     ]);
   });
 
-  it("prints an object with --json", () => {
+  it("prints an object with --json", async () => {
     const args = ["config", "--json", "--connect-timeout", "500ms", "--call-timeout", "1.5m", "--idle-timeout", "30"];
-    const { status, stdout } = tradewire(args, { TRADEWIRE_REST_HEADERS: `{"authorization":"${TOKEN}"}` });
-    expect(status).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
+    const { code, out } = await tradewire(args, { TRADEWIRE_REST_HEADERS: `{"authorization":"${TOKEN}"}` });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
       transport: { value: "auto", source: "default" },
       "grpc.url": { value: "http://127.0.0.1:3007", source: "default" },
       "rest.url": { value: "http://127.0.0.1:3008", source: "default" },
@@ -78,10 +71,10 @@ describe("tradewire config", () => {
     });
   });
 
-  it("takes the certificate authorities for the URLs that are https", () => {
+  it("takes the certificate authorities for the URLs that are https", async () => {
     const urls = ["--grpc-url", "http://127.0.0.1:3007", "--rest-url", "https://rest.example"];
-    const { stdout } = tradewire(["config", "--json", ...urls, "--ca-file", "/ca.pem"]);
-    const config: unknown = JSON.parse(stdout);
+    const { out } = await tradewire(["config", "--json", ...urls, "--ca-file", "/ca.pem"]);
+    const config: unknown = JSON.parse(out);
     expect(config).toHaveProperty(["rest.tls.caFile"], { value: "/ca.pem", source: "--ca-file" });
     expect(config).not.toHaveProperty(["grpc.tls.caFile"]);
   });
@@ -94,7 +87,7 @@ describe("options of every command that talks to a node", () => {
     ["export", "--table", "trades", "--from-block", "1", "--to-block", "1000"],
   ];
 
-  it.each(commands)("are refused by %s where they are wrong", (...command) => {
+  it.each(commands)("are refused by %s where they are wrong", async (...command) => {
     for (const [args, message] of [
       [["--config", "none.json"], 'the configuration file "none.json" does not exist'],
       [["--transport", "http"], "Allowed choices are auto, grpc, grpc-js, rest."],
@@ -103,9 +96,9 @@ describe("options of every command that talks to a node", () => {
       [["--call-timeout", "soon"], '--call-timeout: "soon" is no duration'],
       [["--idle-timeout", "0"], "--idle-timeout is 0, which is no time to wait"],
     ] as const) {
-      const { status, stdout, stderr } = tradewire([...command, ...args]);
-      expect([status, stdout]).toEqual([2, ""]);
-      expect(stderr).toContain(message);
+      const { code, out, err } = await tradewire([...command, ...args]);
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toContain(message);
     }
   });
 });
@@ -139,12 +132,12 @@ describe("a token", () => {
       ["segments", "--transport", "rest", "--rest-url", "http://127.0.0.1:9"],
       { TRADEWIRE_REST_HEADERS: headers, TRADEWIRE_RETRY_TRIES: "1" },
     ],
-  ])("does not appear with %s", (_, args, environment) => {
+  ])("does not appear with %s", async (_, args, environment) => {
     writeFileSync(join(directory, "broken.json"), `{"grpc":{"headers":{"authorization":"${TOKEN}"}}`);
     writeFileSync(join(directory, "unknown.json"), `{"grpc":{"token":"${TOKEN}"}}`);
-    const { status, stdout, stderr } = tradewire(args, environment);
-    expect([0, 1, 2]).toContain(status);
-    expect(stdout + stderr).not.toBe("");
-    expect(stdout + stderr).not.toContain(TOKEN);
+    const { code, out, err } = await tradewire(args, environment);
+    expect([0, 1, 2]).toContain(code);
+    expect(out + err).not.toBe("");
+    expect(out + err).not.toContain(TOKEN);
   });
 });

@@ -1,13 +1,9 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { main, run, shell } from "../support/command.js";
+import { run } from "../support/command.js";
 import { startTalkingNode, type TalkingNode } from "../support/talking-node.js";
 
 let node: TalkingNode;
@@ -50,34 +46,6 @@ describe.each(["grpc", "rest"])("call of a method that streams its requests, ove
     const { code, out } = await run(["call", METHOD, `@${join(folder, "lines")}`, "--limit", "3", ...to()]);
     expect(code).toBe(0);
     expect(ids(out)).toEqual(["a/", "ü/", "c/"]);
-  });
-
-  it("sends each line of standard input when it comes, and ends by Ctrl-C", async () => {
-    const child = spawn(process.execPath, [main, "call", METHOD, "-", ...to()], { stdio: "pipe" });
-    const err = text(child.stderr);
-    const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    for (const marketId of ["a", "b"]) {
-      child.stdin.write(`{"marketId": "${marketId}"}\n`);
-      const { value } = await answers.next();
-      expect(ids(String(value))).toEqual([`${marketId}/`]);
-    }
-    child.kill("SIGINT");
-    const [code] = await once(child, "close");
-    expect([code, await err]).toEqual([130, ""]);
-  });
-
-  it("ends with its answers, though standard input goes on", async () => {
-    const child = spawn(process.execPath, [main, "call", METHOD, "-", "--limit", "1", ...to()], { stdio: "pipe" });
-    child.stdin.on("error", () => undefined);
-    child.stdin.write('{"marketId": "a"}\n');
-    const [out, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
-    expect([ids(out), code]).toEqual([["a/"], 0]);
-  });
-
-  it("ends where its reader does", async () => {
-    const script = `yes '{"marketId": "a"}' | tradewire call ${METHOD} - "$@" | head -n 2`;
-    const { out } = await shell(script, to(), folder);
-    expect(ids(out)).toEqual(["a/", "a/"]);
   });
 
   it("is ended by a line that is no request, which it names", async () => {

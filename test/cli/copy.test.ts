@@ -1,13 +1,11 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
+import { PassThrough } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { main, run } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 import { serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";
 
@@ -78,18 +76,15 @@ describe("CSV that a database reads", () => {
   });
 
   it("is refused where the command is interrupted", async () => {
-    const child = spawn(process.execPath, [main, "rows", "-", "--format", "csv"], {
-      stdio: ["pipe", "pipe", "ignore"],
-    });
-    child.stdin.on("error", () => undefined);
-    child.stdin.write(good.subarray(0, good.length / 2)); // Nothing more comes.
-    const out = text(child.stdout);
-    await once(child.stdout, "data");
-    child.kill("SIGTERM");
-    expect(await once(child, "exit")).toEqual([143, null]);
-    expect((await out).endsWith('\n"')).toBe(true);
-    await refused(await out);
-    child.stdin.destroy();
+    const input = new PassThrough();
+    const { interrupt, firstLine, ended } = startCommand(["rows", "-", "--format", "csv"], { input });
+    input.write(good.subarray(0, good.length / 2)); // Nothing more comes.
+    await firstLine;
+    interrupt("SIGTERM");
+    const { code, out } = await ended;
+    expect(code).toBe(143);
+    expect(out.endsWith('\n"')).toBe(true);
+    await refused(out);
   });
 });
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -7,7 +7,7 @@ import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip, cutEvery, zipOf } from "../support/archives.js";
-import { main, type Outcome, run, start, startCommand } from "../support/command.js";
+import { type Outcome, run, startCommand } from "../support/command.js";
 import { type ExportServer, type Script, serveExport } from "../support/export-server.js";
 
 const NAME = "chain-1-trades-1-3000.zip";
@@ -49,7 +49,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
 
   it("saves into the folder it is run in, its path on standard output and the rest on the other", async () => {
     await using server = await serveExport(wire, good());
-    const outcome = await run(options(transport, server), folder);
+    const outcome = await run(options(transport, server), { cwd: folder });
     presentable(outcome);
     expect(outcome).toMatchObject({ code: 0, out: `${join(folder, NAME)}\n` });
     const sha256 = createHash("sha256").update(archive).digest("hex");
@@ -108,47 +108,15 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     ["SIGTERM", 143],
   ] as const)("ends on %s with nothing left in the folder, and with %d", async (signal, code) => {
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const { child, ended } = startCommand([...options(transport, server), "--out", folder]);
+    const { interrupt, ended } = startCommand([...options(transport, server), "--out", folder]);
     await server.asked;
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
-    child.kill(signal);
+    interrupt(signal);
     const outcome = await ended;
     presentable(outcome);
     expect(outcome).toMatchObject({ code, out: "" });
     expect(await readdir(folder)).toEqual([]);
     await server.closed;
-  });
-
-  it("leaves a file behind on SIGKILL, which the next export to the folder removes", async () => {
-    await using silent = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const killed = startCommand([...options(transport, silent), "--out", folder]);
-    await silent.asked;
-    killed.child.kill("SIGKILL");
-    await killed.ended;
-    const left = await readdir(folder);
-    expect(left).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
-    // That process is not the one that lives now under the same id.
-    const earlier = String(left[0]).replace(/-\d+-\d+-/, `-${process.pid}-1-`);
-    const others = [`.tradewire-${"0".repeat(16)}-1-1-${"0".repeat(16)}.part`, ".tradewire-0123.part", "mine.part"];
-    others.push(`${left[0]}.txt`);
-    for (const name of [earlier, ...others]) {
-      await writeFile(join(folder, name), "");
-    }
-
-    await using second = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
-    const living = startCommand([...options(transport, second), "--out", folder]);
-    await second.asked;
-    await using server = await serveExport(wire, good());
-    expect(await run([...options(transport, server), "--out", folder])).toMatchObject({ code: 0 });
-    const now = await readdir(folder);
-    expect(now).toEqual(expect.arrayContaining([NAME, ...others]));
-    // The one that is left is that of the process that lives.
-    expect(now).toHaveLength(others.length + 2);
-    expect(now).toEqual(expect.not.arrayContaining(left));
-    expect(now).not.toContain(earlier);
-    living.child.kill("SIGTERM");
-    await living.ended;
-    expect((await readdir(folder)).sort()).toEqual([...others, NAME].sort());
   });
 
   it("tells the reasons of the node's details once, and other details in full", async () => {
@@ -264,47 +232,5 @@ describe("tradewire export", () => {
     expect(outcome.err).toBe(
       `tradewire: ${JSON.stringify(join(folder, "no"))}: it does not exist\nMake the folder first, or choose another path.\n`,
     );
-  });
-});
-
-describe("tradewire export to a disk", () => {
-  /** Run the export in a shell that has prepared `disk`, and list what is there afterwards. */
-  async function onDisk(prepare: string, program = "sh", ...before: string[]): Promise<Outcome> {
-    await using server = await serveExport("grpc", good());
-    const disk = join(folder, "disk");
-    await mkdir(disk);
-    const script = `${prepare} || exit 77; "$@" --out disk; code=$?; ls -A disk; exit $code`;
-    const args = [process.execPath, main, ...options("grpc", server)];
-    return await start(program, [...before, "-c", script, "sh", ...args], folder).ended;
-  }
-
-  it("whose files may not be that large leaves nothing", async () => {
-    const outcome = await onDisk("ulimit -f 64");
-    presentable(outcome);
-    expect(outcome).toMatchObject({ code: 1, out: "" });
-    expect(outcome.err).toContain("the file is larger than the system allows\nRaise the limit, or export less.\n");
-  });
-
-  // Such disks are mounted in a namespace of their own, which not every system permits: there is nothing to see there.
-  const mounted = ["unshare", "-rm", "sh"] as const;
-
-  it("that is full leaves nothing", async () => {
-    const outcome = await onDisk("mount -t tmpfs -o size=128k tmpfs disk", ...mounted);
-    presentable(outcome);
-    if (outcome.code !== 77 && !outcome.err.startsWith("unshare")) {
-      expect(outcome).toMatchObject({ code: 1, out: "" });
-      expect(outcome.err).toContain("the disk is full\nFree some space, or choose a folder on another disk.\n");
-    }
-  });
-
-  it("that is read-only says so", async () => {
-    const outcome = await onDisk("mount -t tmpfs -o ro tmpfs disk", ...mounted);
-    presentable(outcome);
-    if (outcome.code !== 77 && !outcome.err.startsWith("unshare")) {
-      expect(outcome).toMatchObject({ code: 1, out: "" });
-      expect(outcome.err).toBe(
-        `tradewire: ${JSON.stringify(join(folder, "disk"))}: the disk is read-only\nChoose a folder on another disk.\n`,
-      );
-    }
   });
 });

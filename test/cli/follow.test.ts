@@ -5,7 +5,7 @@ import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { type Running, run, shell, startCommand } from "../support/command.js";
+import { type Running, run, startCommand } from "../support/command.js";
 import { taken } from "../support/taken.js";
 
 const settings = { blockMs: 0, segments: 4, blocksPerSegment: 10, activity: 1, schemaVersions: [115, 115, 116] };
@@ -37,7 +37,7 @@ async function all(segments: number): Promise<string[]> {
 function printedBy(running: Running): (count: number) => Promise<void> {
   let text = "";
   let tell = () => {};
-  running.child.stdout?.on("data", (bytes: Buffer) => {
+  running.stdout.on("data", (bytes: Buffer) => {
     text += bytes.toString();
     tell();
   });
@@ -91,35 +91,13 @@ describe("tradewire follow", () => {
       await node.makeBlock();
     }
     await printed(before + 1);
-    running.child.kill(signal);
+    running.interrupt(signal);
     const first = await running.ended;
     expect([first.code, first.err]).toEqual([exit, ""]);
     await using client = createClient({ grpc: { url: node.grpcUrl } });
     const segments = (await client.listSegments()).length;
     const second = await run(args("--cursor-file", file, "--to-block", String(segments * 10)));
     expect(linesOf(first.out + second.out)).toEqual(await all(segments));
-  });
-
-  it("repeats rows rather than lose them where it is killed", async () => {
-    const file = join(folder, "killed");
-    const lines: string[] = [];
-    for (const count of [1, 30]) {
-      const running = startCommand(args("--cursor-file", file, "--poll", "20ms"));
-      await printedBy(running)(count);
-      await setTimeout(count === 30 ? 1500 : 0); // By then, the cursor was saved.
-      running.child.kill("SIGKILL");
-      lines.push(...linesOf((await running.ended).out));
-    }
-    const rest = await run(args("--cursor-file", file, "--to-block", "40"));
-    lines.push(...linesOf(rest.out));
-    const before = await all(4);
-    expect([...new Set(lines)].slice(0, before.length)).toEqual(before);
-    expect(lines.length).toBeGreaterThan(before.length);
-  });
-
-  it("ends with 0 where the pipe is closed", async () => {
-    const { code, out, err } = await shell('tradewire "$@" | head -n 3', args("--to-block", "40"), folder);
-    expect([code, linesOf(out).length, err]).toEqual([0, 3, ""]);
   });
 
   it("says what is wrong", async () => {

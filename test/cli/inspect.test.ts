@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { zipOf } from "../support/archives.js";
-import { run, shell } from "../support/command.js";
+import { run } from "../support/command.js";
 
 const OLD = "chain-1-trades-001-000001-001000.csv";
 const NEW = "chain-1-trades-002-001001-002000.csv";
@@ -60,7 +60,7 @@ describe("tradewire inspect", () => {
 
   it("finds the same in a stream", async () => {
     const { file: _, ...fromFile } = JSON.parse((await run(["inspect", path("sound.zip"), "--json"])).out);
-    const outcome = await shell("cat sound.zip | tradewire inspect - --json", [], folder);
+    const outcome = await run(["inspect", "-", "--json"], { input: await readFile(path("sound.zip")) });
     expect(outcome).toMatchObject({ code: 0, err: "" });
     expect(JSON.parse(outcome.out)).toEqual({ file: "-", ...fromFile });
   });

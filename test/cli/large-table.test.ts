@@ -9,7 +9,7 @@ test("a table of many rows is written no faster than it is read, and is the same
   const rows = Array.from({ length: 100_000 }, (_, at) => [String(at * 1000 + 1), String((at + 1) * 1000)]);
   const out = new PassThrough();
   const { signal } = new AbortController();
-  const writing = createTables({ out, notes: new PassThrough() }).write({ out, signal }, header, rows);
+  const writing = createTables({ out, notes: new PassThrough(), environment: {} }).write({ out, signal }, header, rows);
   for (let count = 0; count < 100; count += 1) {
     await turn();
   }
@@ -25,7 +25,11 @@ test("a table of many rows ends with the signal", async () => {
   const out = new PassThrough();
   const abort = new AbortController();
   const rows = Array.from({ length: 100_000 }, (_, at) => [String(at)]);
-  const writing = createTables({ out, notes: new PassThrough() }).write({ out, signal: abort.signal }, ["n"], rows);
+  const writing = createTables({ out, notes: new PassThrough(), environment: {} }).write(
+    { out, signal: abort.signal },
+    ["n"],
+    rows,
+  );
   abort.abort();
   await expect(writing).rejects.toThrow(/abort/i);
 });

@@ -26,7 +26,7 @@ describe.each(["grpc", "rest"] as const)("tradewire ledger over %s", (transport)
     await using server = await serveExport(transport === "grpc" ? "grpc" : "raw", script);
     return await run(
       ["ledger", "--transport", transport, `--${transport}-url`, server.url, "--party", PARTY, ...args],
-      folder,
+      { cwd: folder },
     );
   }
 
@@ -106,7 +106,7 @@ describe("tradewire ledger", () => {
     [["--format", "csv", "--out", "x.csv"], "--out, --force and --json are for a file, but rows are printed"],
     [["--out", "-", "--force"], "--out, --force and --json are for a file, but rows are printed"],
   ])("refuses %j", async (args, message) => {
-    const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], folder);
+    const { code, out, err } = await run(["ledger", "--party", PARTY, ...args], { cwd: folder });
     expect([code, out]).toEqual([2, ""]);
     expect(err).toContain(message);
   });

@@ -17,7 +17,7 @@ beforeAll(async () => {
   urls = JSON.parse(await node.firstLine);
 });
 afterAll(async () => {
-  node.child.kill("SIGKILL");
+  node.interrupt("SIGTERM");
   await node.ended;
 });
 
@@ -155,7 +155,7 @@ describe("tradewire devnode", () => {
       "0",
     ]);
     expect(await other.firstLine).toMatch(/^gRPC http:\/\/127\.0\.0\.1:\d+$/);
-    other.child.kill(signal);
+    other.interrupt(signal);
     const outcome = await other.ended;
     presentable(outcome);
     expect(outcome.code).toBe(0);

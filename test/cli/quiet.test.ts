@@ -35,7 +35,7 @@ it.each([
   [["sync", "status", "--to", "parquet:history"]],
 ])("%j takes --quiet and --verbose", async (args) => {
   const reach = args[0] === "schema" || args[0] === "methods" ? [] : ["--grpc-url", node.grpcUrl];
-  const quiet = await startCommand([...args, ...reach, "--quiet"], folder).ended;
+  const quiet = await startCommand([...args, ...reach, "--quiet"], { cwd: folder }).ended;
   expect(quiet).toMatchObject({ code: 0, err: "" });
-  expect(await startCommand([...args, ...reach, "--verbose"], folder).ended).toMatchObject({ code: 0 });
+  expect(await startCommand([...args, ...reach, "--verbose"], { cwd: folder }).ended).toMatchObject({ code: 0 });
 });

@@ -13,7 +13,8 @@ it("docs/command.md says what the command's help says (npm run generate:referenc
 
 it("every command has examples, of options that there are", async () => {
   const [out, err] = [new PassThrough(), new PassThrough()];
-  const context = { in: new PassThrough(), out, err, notes: err, signal: new AbortController().signal };
+  const { signal } = new AbortController();
+  const context = { in: new PassThrough(), out, err, notes: err, environment: {}, signal };
   const program = await createProgram("", context, () => true);
   const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
   const commands = new Map(all(program).map((command) => [fullName(command), command]));

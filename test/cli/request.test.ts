@@ -15,6 +15,7 @@ async function requestOf(desc: DescMessage, argument: string | undefined, ...set
     out: process.stdout,
     err: process.stderr,
     notes: process.stderr,
+    environment: {},
     signal: AbortSignal.timeout(60_000),
   };
   return toJson(desc, await readRequest(desc, { argument, settings, registry: knownTypes }, context));

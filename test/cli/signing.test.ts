@@ -1,12 +1,12 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { main, run, shell, start } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 import { writePrivately } from "../support/private-file.js";
 import { seed } from "../support/transactions.js";
 
@@ -57,11 +57,11 @@ describe("the chain that the user names", () => {
 
   test("may be named by the environment, and has to be where the node is elsewhere", async () => {
     const environment = { TRADEWIRE_CHAIN_ID: "vega-mainnet-0011" };
-    const args = [main, "sign", commandFile, "--key-file", keyFile];
-    const refused = await start(process.execPath, [...args, ...over], undefined, environment).ended;
+    const args = ["sign", commandFile, "--key-file", keyFile];
+    const refused = await run([...args, ...over], { environment });
     expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringContaining(other) });
     const elsewhere = ["--transport", "rest", "--rest-url", "http://node.invalid:1"];
-    const unnamed = await start(process.execPath, [...args, ...elsewhere]).ended;
+    const unnamed = await run([...args, ...elsewhere]);
     expect(unnamed).toMatchObject({ code: 2, out: "", err: expect.stringContaining("or --chain-id") });
   });
 
@@ -72,42 +72,6 @@ describe("the chain that the user names", () => {
       out: "",
       err: expect.stringContaining('--chain-id is "a b", but must be'),
     });
-  });
-});
-
-describe("a configuration out of a pipe, which can be read only once,", () => {
-  const piped = async (args: readonly string[], restUrl: string) => {
-    const CONFIG = JSON.stringify({ transport: "rest", rest: { url: restUrl }, chainId: "tradewire-devnet" });
-    const script = '"$0" "$@" --config <(printf %s "$CONFIG")';
-    return start("bash", ["-c", script, process.execPath, main, ...args], undefined, { CONFIG }).ended;
-  };
-
-  test.each([["sign"], ["submit"], ["submit", "--check"], ["submit", "--dry-run"], ["submit", "--wait"]])(
-    "is that of all that %s does",
-    async (command, ...more) => {
-      await using own = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 100 });
-      const signed = await piped([command, commandFile, "--key-file", keyFile, ...more], own.restUrl);
-      expect(signed).toMatchObject({ code: 0, err: expect.stringContaining("chain tradewire-devnet") });
-      if (command === "sign") {
-        expect(signed.err).toContain(`node ${own.restUrl}`);
-      }
-    },
-  );
-
-  test("is that of a call, and of each node of a sync", async () => {
-    const called = await piped(["call", "CoreService.LastBlockHeight"], node.restUrl);
-    expect(called).toMatchObject({ code: 0, err: "", out: expect.stringContaining("tradewire-devnet") });
-    const other = node.restUrl.replace("127.0.0.1", "localhost");
-    const synced = [
-      "sync",
-      "--to",
-      `duckdb:${join(folder, "rows.duckdb")}`,
-      "--rest-url",
-      node.restUrl,
-      "--rest-url",
-      other,
-    ];
-    expect(await piped(synced, node.restUrl)).toMatchObject({ code: 0 });
   });
 });
 
@@ -152,17 +116,6 @@ describe("what is submitted", () => {
 });
 
 describe("a key", () => {
-  test("that could not be written leaves no file", async () => {
-    const made = await shell('ulimit -f 0; tradewire keys new "$1"', [join(folder, "unwritten")], folder);
-    expect(made).toMatchObject({ code: 1, out: "", err: expect.stringContaining("the file is larger than") });
-    expect(await readdir(folder)).not.toContain("unwritten");
-  });
-
-  test("may not come out of a pipe, and says so at once", async () => {
-    const piped = await start("bash", ["-c", '"$0" "$1" keys show <(echo)', process.execPath, main]).ended;
-    expect(piped).toMatchObject({ code: 1, out: "", err: expect.stringContaining("not a file") });
-  });
-
   test("is not shown where it was given for a path", async () => {
     for (const args of [
       ["keys", "show", seed],
@@ -186,13 +139,12 @@ const ending = Object.keys(codes) as (keyof typeof codes)[];
 test.each(ending.flatMap((signal) => ["submit", "sign", "verify"].map((command) => [signal, command] as const)))(
   "%s ends %s while it reads standard input",
   async (signal, command) => {
-    const child = spawn(process.execPath, [main, command, "-"], { stdio: ["pipe", "ignore", "ignore"] });
-    const closed = once(child, "close");
-    // More than a pipe holds: once it is written, the command is reading.
-    await new Promise((resolve) => child.stdin.write(" ".repeat(2 ** 20), resolve));
-    expect(child.exitCode).toBeNull();
-    child.kill(signal);
-    expect((await closed)[0]).toBe(codes[signal]);
+    const input = new PassThrough();
+    const { interrupt, ended } = startCommand([command, "-"], { input });
+    // More than the stream holds: once it is written, the command is reading.
+    await new Promise((resolve) => input.write(" ".repeat(2 ** 20), resolve));
+    interrupt(signal);
+    expect((await ended).code).toBe(codes[signal]);
   },
 );
 
@@ -222,14 +174,14 @@ describe("a submission that is interrupted", () => {
   }
   const submit = (url: string) => {
     const args = ["submit", commandFile, "--key-file", keyFile, "--chain-id", "tradewire-devnet"];
-    return start(process.execPath, [main, ...args, "--transport", "rest", "--rest-url", url]);
+    return startCommand([...args, "--transport", "rest", "--rest-url", url]);
   };
 
   test.each(ending)("by %s once it was sent says so, with its hash, and its outcome is unknown", async (signal) => {
     await using gateway = await waitingAt(/^\/transaction/);
-    const { child, ended } = submit(gateway.url);
+    const { interrupt, ended } = submit(gateway.url);
     await Promise.race([gateway.asked, ended]);
-    child.kill(signal);
+    interrupt(signal);
     const { code, out, err } = await ended;
     const [, hash = ""] = /^Submitting ([0-9A-F]{64}) /m.exec(err) ?? [];
     expect({ code, out, hash: hash.length }).toEqual({ code: 3, out: "", hash: 64 });
@@ -238,9 +190,9 @@ describe("a submission that is interrupted", () => {
 
   test.each(ending)("by %s before says that nothing was sent", async (signal) => {
     await using gateway = await waitingAt(/./);
-    const { child, ended } = submit(gateway.url);
+    const { interrupt, ended } = submit(gateway.url);
     await Promise.race([gateway.asked, ended]);
-    child.kill(signal);
+    interrupt(signal);
     expect(await ended).toEqual({ code: codes[signal], out: "", err: expect.stringContaining("Nothing was sent.\n") });
   });
 });

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { Command, Help } from "commander";
 import { COMMANDS } from "../../src/cli/commands.js";
-import { main, start } from "../support/command.js";
+import { main, start } from "../support/command-process.js";
 
 const folder = await mkdtemp(join(tmpdir(), "tradewire-start-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -50,7 +50,7 @@ describe("the command", () => {
   it.each([...COMMANDS])("lists %s as it is", async (name, { takes, load }) => {
     const command = new Command(name);
     const streams = { in: new PassThrough(), out: new PassThrough(), err: new PassThrough(), notes: new PassThrough() };
-    (await load())(command, { ...streams, signal: new AbortController().signal });
+    (await load())(command, { ...streams, environment: {}, signal: new AbortController().signal });
     expect(new Help().subcommandTerm(command)).toBe(`${name} ${takes}`.trimEnd());
   });
 });

@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Client } from "pg";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { main, type Outcome, start } from "../support/command.js";
+import type { Outcome } from "../support/command.js";
+import { main, start } from "../support/command-process.js";
 import { type PostgresServer, startPostgres } from "../support/postgres.js";
 
 const SECRET = "s3cret/of#mine";

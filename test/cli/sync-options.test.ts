@@ -1,9 +1,9 @@
 import { tmpdir } from "node:os";
 import { describe, expect, it } from "@jest/globals";
 import { readTarget } from "../../src/cli/sync/target.js";
-import { main, run, start } from "../support/command.js";
+import { run } from "../support/command.js";
 
-const sync = (...args: string[]) => run(["sync", ...args], tmpdir());
+const sync = (...args: string[]) => run(["sync", ...args], { cwd: tmpdir() });
 
 describe("what does not fit is refused, with what to do", () => {
   it.each([
@@ -58,13 +58,13 @@ describe("a password", () => {
 
   it("is taken from an environment variable, and not shown", async () => {
     const environment = { HISTORY: "postgres://me:hush@127.0.0.1:1/d?schema=s" };
-    expect(readTarget({ toEnv: "HISTORY" }, environment)).toEqual({
+    expect(readTarget({ toEnv: "HISTORY" }, { environment })).toEqual({
       kind: "postgres",
       place: "postgres://me:hush@127.0.0.1:1/d",
       schema: "s",
     });
-    const args = [main, "sync", "status", "--to-env", "HISTORY", "--grpc-url", "http://127.0.0.1:1"];
-    const { code, out, err } = await start(process.execPath, args, tmpdir(), environment).ended;
+    const args = ["sync", "status", "--to-env", "HISTORY", "--grpc-url", "http://127.0.0.1:1"];
+    const { code, out, err } = await run(args, { cwd: tmpdir(), environment });
     expect(code).toBe(1);
     expect(err).toContain("127.0.0.1:1/d");
     expect(out + err).not.toContain("hush");

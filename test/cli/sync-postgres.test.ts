@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Client } from "pg";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { main, run, start } from "../support/command.js";
+import { run, startCommand } from "../support/command.js";
 import { type PostgresServer, startPostgres } from "../support/postgres.js";
 
 let node: Devnode;
@@ -51,13 +51,13 @@ describe("tradewire schema --for-sync", () => {
     expect(code).toBe(0);
     await ask(url, out);
     const keys = ["--indexes", "keys"];
-    expect(await run(["sync", ...at(`${url}?schema=made`), ...keys], tmpdir())).toMatchObject({ code: 0 });
+    expect(await run(["sync", ...at(`${url}?schema=made`), ...keys], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     const shape = await shapeOf(url, "made");
     expect(shape).toContain("current_setting");
     expect(await shapeOf(url, "printed")).toBe(shape);
-    expect(await run(["sync", ...at(`${url}?schema=printed`), ...keys], tmpdir())).toMatchObject({ code: 0 });
+    expect(await run(["sync", ...at(`${url}?schema=printed`), ...keys], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await shapeOf(url, "printed")).toBe(shape);
-    const { err } = await run(["sync", ...at(`${url}?schema=printed`)], tmpdir());
+    const { err } = await run(["sync", ...at(`${url}?schema=printed`)], { cwd: tmpdir() });
     expect(err).toContain("indexes for usual questions; --indexes keys makes none.\n");
     expect(await shapeOf(url, "printed")).toContain("trades_by_buyer_vega_time");
   });
@@ -69,9 +69,9 @@ describe("tradewire schema --for-sync", () => {
     const url = await server.createDatabase();
     const { out } = await run(["schema", "--for-sync", ...partitioned]);
     await ask(url, out);
-    expect(await run(["sync", ...at(url)], tmpdir())).toMatchObject({ code: 0 });
+    expect(await run(["sync", ...at(url)], { cwd: tmpdir() })).toMatchObject({ code: 0 });
     expect(await ask(url, `SELECT count(*) > 0 AS some FROM ${filled}`)).toEqual([{ some: true }]);
-    const verified = await run(["sync", "verify", ...at(url), "--deep"], tmpdir());
+    const verified = await run(["sync", "verify", ...at(url), "--deep"], { cwd: tmpdir() });
     expect(verified).toMatchObject({ code: 0, out: expect.stringContaining("All are sound.") });
   });
 
@@ -91,7 +91,7 @@ describe("tradewire sync --to postgres:", () => {
   it("fills a schema of the URL, makes views, and keys after the rows", async () => {
     const url = await server.createDatabase();
     const more = ["--create-indexes", "after", "--named-views"];
-    const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], tmpdir());
+    const { code, out, err } = await run(["sync", ...at(`${url}?schema=history`), ...two, ...more], { cwd: tmpdir() });
     expect(code).toBe(0);
     expect(out).toMatch(/^Loaded 90 rows of 6 units, /);
     expect(err).toContain("Making the primary keys and indexes.\n");
@@ -103,15 +103,15 @@ describe("tradewire sync --to postgres:", () => {
 
   it("shares the work through a queue, which status shows", async () => {
     const url = await server.createDatabase();
-    const worker = start(process.execPath, [main, "sync", "worker", ...at(url), "--json"], tmpdir());
-    const planned = await run(["sync", "--queue", ...at(url), ...two, "--json"], tmpdir());
+    const worker = startCommand(["sync", "worker", ...at(url), "--json"], { cwd: tmpdir() });
+    const planned = await run(["sync", "--queue", ...at(url), ...two, "--json"], { cwd: tmpdir() });
     expect(planned.code).toBe(0);
-    const status = await run(["sync", "status", ...at(url), ...two], tmpdir());
+    const status = await run(["sync", "status", ...at(url), ...two], { cwd: tmpdir() });
     expect(status.out).toMatch(/^trades +3 +60 .* 0$/m);
     expect(status.out).toContain("Nothing is missing.");
     expect(status.out).toContain("Queue: 0 units wait, 0 wait to be tried again, 0 are under way, 0 were given up.");
     expect(status.out).toMatch(/ alive$/m);
-    worker.child.kill("SIGTERM");
+    worker.interrupt("SIGTERM");
     const { code, out } = await worker.ended;
     expect(code).toBe(0);
     expect(JSON.parse(out.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({

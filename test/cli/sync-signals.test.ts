@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { main, type Running, run, start } from "../support/command.js";
+import { type Running, run, startCommand } from "../support/command.js";
 import { hasScript, onTerminal } from "../support/terminal.js";
 
 let node: Devnode;
@@ -25,10 +25,10 @@ const args = (name: string, ...more: string[]) => [
 
 /** Starts a sync that prints events, and waits for one. */
 async function until(event: string, name: string, ...more: string[]): Promise<Running> {
-  const running = start(process.execPath, [main, ...args(name, "--json", ...more)], folder);
+  const running = startCommand(args(name, "--json", ...more), { cwd: folder });
   let seen = "";
   const came = new Promise<void>((resolve) => {
-    running.child.stdout?.on("data", (bytes: Buffer) => {
+    running.stdout.on("data", (bytes: Buffer) => {
       seen += bytes.toString();
       if (seen.includes(`"event":"${event}"`)) {
         resolve();
@@ -54,7 +54,7 @@ describe("a sync that is stopped", () => {
     ["SIGTERM", 143],
   ] as const)("by %s ends with %d, leaves nothing half, and is gone on with", async (signal, exitCode) => {
     const running = await until("loaded", signal);
-    running.child.kill(signal);
+    running.interrupt(signal);
     const { code, out } = await running.ended;
     expect(code).toBe(exitCode);
     const stopped = last(out);
@@ -62,10 +62,10 @@ describe("a sync that is stopped", () => {
     const before = Number(stopped["units"]);
     expect(before).toBeGreaterThan(0);
     expect(before).toBeLessThan(15 * 6);
-    const after = await run(args(signal, "--json"), folder);
+    const after = await run(args(signal, "--json"), { cwd: folder });
     expect(after.code).toBe(0);
     expect(last(after.out)).toMatchObject({ event: "summary", units: 15 * 6 - before });
-    const verified = await run(["sync", "verify", "--to", `parquet:${signal}`, "--json"], folder);
+    const verified = await run(["sync", "verify", "--to", `parquet:${signal}`, "--json"], { cwd: folder });
     expect(verified.code).toBe(0);
     expect(last(verified.out)).toMatchObject({ units: String(15 * 6), unsound: "0" });
   });
@@ -76,16 +76,16 @@ describe("a sync that is stopped", () => {
     ["SIGHUP", 129],
   ] as const)("while it follows, by %s, ends with %d", async (signal, code) => {
     const running = await until("idle", `follow-${signal}`, "--follow", "--table", "blocks");
-    running.child.kill(signal);
+    running.interrupt(signal);
     expect(await running.ended).toMatchObject({ code, err: "" });
   });
 
   it("says in words how to go on", async () => {
-    const running = start(process.execPath, [main, ...args("words")], folder);
+    const running = startCommand(args("words"), { cwd: folder });
     while (!(await readdir(folder)).includes("words")) {
       await setTimeout(20);
     }
-    running.child.kill("SIGINT");
+    running.interrupt("SIGINT");
     const { code, out, err } = await running.ended;
     expect({ code, out }).toEqual({ code: 130, out: "" });
     expect(err).toMatch(

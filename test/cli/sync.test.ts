@@ -21,8 +21,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-const sync = (...args: string[]) => run(["sync", "--grpc-url", node.grpcUrl, ...args], folder);
-const below = (name: string, ...args: string[]) => run(["sync", name, "--grpc-url", node.grpcUrl, ...args], folder);
+const sync = (...args: string[]) => run(["sync", "--grpc-url", node.grpcUrl, ...args], { cwd: folder });
+const below = (name: string, ...args: string[]) =>
+  run(["sync", name, "--grpc-url", node.grpcUrl, ...args], { cwd: folder });
 const two = ["--table", "trades", "--table", "blocks"];
 const lines = (text: string): Record<string, unknown>[] =>
   text
@@ -65,7 +66,7 @@ describe("tradewire sync", () => {
     expect(log[1]).toBe("0 of 6 segments (0.0 %), 0 rows, 0.0 MB/s");
     expect(log.at(-1)).toMatch(/^6 of 6 segments \(100\.0 %\), 90 rows, \d+\.\d MB\/s$/);
     expect(log).toHaveLength(3);
-    expect(await readdir(join(folder, "log", "data", "table=blocks"))).toHaveLength(3);
+    expect(await readdir(join(folder, "log", "table=blocks"))).toHaveLength(3);
   });
 
   it("prints events as lines of JSON, the summary last, and no log", async () => {
@@ -93,10 +94,10 @@ describe("tradewire sync", () => {
   it("takes several nodes, each by its URL", async () => {
     const urls = ["--grpc-url", node.grpcUrl, "--rest-url", node.restUrl, "--rest-url", `${node.restUrl}/`];
     const args = ["sync", ...urls, "--to", "duckdb:several.duckdb", "--table", "trades", "--json"];
-    const { code, out } = await run(args, folder);
+    const { code, out } = await run(args, { cwd: folder });
     expect(code).toBe(0);
     expect(lines(out).at(-1)).toMatchObject({ event: "summary", units: 3 });
-    const wrong = await run([...args, "--transport", "grpc"], folder);
+    const wrong = await run([...args, "--transport", "grpc"], { cwd: folder });
     expect(wrong.code).toBe(2);
     expect(lines(wrong.out)[0]).toMatchObject({ error: { message: expect.stringContaining("--transport grpc") } });
   });
@@ -114,7 +115,7 @@ describe("tradewire sync", () => {
 
   it("stops at another chain, with both named", async () => {
     const args = ["--grpc-url", other.grpcUrl, "--to", "duckdb:first.duckdb"];
-    const refused = await run(["sync", ...args], folder);
+    const refused = await run(["sync", ...args], { cwd: folder });
     expect(refused.code).toBe(2);
     expect(refused.err).toMatch(/holds the chain "sync-1", .*"sync-2"/);
   });
@@ -160,7 +161,7 @@ describe("tradewire sync status and verify", () => {
     expect(beside.out).toMatch(/^blocks +0 +0 .* 3$/m);
     expect(beside.out).toContain("4 segments of tables are missing.");
     const args = ["--grpc-url", "http://127.0.0.1:1", "--to", "duckdb:status.duckdb"];
-    const alone = await run(["sync", "status", ...args], folder);
+    const alone = await run(["sync", "status", ...args], { cwd: folder });
     expect(alone.code).toBe(0);
     expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables hold nothing /);
     expect(alone.err).toMatch(/^No node to compare with: /);
@@ -223,7 +224,7 @@ describe("tradewire sync status and verify", () => {
 
 describe("tradewire sync compact", () => {
   it("joins Parquet files, which are sound afterwards and are not fetched again", async () => {
-    const compact = (...args: string[]) => run(["sync", "compact", ...args], folder);
+    const compact = (...args: string[]) => run(["sync", "compact", ...args], { cwd: folder });
     const to = ["--to", "parquet:joined"];
     expect(await sync(...to, ...two)).toMatchObject({ code: 0 });
     const joined = await compact(...to, "--table", "trades", "--rows-per-file", "40", "--json");
@@ -244,7 +245,7 @@ describe("tradewire sync compact", () => {
 describe("tradewire sync verify of what is damaged", () => {
   it("names a Parquet file that cannot be read, and verifies the others", async () => {
     expect(await sync("--to", "parquet:damaged", ...two)).toMatchObject({ code: 0 });
-    const file = join(folder, "damaged/data/table=trades/from=0000000011/0000000011-0000000020.parquet");
+    const file = join(folder, "damaged/table=trades/from=0000000011/0000000011-0000000020.parquet");
     await truncate(file, 100);
     for (const deep of [[], ["--deep"]]) {
       const { code, out } = await below("verify", "--to", "parquet:damaged", ...two, ...deep);

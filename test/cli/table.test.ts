@@ -40,7 +40,7 @@ it("shortens cells of the lowest rank first, and then leaves columns out", () =>
 it("fits indented tables of one output, and says once what of all of them does not fit", async () => {
   const out = Object.assign(new PassThrough(), { isTTY: true, columns: 38 });
   const notes = new PassThrough();
-  const tables = createTables({ out, notes });
+  const tables = createTables({ out, notes, environment: {} });
   const lines = tables.format(["id", "size", "note"], ROWS, { ranked: ["note"], indent: "    " }).split("\n");
   expect(lines[1]).toBe(`    ${ID.slice(0, 21)}…  値段が高い`);
   tables.format(["long id", "kind"], [[ID, ID]]);

@@ -7,7 +7,8 @@ import { fileNameFor } from "../../src/archive/names.js";
 import { errorText, json } from "../../src/cli/output.js";
 import { createRowFormat } from "../../src/cli/row-format.js";
 import { NodeError, TransactionError } from "../../src/errors/index.js";
-import { run, shell } from "../support/command.js";
+import { run } from "../support/command.js";
+import { shell } from "../support/command-process.js";
 import { serveNode, type TestNode } from "../support/node.js";
 
 /** Controls of both sets, marks of direction, and characters without width. */

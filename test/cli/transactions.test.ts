@@ -1,13 +1,11 @@
-import { chmod, mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { main, type Outcome, run, start, startCommand } from "../support/command.js";
+import { type Outcome, run, startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
-import { closedUrl } from "../support/node.js";
 import { market, seed, sender } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to: a slow machine does not age what was signed. */
@@ -197,49 +195,19 @@ test("without a key nothing is signed", async () => {
 });
 
 describe("nothing of a failing submit holds the seed", () => {
-  const failures: readonly (readonly [string, () => Promise<string[]>, RegExp])[] = [
-    [
-      "refused by the node",
-      async () => ["--chain-id-prefix", "signature-only", ...over("grpc")],
-      /tx\.input_data \(has to begin/,
-    ],
-    [
-      "without a node",
-      async () => ["--transport", "rest", "--rest-url", await closedUrl()],
-      /the connection was refused/,
-    ],
-  ];
-
-  test.each(failures)("%s: output, error, and the memory at its end", async (_, more, reason) => {
-    const dump = join(folder, "memory");
-    const loader = pathToFileURL(resolve("test/support/dump-memory.mjs")).href;
-    const withDump = process.platform === "linux" ? ["--import", loader] : [];
-    const args = [...withDump, main, "submit", commandFile, "--key-file", keyFile, ...(await more())];
-    const outcome = await start(process.execPath, args, undefined, { DUMP_FILE: dump }).ended;
-    expect(outcome).toMatchObject({ code: 1, out: "", err: expect.stringMatching(reason) });
-    expectNoSeed(outcome);
-    if (process.platform === "linux") {
-      // What is there is found: the file's name is, so the seed would be.
-      expect(await occurrences(dump, Buffer.from(keyFile))).toBeGreaterThan(0);
-      expect(await occurrences(dump, Buffer.from(seed, "hex"))).toBe(0);
-      expect(await occurrences(dump, Buffer.from(seed))).toBe(0);
-    }
-  });
-
   test.each([
     ["refused", []],
     ["as JSON", ["--json"]],
   ])("with the seed in the environment, %s: output and error", async (_, more) => {
-    const args = [main, "submit", commandFile, "--chain-id-prefix", "signature-only", ...over("rest"), ...more];
-    const outcome = await start(process.execPath, args, undefined, { TRADEWIRE_SEED: seed }).ended;
+    const args = ["submit", commandFile, "--chain-id-prefix", "signature-only", ...over("rest"), ...more];
+    const outcome = await run(args, { environment: { TRADEWIRE_SEED: seed } });
     expect(outcome.code).toBe(1);
     expectNoSeed(outcome);
   });
 
   test.each([seed.slice(1), `${seed}0`, `0x${seed}`])("with a seed that is none: %s", async (wrong) => {
-    const inEnvironment = await start(process.execPath, [main, "submit", commandFile, ...over("rest")], undefined, {
-      TRADEWIRE_SEED: wrong,
-    }).ended;
+    const environment = { TRADEWIRE_SEED: wrong };
+    const inEnvironment = await run(["submit", commandFile, ...over("rest")], { environment });
     expect(inEnvironment).toMatchObject({ code: 2, err: expect.stringContaining("TRADEWIRE_SEED: the seed is") });
     expectNoSeed(inEnvironment);
     const inFile = await run(["submit", commandFile, "--key-file", await write("bad-key", wrong), ...over("rest")]);
@@ -259,25 +227,5 @@ function expectNoSeed({ out, err }: Outcome): void {
   const bytes = Buffer.from(seed, "hex");
   for (const form of [seed.slice(8, 40), bytes.toString("base64").slice(4, 28), bytes.join(",").slice(8, 40)]) {
     expect((out + err).toLowerCase()).not.toContain(form.toLowerCase());
-  }
-}
-
-/** How often bytes occur in a file that may be large. */
-async function occurrences(path: string, bytes: Uint8Array): Promise<number> {
-  await using file = await open(path, "r");
-  const piece = Buffer.alloc(16 * 1024 * 1024);
-  let kept = 0;
-  let count = 0;
-  for (;;) {
-    const { bytesRead } = await file.read(piece, kept, piece.length - kept);
-    const filled = piece.subarray(0, kept + bytesRead);
-    for (let at = filled.indexOf(bytes); at !== -1; at = filled.indexOf(bytes, at + 1)) {
-      count += 1;
-    }
-    if (bytesRead === 0) {
-      return count;
-    }
-    kept = Math.min(bytes.length - 1, filled.length);
-    piece.copyWithin(0, filled.length - kept, filled.length);
   }
 }

@@ -1,19 +1,10 @@
 import { spawnSync } from "node:child_process";
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { loadConfig } from "../../src/config/load.js";
-import { main } from "../support/command.js";
+import { run } from "../support/command.js";
 import { seed } from "../support/transactions.js";
 
 /**
@@ -48,15 +39,8 @@ function write(config: unknown): string {
 const load = (environment: Record<string, string> = {}, more = {}) =>
   loadConfig({ directory: project, environment, ...more });
 
-function tradewire(args: readonly string[], environment: Record<string, string> = {}, user?: number) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
-    cwd: project,
-    encoding: "utf8",
-    env: { PATH: process.env["PATH"], ...environment },
-    ...(user !== undefined && { uid: user, gid: user }),
-  });
-  return { status, stdout, stderr };
-}
+const tradewire = (args: readonly string[], environment: Record<string, string> = {}) =>
+  run(args, { cwd: project, environment });
 
 asRoot("a configuration file that was found", () => {
   it.each<[string, (path: string) => void, RegExp]>([
@@ -70,17 +54,17 @@ asRoot("a configuration file that was found", () => {
     ],
     ["is in a folder of everyone", () => chmodSync(project, 0o777), /everyone can write to its folder \(mode 777\)/],
     ["is in a folder of a group", () => chmodSync(project, 0o775), /the group 0 can write to its folder \(mode 775\)/],
-  ])("is refused if %s, and read if it is named", (_, change, reason) => {
+  ])("is refused if %s, and read if it is named", async (_, change, reason) => {
     const path = write({ rest: { url: "http://127.0.0.1:9" } });
     change(path);
     expect(() => load()).toThrow(reason);
     expect(() => load()).toThrow(`name it: --config ${FILE}, TRADEWIRE_CONFIG=${FILE}, or \`file\` of loadConfig()`);
     expect(load({ TRADEWIRE_CONFIG: FILE }).sources.get("rest.url")).toBe(FILE);
     expect(load({}, { file: FILE }).found.size).toBe(0);
-    const refused = tradewire(["config"]);
-    expect(refused).toMatchObject({ status: 2, stdout: "", stderr: expect.stringMatching(reason) });
-    expect(tradewire(["config", "--config", FILE])).toMatchObject({ status: 0, stderr: "" });
-    expect(tradewire(["config"], { TRADEWIRE_CONFIG: FILE })).toMatchObject({ status: 0, stderr: "" });
+    const refused = await tradewire(["config"]);
+    expect(refused).toMatchObject({ code: 2, out: "", err: expect.stringMatching(reason) });
+    expect(await tradewire(["config", "--config", FILE])).toMatchObject({ code: 0, err: "" });
+    expect(await tradewire(["config"], { TRADEWIRE_CONFIG: FILE })).toMatchObject({ code: 0, err: "" });
   });
 
   it("is read in a sticky folder of everyone, unless the link to it is another user's", () => {
@@ -100,62 +84,9 @@ asRoot("a configuration file that was found", () => {
     expect(() => load()).toThrow("another user (uid 54321) owns the link to it");
   });
 
-  it("is read by every user if root owns it", () => {
-    write({ retry: { tries: 7 } });
-    expect(tradewire(["config"], {}, OTHER)).toMatchObject({ status: 0, stdout: expect.stringMatching(/tries +7/) });
-  });
-
-  it("does not wait for a pipe", () => {
+  it("does not wait for a pipe", async () => {
     spawnSync("mkfifo", ["-m", "600", join(project, FILE)]);
-    expect(tradewire(["config"])).toMatchObject({ status: 2, stdout: "" });
-  });
-});
-
-/** Users of this machine whose primary group is theirs alone, and others whose group is not named as they are. */
-function users(): { private?: [number, number]; shared?: [number, number] } {
-  const rows = (path: string) =>
-    readFileSync(path, "utf8")
-      .split("\n")
-      .map((line) => line.split(":"));
-  const groups = rows("/etc/group");
-  const all = rows("/etc/passwd").flatMap(([name, , uid, gid], _, entries) => {
-    const group = groups.find(([, , id]) => id === gid);
-    const isAlone =
-      entries.filter((entry) => entry[3] === gid).length === 1 && group?.[0] === name && group?.[3] === "";
-    return uid === undefined || uid === "0" ? [] : [{ isAlone, ids: [Number(uid), Number(gid)] as [number, number] }];
-  });
-  const [alone, other] = [all.find(({ isAlone }) => isAlone), all.find(({ isAlone }) => !isAlone)];
-  return { ...(alone && { private: alone.ids }), ...(other && { shared: other.ids }) };
-}
-
-asRoot("a folder of umask 002", () => {
-  const { private: own, shared } = users();
-
-  function configAs([uid, gid]: [number, number]) {
-    const path = write({ retry: { tries: 7 } });
-    chownSync(path, uid, gid);
-    chmodSync(path, 0o664);
-    chownSync(project, uid, gid);
-    chmodSync(project, 0o2775);
-    return tradewire(["config"], {}, uid);
-  }
-
-  (own ? it : it.skip)("is trusted if its group is the user's private one", () => {
-    expect(configAs(own ?? [0, 0])).toMatchObject({ status: 0, stderr: "" });
-  });
-
-  (own ? it : it.skip)("is not trusted if its group is another one", () => {
-    expect(configAs([own?.[0] ?? 0, 54_321])).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining("the group 54321 can write to it"),
-    });
-  });
-
-  (shared ? it : it.skip)("is not trusted if other users may be in the group", () => {
-    expect(configAs(shared ?? [0, 0])).toMatchObject({
-      status: 2,
-      stderr: expect.stringContaining(`the group ${shared?.[1]} can write to it`),
-    });
+    expect(await tradewire(["config"])).toMatchObject({ code: 2, out: "" });
   });
 });
 
@@ -166,7 +97,7 @@ describe("a secret", () => {
   it.each<[string, unknown, string]>([
     ["a URL", { rest: { url } }, "rest.url comes"],
     ["certificate authorities", { rest: { url, tls: { caFile: "ca.pem" } } }, "rest.url, rest.tls.caFile come"],
-  ])("of the environment does not go where a found file leads with %s", (_, config, what) => {
+  ])("of the environment does not go where a found file leads with %s", async (_, config, what) => {
     write(config);
     const message =
       `rest.headers comes from environment variable TRADEWIRE_REST_HEADERS, but ${what} from ${FILE}, ` +
@@ -178,9 +109,9 @@ describe("a secret", () => {
     expect(load({ ...headers, TRADEWIRE_CONFIG: FILE }).config.rest?.headers).toEqual({
       authorization: "Bearer t0ken",
     });
-    const sent = tradewire(["segments"], headers);
-    expect(sent).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) });
-    expect(sent.stderr).not.toContain("t0ken");
+    const sent = await tradewire(["segments"], headers);
+    expect(sent).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
+    expect(sent.err).not.toContain("t0ken");
   });
 
   it("of the environment goes to a URL of the environment or an option, whatever file is found", () => {
@@ -211,17 +142,17 @@ describe("a secret", () => {
     ["node", { rest: { url } }, "rest.url comes from"],
     ["chain", { chainId: "attacker-1" }, "chainId comes from"],
     ["chain and node", { chainId: "attacker-1", rest: { url } }, "chainId, rest.url come from"],
-  ])("signs nothing for the %s of a found file", (_, config, what) => {
+  ])("signs nothing for the %s of a found file", async (_, config, what) => {
     write(config);
     writeFileSync(join(project, "command.json"), '{"stopOrdersCancellation":{}}');
     const key = join(project, "own.key");
     writeFileSync(key, seed, { mode: 0o600 });
     const message = `the signing key comes from elsewhere, but ${what} ${FILE}`;
     for (const command of ["sign", "submit"]) {
-      const byVariable = tradewire([command, "command.json"], { TRADEWIRE_SEED: seed });
-      expect(byVariable).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) });
-      const byFile = tradewire([command, "command.json", "--key-file", key]);
-      expect(byFile).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining(message) });
+      const byVariable = await tradewire([command, "command.json"], { TRADEWIRE_SEED: seed });
+      expect(byVariable).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
+      const byFile = await tradewire([command, "command.json", "--key-file", key]);
+      expect(byFile).toMatchObject({ code: 2, out: "", err: expect.stringContaining(message) });
     }
     expect(() => load({}, { forSigning: true })).toThrow(message);
     expect(load({}, { forSigning: true, file: FILE }).sources.size).toBeGreaterThan(0);
@@ -255,11 +186,11 @@ describe("TRADEWIRE_CONFIG", () => {
 });
 
 describe("tradewire config", () => {
-  it("tells a file that was found from one that was named", () => {
+  it("tells a file that was found from one that was named", async () => {
     write({ retry: { tries: 7 } });
-    expect(tradewire(["config"]).stdout).toMatch(/^retry\.tries +7 +tradewire\.config\.json \(found\)$/m);
-    expect(tradewire(["config", "--config", FILE]).stdout).toMatch(/^retry\.tries +7 +tradewire\.config\.json$/m);
-    const found: unknown = JSON.parse(tradewire(["config", "--json"]).stdout);
+    expect((await tradewire(["config"])).out).toMatch(/^retry\.tries +7 +tradewire\.config\.json \(found\)$/m);
+    expect((await tradewire(["config", "--config", FILE])).out).toMatch(/^retry\.tries +7 +tradewire\.config\.json$/m);
+    const found: unknown = JSON.parse((await tradewire(["config", "--json"])).out);
     expect(found).toHaveProperty(["retry.tries"], { value: 7, source: FILE, found: true });
     expect(found).toHaveProperty(["retry.baseMs"], { value: 100, source: "default" });
   });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, it } from "@jest/globals";
 import { startDevnode } from "../../src/devnode/index.js";
-import { start } from "../support/command.js";
+import { start } from "../support/command-process.js";
 import { installedFolder } from "../support/example.js";
 import { startPostgres } from "../support/postgres.js";
 import { type Block, readBlocks } from "./blocks.js";

@@ -2,7 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "@jest/globals";
-import { start } from "../support/command.js";
+import { start } from "../support/command-process.js";
 import { installedFolder } from "../support/example.js";
 import { readBlocks } from "./blocks.js";
 

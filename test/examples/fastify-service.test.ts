@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import type { Running } from "../support/command.js";
+import type { Running } from "../support/command-process.js";
 import { type Example, installExample } from "../support/example.js";
 
 let node: Devnode;

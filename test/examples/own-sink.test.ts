@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { startDevnode } from "../../src/devnode/index.js";
-import { start } from "../support/command.js";
+import { start } from "../support/command-process.js";
 import { installExample } from "../support/example.js";
 
 let folder: string;

@@ -7,7 +7,8 @@ import type { DescMethodUnary, DescService, JsonObject, JsonValue } from "@bufbu
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { run, start } from "../support/command.js";
+import { run } from "../support/command.js";
+import { start } from "../support/command-process.js";
 import { installExample } from "../support/example.js";
 import { serveNodeOf, type TestNode } from "../support/node.js";
 

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { expect, it } from "@jest/globals";
-import { start } from "../support/command.js";
+import { start } from "../support/command-process.js";
 import { installExample } from "../support/example.js";
 
 it("passes in Vitest", async () => {

@@ -1,11 +1,16 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { text } from "node:stream/consumers";
+import { PassThrough, Readable, Writable } from "node:stream";
+import { pathToFileURL } from "node:url";
+import type * as Program from "../../src/cli/program.js";
 
-/** Path of the command's program, which `npm run build` makes. */
-export const main = resolve("dist/src/cli/main.js");
+/** The entry of the built command for those who bring streams of their own. */
+const program = resolve("dist/src/cli/program.js");
+if (!existsSync(program)) {
+  throw new Error("the command is not built: run `npm run build`");
+}
+const { runCommand, Interruption }: typeof Program = await import(pathToFileURL(program).href);
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
 /** The exit code and the output of a command that has ended. */
 export interface Outcome {
@@ -16,81 +21,130 @@ export interface Outcome {
 
 /** A command that may still be running. */
 export interface Running {
-  readonly child: ChildProcess;
+  /** Do what a signal to the command's process does. */
+  interrupt(signal: Program.Interruption["by"]): void;
   readonly ended: Promise<Outcome>;
+  /** Its standard output, as it comes. */
+  readonly stdout: Readable;
   /** The first line of its standard output. */
   readonly firstLine: Promise<string>;
 }
 
-/**
- * Start a program. Its output is captured.
- *
- * @param program the program
- * @param args its arguments
- * @param cwd its working directory; that of the tests by default
- * @param environment further environment variables
- * @returns the running program
- */
-export function start(
-  program: string,
-  args: readonly string[],
-  cwd?: string,
-  environment: Readonly<Record<string, string>> = {},
-): Running {
-  if (!existsSync(main)) {
-    throw new Error("the command is not built: run `npm run build`");
-  }
-  const child = spawn(program, args, {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...environment },
-    ...(cwd === undefined ? {} : { cwd }),
-  });
-  const firstLine = new Promise<string>((found) => {
-    let seen = "";
-    child.stdout.on("data", (bytes: Buffer) => {
-      seen += bytes.toString();
-      if (seen.includes("\n")) {
-        found(seen.slice(0, seen.indexOf("\n")));
-      }
-    });
-  });
-  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]).then(
-    ([out, err, [code]]) => ({ code: typeof code === "number" ? code : null, out, err }),
-  );
-  return { child, ended, firstLine };
+/** What a command is run with, beside its arguments. */
+export interface RunOptions {
+  /** Its working directory; that of the tests by default. Commands that run at the same time have one. */
+  readonly cwd?: string | undefined;
+  /** Further environment variables. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Standard input; empty by default. */
+  readonly input?: string | Uint8Array | Readable;
 }
 
 /**
- * Start `tradewire`.
+ * Start `tradewire`, as it was built, in this process.
  *
  * @param args its arguments
- * @param cwd its working directory; that of the tests by default
+ * @param options how it is run
  * @returns the running command
  */
-export function startCommand(args: readonly string[], cwd?: string): Running {
-  return start(process.execPath, [main, ...args], cwd);
+export function startCommand(args: readonly string[], options: RunOptions = {}): Running {
+  const { cwd, environment, input = "" } = options;
+  const interrupted = new AbortController();
+  const [out, err] = [captured(), captured()];
+  const code = inFolder(cwd, async () => {
+    await linked(args);
+    return await runCommand({
+      args,
+      version,
+      in: input instanceof Readable ? input : Readable.from([Buffer.from(input)]),
+      out: out.stream,
+      err: err.stream,
+      environment: { ...process.env, ...environment },
+      signal: interrupted.signal,
+    });
+  });
+  return {
+    interrupt: (signal) => interrupted.abort(new Interruption(signal)),
+    ended: code
+      .then((code) => ({ code, out: out.text(), err: err.text() }))
+      .finally(() => setImmediate(() => out.passed.end())),
+    stdout: out.passed,
+    firstLine: out.firstLine,
+  };
 }
 
 /**
- * Run `tradewire` to its end.
+ * Run `tradewire` to its end, as {@link startCommand} starts it.
  *
  * @param args its arguments
- * @param cwd its working directory; that of the tests by default
+ * @param options how it is run
  * @returns its exit code and output
  */
-export function run(args: readonly string[], cwd?: string): Promise<Outcome> {
-  return startCommand(args, cwd).ended;
+export function run(args: readonly string[], options?: RunOptions): Promise<Outcome> {
+  return startCommand(args, options).ended;
 }
 
-/**
- * Run a shell script in which `tradewire` is the command.
- *
- * @param script the script
- * @param args its arguments, `$1` and so on
- * @param cwd its working directory
- * @returns its exit code and output
- */
-export function shell(script: string, args: readonly string[], cwd: string): Promise<Outcome> {
-  const named = `tradewire() { "${process.execPath}" "${main}" "$@"; }; ${script}`;
-  return start("sh", ["-c", named, "sh", ...args], cwd).ended;
+/** Commands that load the definitions of several services at once. */
+const OF_DEFINITIONS = ["call", "describe", "methods", "__complete"];
+const DEFINITIONS = ["datanode/api/v2/trading_data", "vega/api/v1/corestate"].map((name) =>
+  resolve(`dist/gen/${name}_pb.js`),
+);
+
+/** Load what a command would load at once, one after the other: Jest's loader fails to link what shares modules at once. */
+async function linked([name = ""]: readonly string[]): Promise<void> {
+  for (const path of OF_DEFINITIONS.includes(name) ? DEFINITIONS : []) {
+    await import(pathToFileURL(path).href);
+  }
+}
+
+/** A stream that keeps what is written to it, and passes it on, however slow the reader is. */
+function captured() {
+  const parts: Buffer[] = [];
+  const passed = new PassThrough();
+  const text = () => Buffer.concat(parts).toString();
+  let found: (line: string) => void;
+  const firstLine = new Promise<string>((resolve) => {
+    found = resolve;
+  });
+  let hasLine = false;
+  const stream = new Writable({
+    write(part: Buffer, _, done) {
+      parts.push(part);
+      done();
+      // As through a pipe, a reader has it after the writer has gone on.
+      setImmediate(() => {
+        passed.write(part);
+        if (!hasLine && part.includes("\n")) {
+          hasLine = true;
+          found(text().slice(0, text().indexOf("\n")));
+        }
+      });
+    },
+  });
+  return { stream, text, passed, firstLine };
+}
+
+/** The working directory that commands have entered, how many, and where they came from. */
+let entered: { readonly folder: string; readonly from: string; count: number } | undefined;
+
+/** Run a command in a working directory, which the process has but one of. */
+async function inFolder(folder: string | undefined, command: () => Promise<number>): Promise<number> {
+  if (folder === undefined) {
+    return await command();
+  }
+  if (entered !== undefined && entered.folder !== folder) {
+    throw new Error(`a command runs in ${entered.folder}: run that in ${folder} behind it, or give it absolute paths`);
+  }
+  entered ??= { folder, from: process.cwd(), count: 0 };
+  entered.count += 1;
+  process.chdir(folder);
+  try {
+    return await command();
+  } finally {
+    entered.count -= 1;
+    if (entered.count === 0) {
+      process.chdir(entered.from);
+      entered = undefined;
+    }
+  }
 }

@@ -34,7 +34,7 @@ export async function startCommandNode(...options: string[]): Promise<CommandNod
   const told = JSON.parse(await Promise.race([node.firstLine, failed]));
   failed.catch(() => undefined);
   const stop = () => {
-    node.child.kill("SIGTERM");
+    node.interrupt("SIGTERM");
     return node.ended;
   };
   return { ...told, stop, [Symbol.asyncDispose]: async () => void (await stop()) };

@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Running, start } from "./command.js";
+import { type Running, start } from "./command-process.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 

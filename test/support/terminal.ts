@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { main, start } from "./command.js";
+import { main, start } from "./command-process.js";
 
 /** Whether there is a program that gives a command a terminal. */
 export const hasScript = spawnSync("script", ["--version"]).status === 0;

@@ -12,7 +12,7 @@ import { createClient } from "../../src/client.js";
 import type { ClientConfig } from "../../src/config/schema.js";
 import { serveViolation, type Violation } from "../support/breaking-http2.js";
 import { builtProgram } from "../support/built-program.js";
-import { main, start } from "../support/command.js";
+import { main, start } from "../support/command-process.js";
 import { serveNode } from "../support/node.js";
 import { serveSockets } from "../support/servers.js";
 

@@ -51,7 +51,7 @@ export async function runCall(
   using input = callEnd(context);
   const given = { argument, data: options.data, settings: options.set, registry };
   const requests = await requestsOf(method, given, input.context);
-  const config = clientConfig(options);
+  const config = clientConfig(options, context);
   await using client = commandClient(options, context, { registry, config });
   const call = { requests, headers: headersOf(options.header), registry };
   const paging = pagingMethod(method, options);
@@ -86,7 +86,7 @@ interface ReadyCall {
 
 /** The context of a call, whose signal is aborted at the end of the call too. */
 function callEnd(context: CommandContext): { readonly context: CommandContext } & Disposable {
-  const { out, err, notes, signal } = context;
+  const { out, err, notes, environment, signal } = context;
   const end = new AbortController();
   return {
     context: {
@@ -96,6 +96,7 @@ function callEnd(context: CommandContext): { readonly context: CommandContext } 
       out,
       err,
       notes,
+      environment,
       signal: AbortSignal.any([signal, end.signal]),
     },
     [Symbol.dispose]: () => end.abort(),

@@ -19,7 +19,7 @@ export function addConfig(command: Command, context: CommandContext): void {
     command.addOption(option);
   }
   command.action((options: ClientOptions & { readonly json?: boolean }) => {
-    const entries = effective(loadClientConfig(options));
+    const entries = effective(loadClientConfig(options, context));
     if (options.json === true) {
       out.write(json(Object.fromEntries(entries.map(({ key, ...entry }) => [key, entry]))));
       return;

@@ -90,7 +90,7 @@ async function runExport(options: ExportCommandOptions, context: CommandContext)
   const { signal } = context;
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && (options.format !== "zip" || options.out === STANDARD);
-  const progress = createProgress(context.notes);
+  const progress = createProgress(context);
   let arrived = false;
   const request = { table: readTable(options.table), fromBlock: options.fromBlock, toBlock: options.toBlock };
   const exported = client.exportNetworkHistory(request, {

@@ -61,7 +61,7 @@ async function runLedger(options: LedgerCommandOptions, context: CommandContext)
   checkTarget(options, format);
   await using client = commandClient(options, context);
   const toTerminal = context.out.isTTY === true && format !== undefined;
-  const progress = createProgress(context.notes);
+  const progress = createProgress(context);
   const dateRange = { startTimestamp: from, endTimestamp: to };
   const ledger = client.exportLedgerEntries(
     { partyId: party, assetId: asset, dateRange },

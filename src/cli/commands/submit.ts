@@ -121,7 +121,7 @@ export function addSign(command: Command, context: CommandContext): void {
     if (input.command === undefined) {
       throw new RequestError("it is signed already", { advice: "Give a command, or submit it." });
     }
-    const config = clientConfig(options, { forSigning: true });
+    const config = clientConfig(options, context, { forSigning: true });
     await using client = commandClient(options, context, { config });
     context.out.write(json(requestJson(await announcedSignature({ client, config, input, options, context }))));
   });
@@ -172,7 +172,7 @@ async function runSubmit(
   if (options.check === true && input.request !== undefined && options.yes !== true) {
     await confirmCheck(file, context);
   }
-  const config = clientConfig(options, { forSigning: input.command !== undefined });
+  const config = clientConfig(options, context, { forSigning: input.command !== undefined });
   await using client = commandClient(options, context, { config });
   const task = { client, config, input, options, context };
   if (options.dryRun === true) {
@@ -236,7 +236,7 @@ async function announced(
   signal: AbortSignal,
 ): Promise<{ readonly request: SubmitTransactionRequest; readonly tid: string }> {
   const before = async () => {
-    const request = await signedRequest(client, input, options, signal);
+    const request = await signedRequest(client, input, options, { environment: context.environment, signal });
     return { request, ...(await client.lastBlockHeight({ signal })) };
   };
   const { request, chainId } = await before().catch((reason: unknown) => {
@@ -272,7 +272,7 @@ function noted(reason: unknown, isUnsent: boolean, { notes }: CommandContext): u
 }
 
 /** Asks before a signed transaction is used up by a check. */
-async function confirmCheck(file: string, { in: input, notes, signal }: CommandContext): Promise<void> {
+async function confirmCheck(file: string, { in: input, err, notes, signal }: CommandContext): Promise<void> {
   const what = "a check uses up this signed transaction: the node refuses it afterwards, until the next block";
   const isTerminal = "isTTY" in input && input.isTTY === true;
   if (!isTerminal || file === STANDARD) {
@@ -280,7 +280,7 @@ async function confirmCheck(file: string, { in: input, notes, signal }: CommandC
       advice: "Give --yes to check it all the same; or check the command itself, which signs another transaction.",
     });
   }
-  const prompt = createInterface({ input, output: process.stderr });
+  const prompt = createInterface({ input, output: err });
   try {
     notes.write(`${what[0]?.toUpperCase()}${what.slice(1)}.\n`);
     const answer = await prompt.question("Check it all the same? [y/N] ", { signal });
@@ -333,14 +333,9 @@ function hashDifference({ txHash, computedTxHash }: Pick<ExecutedCommand, "txHas
 }
 
 /** Gets the request of an input. Before a command is signed, it names the key, the chain and the node. */
-function announcedSignature({
-  client,
-  config,
-  input,
-  options,
-  context: { notes, signal },
-}: SignTask): Promise<SubmitTransactionRequest> {
-  return signedRequest(client, input, options, signal, async ({ publicKey }) => {
+function announcedSignature({ client, config, input, options, context }: SignTask): Promise<SubmitTransactionRequest> {
+  const { notes, signal } = context;
+  return signedRequest(client, input, options, context, async ({ publicKey }) => {
     const named = namedChain(undefined, { chainId: config.chainId, isLoopback: staysOnLoopback(config) });
     const chainId = named ?? (await client.lastBlockHeight({ signal })).chainId;
     notes.write(`Signing with key ${publicKey} for chain ${printable(chainId)}, node ${nodeOf(config)}.\n`);
@@ -352,16 +347,16 @@ async function signedRequest(
   client: Client,
   input: TransactionInput,
   options: SignOptions,
-  signal: AbortSignal,
+  context: Pick<CommandContext, "environment" | "signal">,
   onSign: (signer: Signer) => Promise<void> = async () => undefined,
 ): Promise<SubmitTransactionRequest> {
   if (input.command === undefined) {
     return input.request;
   }
   readCommand(input.command); // A wrong command is refused even without a key.
-  const signer = await commandSigner(options);
+  const signer = await commandSigner(options, context);
   await onSign(signer);
   const { chainIdPrefix, txVersion: version, type } = options;
-  const tx = await client.signCommand(input.command, { signer, signal, chainIdPrefix, version });
+  const tx = await client.signCommand(input.command, { signer, signal: context.signal, chainIdPrefix, version });
   return create(SubmitTransactionRequestSchema, { tx, type: submissionTypes[type] });
 }

@@ -21,7 +21,8 @@ interface CompactCommandOptions {
  * @param sync the command `sync`, to which it is added
  * @param context the streams of the command, and the signal that interrupts it
  */
-export function addSyncCompact(sync: Command, { out, signal }: CommandContext): void {
+export function addSyncCompact(sync: Command, context: CommandContext): void {
+  const { out, signal } = context;
   sync
     .command("compact")
     .allowExcessArguments(false)
@@ -31,7 +32,7 @@ export function addSyncCompact(sync: Command, { out, signal }: CommandContext): 
     .option("--rows-per-file <count>", "maximum rows of a joined file (default: 1000000)", wholeNumber)
     .option("--json", "print one JSON object")
     .action(async (options: CompactCommandOptions) => {
-      const { kind, place } = readTarget(options);
+      const { kind, place } = readTarget(options, context);
       if (kind !== "parquet") {
         throw new RequestError(`sync compact is for Parquet, and the target is ${kind}`, {
           advice: "Give --to parquet:FOLDER.",

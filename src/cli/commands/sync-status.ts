@@ -39,7 +39,7 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
   }
   command.action(async (options: StatusCommandOptions) => {
     const { out, err } = context;
-    const target = readTarget(options);
+    const target = readTarget(options, context);
     const found = await find(options, context);
     const { status, nodeError } = found;
     const { name } = sinkOf(target);
@@ -67,10 +67,13 @@ export function addSyncStatus(sync: Command, context: CommandContext): void {
 /** Asks the sink beside the node and, where the node does not answer, the sink alone. */
 async function find(options: StatusCommandOptions, context: CommandContext): Promise<Found> {
   const { signal } = context;
-  const target = readTarget(options);
+  const target = readTarget(options, context);
   const asked = { ...rangeOf(options), signal };
   // That the node cannot be reached is told in the end; with --verbose, also how it was tried.
-  await using nodes = openClients(options, options.verbose === true ? context : { notes: { write: () => true } });
+  await using nodes = openClients(
+    options,
+    options.verbose === true ? context : { notes: { write: () => true }, environment: context.environment },
+  );
   try {
     return { status: await syncStatus(sinkOf(target), { ...asked, clients: nodes.clients }) };
   } catch (reason) {

@@ -43,7 +43,7 @@ export function addSyncVerify(sync: Command, context: CommandContext): void {
 
 async function runVerify(options: VerifyCommandOptions, context: CommandContext): Promise<void> {
   const { out, err, notes, signal } = context;
-  const target = readTarget(options);
+  const target = readTarget(options, context);
   const sink = sinkOf(target);
   const range = rangeOf(options);
   const display = notes.isTTY === true ? createDisplay(notes) : undefined;
@@ -55,7 +55,7 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
       display?.draw([`${grouped(units)} units, ${grouped(rows)} rows verified`]);
     }
   };
-  await using nodes = openClients(options, { notes: display ?? notes });
+  await using nodes = openClients(options, { notes: display ?? notes, environment: context.environment });
   const clients = options.deep === true ? { clients: nodes.clients } : {};
   const found = await verifySync(sink, {
     ...range,

@@ -64,7 +64,7 @@ export function addSyncWorker(sync: Command, context: CommandContext): void {
 async function run(options: WorkerCommandOptions, context: CommandContext): Promise<void> {
   const { out, signal } = context;
   const { parallel, unknownColumns, callsPerSecond, exportsPerNode } = options;
-  const sink = postgresOf(readTarget(options), "a worker");
+  const sink = postgresOf(readTarget(options, context), "a worker");
   const state = createSyncState();
   await using watch = await watching(options, state, { signal });
   const reporter = createReporter(state, options.json === true, context, { worker: true });
@@ -72,7 +72,7 @@ async function run(options: WorkerCommandOptions, context: CommandContext): Prom
     if (watch !== undefined) {
       reporter.notes.write(`See ${watch.url} for how it goes.\n`);
     }
-    await using nodes = openClients(options, reporter);
+    await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
     const leave = watch === undefined ? () => {} : keepCovered(state, sink, { signal });
     const done = await runWorker(nodes.clients, {
       ...{ sink, parallel, unknownColumns, callsPerSecond, exportsPerNode, signal },

@@ -39,12 +39,12 @@ export function addVerify(command: Command, context: CommandContext): void {
 }
 
 async function runVerify(file: string, options: VerifyOptions, context: CommandContext): Promise<void> {
-  const { out, signal } = context;
+  const { out } = context;
   const { request } = await readTransactionInput(file, context);
   if (request?.tx === undefined) {
     throw new RequestError("there is no signed transaction in it", { advice: "Give what `tradewire sign` printed." });
   }
-  const { chainId, problems } = await examine(request.tx, options, signal);
+  const { chainId, problems } = await examine(request.tx, options, context);
   if (problems.length > 0) {
     const said = problems.map(({ path, message }) => `${path} ${message}`).join("; ");
     throw new ProtocolError(`the transaction is not valid: ${said}`, {
@@ -64,9 +64,10 @@ async function runVerify(file: string, options: VerifyOptions, context: CommandC
 async function examine(
   tx: Transaction,
   options: VerifyOptions,
-  signal: AbortSignal,
+  context: CommandContext,
 ): Promise<{ readonly chainId: string; readonly problems: readonly Problem[] }> {
-  const config = clientConfig(options);
+  const { signal } = context;
+  const config = clientConfig(options, context);
   await using client = createClient(config);
   const block = await client.lastBlockHeight({ signal });
   const { chainId } = block;

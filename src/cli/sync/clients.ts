@@ -51,7 +51,7 @@ export function repeated(value: string, before: readonly string[] = []): readonl
  * node of its own.
  *
  * @param options the values of the options
- * @param reports takes the reports of the clients, each a line
+ * @param reports takes the reports of the clients, each a line; with the environment variables
  * @returns the clients; the caller disposes of them
  * @throws {@link RequestError} where the configuration is wrong
  */
@@ -61,9 +61,9 @@ export function openClients(options: SyncClientOptions, reports: Reports): SyncC
     await Promise.allSettled(opened.map((client) => client.close()));
   };
   let overGrpc = true;
-  const sources = readSources({ file: options.config });
+  const sources = readSources({ file: options.config, environment: reports.environment });
   const clients = choicesOf(options).map((choice): SyncClient => {
-    const config = clientConfig(choice, { sources });
+    const config = clientConfig(choice, reports, { sources });
     overGrpc &&= config.transport === "grpc" || config.transport === "grpc-js";
     const client = commandClient(choice, reports, { config });
     opened.push(client);

@@ -22,7 +22,7 @@ import { readTarget, sinkOf, type Target } from "./target.js";
  */
 export async function dryRun(options: SyncCommandOptions, context: CommandContext): Promise<void> {
   const { out, err, signal } = context;
-  const target = readTarget(options);
+  const target = readTarget(options, context);
   const how = howOf(options);
   checkQueue(options, target);
   const sink = sinkOf(target, options);

@@ -26,17 +26,17 @@ export interface Reporter {
  *
  * @param state how the sync stands; it is given the events
  * @param asJson whether a program reads standard output
- * @param context the streams
+ * @param context the streams, and the environment variables
  * @param kind `worker`: it loads what others have planned, so that nobody tells it how much there is
  * @returns the reporter, to be ended
  */
 export function createReporter(
   state: SyncState,
   asJson: boolean,
-  { out, notes }: CommandContext,
+  { out, notes, environment }: CommandContext,
   { worker = false }: { readonly worker?: boolean } = {},
 ): Reporter {
-  const isTerminal = notes.isTTY === true && process.env["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
+  const isTerminal = notes.isTTY === true && environment["TERM"] !== "dumb" && !(asJson && out.isTTY === true);
   const told = (event: SyncEvent) => {
     state.take(event);
     const object = asJson ? eventObject(event) : undefined;

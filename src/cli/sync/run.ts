@@ -43,7 +43,7 @@ const MAX_NAMED = 20;
  */
 export async function runSync(options: SyncCommandOptions, context: CommandContext): Promise<void> {
   const { signal } = context;
-  const target = readTarget(options);
+  const target = readTarget(options, context);
   const how = howOf(options);
   // What does not fit is refused before anything is shown.
   checkSyncOptions({ ...how, sink: sinkOf(target, options) });
@@ -57,7 +57,7 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
     if (watch !== undefined) {
       reporter.notes.write(`See ${watch.url} for how it goes.\n`);
     }
-    await using nodes = openClients(options, reporter);
+    await using nodes = openClients(options, { notes: reporter.notes, environment: context.environment });
     const sync: Sync = {
       clients: nodes.clients,
       how: { ...how, signal, hooks: { onEvent: reporter.take } },

@@ -6,6 +6,7 @@ import type { Sink } from "../../sync/sink.js";
 import { duckdbSink } from "../../sync/sinks/duckdb/duckdb-sink.js";
 import { parquetSink } from "../../sync/sinks/parquet/parquet-sink.js";
 import { type PostgresSink, postgresSink } from "../../sync/sinks/postgres/postgres-sink.js";
+import type { Streams } from "../output.js";
 import { repeated } from "./clients.js";
 
 /** The values of {@link targetOptions}. */
@@ -60,14 +61,14 @@ export function targetOptions(): Option[] {
  * Read where the tables go.
  *
  * @param options the values of the options
- * @param environment the environment variables; the process's own by default
+ * @param context the environment variables
  * @returns the target
  * @throws {@link RequestError} where it is missing, is of no known form, or has a password in the arguments. No message
  *   holds a password
  */
 export function readTarget(
   { to, toEnv, schema, trustOwner }: TargetOptions,
-  environment: Readonly<Record<string, string | undefined>> = process.env,
+  { environment }: Pick<Streams, "environment">,
 ): Target {
   if (to !== undefined && toEnv !== undefined) {
     throw new RequestError("--to and --to-env are both given", { advice: "Give one of them." });
