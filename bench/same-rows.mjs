@@ -98,7 +98,7 @@ function ofSink(to, table, columns) {
   const path = to.slice(to.indexOf(":") + 1);
   return to.startsWith("duckdb:")
     ? ofDuckdb(path, table, table, columns)
-    : ofDuckdb(":memory:", `read_parquet('${path}/table=${table}/**/*.parquet')`, table, columns);
+    : ofDuckdb(":memory:", `read_parquet('${path}/data/table=${table}/**/*.parquet')`, table, columns);
 }
 
 /**

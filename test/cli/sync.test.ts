@@ -66,7 +66,7 @@ describe("tradewire sync", () => {
     expect(log[1]).toBe("0 of 6 segments (0.0 %), 0 rows, 0.0 MB/s");
     expect(log.at(-1)).toMatch(/^6 of 6 segments \(100\.0 %\), 90 rows, \d+\.\d MB\/s$/);
     expect(log).toHaveLength(3);
-    expect(await readdir(join(folder, "log", "table=blocks"))).toHaveLength(3);
+    expect(await readdir(join(folder, "log", "data", "table=blocks"))).toHaveLength(3);
   });
 
   it("prints events as lines of JSON, the summary last, and no log", async () => {
@@ -245,7 +245,7 @@ describe("tradewire sync compact", () => {
 describe("tradewire sync verify of what is damaged", () => {
   it("names a Parquet file that cannot be read, and verifies the others", async () => {
     expect(await sync("--to", "parquet:damaged", ...two)).toMatchObject({ code: 0 });
-    const file = join(folder, "damaged/table=trades/from=0000000011/0000000011-0000000020.parquet");
+    const file = join(folder, "damaged/data/table=trades/from=0000000011/0000000011-0000000020.parquet");
     await truncate(file, 100);
     for (const deep of [[], ["--deep"]]) {
       const { code, out } = await below("verify", "--to", "parquet:damaged", ...two, ...deep);

@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tableSchema } from "tradewire";
@@ -19,7 +19,7 @@ const ROWS = {
 const USUAL = { time: "2023-10-19 08:13:00+00", id: "\\x0a", flag: "t", json: "{}", text: "x" };
 const { signal } = new AbortController();
 const folder = await mkdtemp(join(tmpdir(), "tradewire-readers-"));
-const out = join(folder, "history");
+const [out, alone] = ["history", "trades"].map((name) => join(folder, name));
 
 async function load(sink, table, segment, given) {
   const { columns } = tableSchema(table, 116);
@@ -44,22 +44,35 @@ async function load(sink, table, segment, given) {
   await sink.load({ ...unit, ...blocks, previousSegmentId }, fetch, { replace: false, signal });
 }
 
-const read = () =>
-  execFileSync(process.env["PYTHON"] ?? "python3", [join(import.meta.dirname, "read.py"), out], { stdio: "inherit" });
+const run = (program, ...folders) =>
+  execFileSync(process.env["PYTHON"] ?? "python3", [join(import.meta.dirname, program), ...folders], {
+    stdio: "inherit",
+  });
+const read = () => run("read.py", out, alone);
 
-try {
-  const sink = parquetSink(out);
-  const tables = Object.keys(ROWS);
+async function fill(path, tables) {
+  const sink = parquetSink(path);
   await sink.open({ chainId: "chain", tables, onUnknown: () => undefined, unknownColumns: "add", signal });
-  for (const [table, rows] of Object.entries(ROWS)) {
-    for (const [index, row] of rows.entries()) {
+  for (const table of tables) {
+    for (const [index, row] of ROWS[table].entries()) {
       await load(sink, table, index + 1, row);
     }
   }
   await sink[Symbol.asyncDispose]();
+}
+
+try {
+  await fill(out, Object.keys(ROWS));
+  await fill(alone, ["trades"]);
   read();
   console.log(await compactParquet(out));
+  console.log(await compactParquet(alone));
   read();
+  // What stands there while files are exchanged.
+  const [unit] = await readdir(join(alone, "data", "table=trades"));
+  const notice = join(alone, "data", "table=trades", unit, "0000000001-0000000002.unfinished-change.parquet");
+  await writeFile(notice, "Files of this table are being joined or replaced.\n");
+  run("unfinished.py", alone);
 } finally {
   await rm(folder, { recursive: true });
 }

@@ -56,8 +56,8 @@ const places: readonly (readonly [kind: string, () => Promise<readonly [() => Si
     async () => {
       const folder = join(syncing.folder, "repaired");
       const damage = async () => {
-        await truncate(join(folder, "table=blocks/from=0000000001/0000000001-0000000010.parquet"), 100);
-        await truncate(join(folder, "table=trades/from=0000000021/0000000021-0000000030.parquet"), 90);
+        await truncate(join(folder, "data/table=blocks/from=0000000001/0000000001-0000000010.parquet"), 100);
+        await truncate(join(folder, "data/table=trades/from=0000000021/0000000021-0000000030.parquet"), 90);
       };
       return [() => parquetSink(folder), damage];
     },
@@ -107,7 +107,7 @@ it("compares a joined unit whose oldest segments no node has any more as far as 
   const verify = () => verifySync(open(), { clients, deep: true, tables: ["blocks"] });
   const uncompared = [{ table: "blocks", fromBlock: 1n, toBlock: 30n }];
   expect(await verify()).toMatchObject({ units: 2n, rows: 40n, compared: 1n, unsound: 0n, uncompared });
-  const file = join(folder, "table=blocks/from=0000000021/0000000021-0000000040.parquet");
+  const file = join(folder, "data/table=blocks/from=0000000021/0000000021-0000000040.parquet");
   const change = async (height: number) => {
     const instance = await DuckDBInstance.create(":memory:");
     const connection = await instance.connect();

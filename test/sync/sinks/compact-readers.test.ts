@@ -89,7 +89,7 @@ it("shows each row once to those who read while files are joined, or fails for t
       await compactParquet(path);
       expect(await count(path)).toEqual([["4000", "4000"]]);
       expect(await verifySync(parquetSink(path))).toMatchObject({ units: 1n, rows: 4000n, unsound: 0n, gaps: [] });
-      expect(await filesIn(path)).toEqual(["table=orders/from=0000000001/0000000001-0000000400.parquet"]);
+      expect(await filesIn(path)).toEqual(["data/table=orders/from=0000000001/0000000001-0000000400.parquet"]);
       expect(await readdir(join(path, "_tradewire", "pending"))).toEqual([]);
     }
     expect(reads).toBeGreaterThan(0);

@@ -38,7 +38,7 @@ it("joins adjacent files to as many rows as wanted, and each row stays there onc
     expect(await compactParquet(path, { rowsPerFile: 9 })).toEqual({ joined: 0, files: 0, rows: 0n, busy: 0 });
     expect(await filesIn(path)).toEqual(
       ["0000000001-0000000040", "0000000041-0000000050", "0000000061-0000000070", "0000000071-0000000080"].map(
-        (name) => `table=rewards/from=${name.slice(0, 10)}/${name}.parquet`,
+        (name) => `data/table=rewards/from=${name.slice(0, 10)}/${name}.parquet`,
       ),
     );
     expect(await rows()).toEqual(before);

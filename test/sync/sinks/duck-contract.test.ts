@@ -58,8 +58,10 @@ const kinds: [string, (folder: string) => SinkHost][] = [
     (folder) => ({
       makeSink: () => parquetSink(join(folder, "out")),
       readRows: async (table: TableName) => {
-        const files = await readdir(join(folder, "out", `table=${table}`), { recursive: true }).catch(() => null);
-        const glob = `${folder}/out/table=${table}/**/*.parquet`;
+        const files = await readdir(join(folder, "out", "data", `table=${table}`), { recursive: true }).catch(
+          () => null,
+        );
+        const glob = `${folder}/out/data/table=${table}/**/*.parquet`;
         return files?.some((name) => name.endsWith(".parquet"))
           ? await readAll(`read_parquet('${glob}', union_by_name = true, hive_partitioning = false)`)
           : files && [];

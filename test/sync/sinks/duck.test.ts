@@ -26,7 +26,7 @@ const kinds: Kind[] = [
     name: "parquet",
     make: (folder) => parquetSink(join(folder, "out")),
     rows: (folder, columns, table) =>
-      ask(`SELECT ${columns} FROM read_parquet('${folder}/out/table=${table}/*/*.parquet') ORDER BY ALL`),
+      ask(`SELECT ${columns} FROM read_parquet('${folder}/out/data/table=${table}/*/*.parquet') ORDER BY ALL`),
   },
 ];
 

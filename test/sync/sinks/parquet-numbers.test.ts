@@ -26,7 +26,7 @@ it("compares amounts as numbers", async () => {
     const same = entry && (await sink.compareRows(entry, fetchOf(columnsOf("positions"), positions), signal));
     expect(same).toEqual({ missing: 0n, extra: 0n });
     await sink[Symbol.asyncDispose]();
-    const of = (table: string) => `read_parquet('${folder}/out/table=${table}/**/*.parquet')`;
+    const of = (table: string) => `read_parquet('${folder}/out/data/table=${table}/**/*.parquet')`;
     expect(await ask(`SELECT max(price), sum(price), any_value(typeof(price)) FROM ${of("trades")}`)).toEqual([
       [prices[2], "123456789012345678901234567909", "DECIMAL(38,0)"],
     ]);
@@ -67,12 +67,12 @@ it("takes prices of orders of any size, which anyone may send, and refuses other
     expect(await entriesOf(sink, "trades")).toEqual([]);
     expect(await load(largest)).toMatchObject({ outcome: "loaded" });
     await sink[Symbol.asyncDispose]();
-    const glob = `read_parquet('${folder}/out/table=orders/**/*.parquet')`;
+    const glob = `read_parquet('${folder}/out/data/table=orders/**/*.parquet')`;
     expect(await ask(`SELECT arg_max(price_text, price), typeof(max(price)) FROM ${glob}`)).toEqual([
       [LARGEST, "DOUBLE"],
     ]);
     expect(
-      await ask(`SELECT max(price)::VARCHAR FROM read_parquet('${folder}/out/table=trades/**/*.parquet')`),
+      await ask(`SELECT max(price)::VARCHAR FROM read_parquet('${folder}/out/data/table=trades/**/*.parquet')`),
     ).toEqual([[largest]]);
   });
 });
@@ -89,7 +89,7 @@ it("has no column of a number that is text, and the types do not depend on the r
     for (const table of tableNames) {
       const types = (segment: string) =>
         ask(
-          `DESCRIBE FROM read_parquet('${folder}/out/table=${table}/from=${segment}/*.parquet', hive_partitioning = false)`,
+          `DESCRIBE FROM read_parquet('${folder}/out/data/table=${table}/from=${segment}/*.parquet', hive_partitioning = false)`,
         );
       const [empty, full] = [await types("0000000001"), await types("0000000011")];
       expect(empty).toEqual(full);
@@ -116,7 +116,7 @@ it("leaves a folder alone whose amounts are text", async () => {
     const refused = { name: "SinkError", code: Code.FailedPrecondition };
     await expect(parquetSink(path).open(opening(["blocks"]))).rejects.toMatchObject(refused);
     await expect(parquetSink(path).inspect(signal)).rejects.toThrow("has the form 1, whose amounts are text");
-    await writeFile(layoutOf(path).about, '{"format":3,"chain_id":"chain"}\n');
-    await expect(parquetSink(path).open(opening(["blocks"]))).rejects.toThrow("has the form 3, which this release");
+    await writeFile(layoutOf(path).about, '{"format":4,"chain_id":"chain"}\n');
+    await expect(parquetSink(path).open(opening(["blocks"]))).rejects.toThrow("has the form 4, which this release");
   });
 });

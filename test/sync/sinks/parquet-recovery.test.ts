@@ -1,11 +1,13 @@
 import { getEventListeners } from "node:events";
-import { appendFile, cp, mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { compactParquet } from "../../../src/sync/sinks/parquet/compact.js";
 import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
 import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
 import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
+import { verifySync } from "../../../src/sync/verify.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");
@@ -64,7 +66,7 @@ it("lays files out so that readers prune by folder, and shows all columns in eac
     await sink.load(unitAt("trades", 1), fetchOf(before, [row]), plainly());
     await sink.load(unitAt("trades", 2), fetchOf(columnsOf("trades"), [rowOf("trades", {})]), plainly());
     await sink[Symbol.asyncDispose]();
-    expect(await readdir(join(path, "table=trades"))).toEqual(["from=0000000001", "from=0000000011"]);
+    expect(await readdir(join(path, "data", "table=trades"))).toEqual(["from=0000000001", "from=0000000011"]);
     const glob = `read_parquet('${path}/**/*.parquet')`;
     expect(
       await ask(
@@ -76,6 +78,35 @@ it("lays files out so that readers prune by folder, and shows all columns in eac
     ]);
     const codecs = await ask(`SELECT DISTINCT compression FROM parquet_metadata('${path}/**/*.parquet')`);
     expect(codecs).toEqual([["ZSTD"]]);
+  });
+});
+
+it("has nothing but Parquet files beside those of its own, and goes on with folders whose tables stood there", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "out");
+    const load = async (segment: number) => {
+      const sink = parquetSink(path);
+      await sink.open(opening(["blocks"]));
+      await sink.load(unitAt("blocks", segment), fetchBlock(segment), plainly());
+      expect((await entriesOf(sink, "blocks")).length).toBe(segment);
+      await sink[Symbol.asyncDispose]();
+    };
+    const filesIn = async (of: string) => {
+      const all = await readdir(join(path, of), { recursive: true, withFileTypes: true });
+      return all.filter((entry) => entry.isFile()).map(({ name }) => name);
+    };
+    await load(1);
+    expect(await readdir(path)).toEqual(["_tradewire", "data"]);
+    expect(await filesIn("data")).toEqual(["0000000001-0000000010.parquet"]);
+    // As earlier releases had it.
+    await rename(join(path, "data", "table=blocks"), join(path, "table=blocks"));
+    await rm(join(path, "data"), { recursive: true });
+    await writeFile(layoutOf(path).about, '{"format":2,"chain_id":"chain"}\n');
+    await load(2);
+    expect(await readdir(path)).toEqual(["_tradewire", "table=blocks"]);
+    expect(await verifySync(parquetSink(path))).toMatchObject({ units: 2n, rows: 2n, unsound: 0n });
+    expect(await compactParquet(path)).toMatchObject({ joined: 2, files: 1 });
+    expect(await filesIn("table=blocks")).toEqual(["0000000001-0000000020.parquet"]);
   });
 });
 
@@ -120,7 +151,7 @@ it.each(["duckdb", "parquet"])("has no rows twice of units that were taken out o
       expect((await sink.load(unitAt("blocks", segment), fetchBlock(segment), plainly())).outcome).toBe("loaded");
     }
     await sink[Symbol.asyncDispose]();
-    const from = kind === "duckdb" ? "blocks" : `read_parquet('${path}/table=blocks/**/*.parquet')`;
+    const from = kind === "duckdb" ? "blocks" : `read_parquet('${path}/data/table=blocks/**/*.parquet')`;
     const rows = await ask(`SELECT height FROM ${from} ORDER BY 1`, kind === "duckdb" ? file : ":memory:");
     expect(rows).toEqual([["1"], ["2"]]);
   });

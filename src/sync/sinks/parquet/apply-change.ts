@@ -1,9 +1,9 @@
-import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { failedWith } from "../../../errors/file-error.js";
 import type { TableName } from "../../../schema/tables.js";
 import type { LedgerEntry } from "../../unit.js";
-import { syncFolder, writeWhole } from "./durable.js";
+import { syncFile, syncFolder } from "./durable.js";
 import { type Layout, onPath } from "./layout.js";
 import type { Manifest } from "./manifest.js";
 import type { Change } from "./pending.js";
@@ -57,7 +57,9 @@ async function exchange(layout: Layout, load: LedgerEntry, removed: readonly str
     .map((name) => join(folder, name));
   const old = [...new Set([...others, ...removed])].filter((other) => other !== path && other !== notice);
   if (old.length > 0) {
-    await writeWhole(notice, NOTICE, "replace");
+    await onPath(notice, writeFile(notice, NOTICE));
+    await syncFile(notice);
+    await syncFolder(folder);
     await removeFiles(old);
   }
   await onPath(path, rename(part, path).catch(hasItsName));

@@ -16,9 +16,9 @@ import { isSame } from "../duckdb/shared.js";
 import { applyChange } from "./apply-change.js";
 import { syncFile } from "./durable.js";
 import { copySql, type Engine, engineIn } from "./engine.js";
-import { type Layout, layoutOf } from "./layout.js";
+import type { Layout } from "./layout.js";
 import { type Manifest, manifestOf } from "./manifest.js";
-import { chainIn } from "./open-folder.js";
+import { folderAt } from "./open-folder.js";
 import { holdUnit, recover } from "./pending.js";
 
 /** Rows of a joined file by default: about eight row groups. */
@@ -78,8 +78,9 @@ export async function compactParquet(folder: string, options: CompactOptions = {
   const rowsPerFile = BigInt(whole("rowsPerFile", options.rowsPerFile ?? ROWS_PER_FILE, MAX_ROWS_PER_FILE));
   const signal = checkSignal(options.signal);
   const done = { joined: 0, files: 0, rows: 0n, busy: 0 };
-  const layout = layoutOf(await realpath(folder).catch(() => resolve(folder)));
-  if ((await chainIn(layout, `parquet:${folder}`)) === undefined) {
+  const path = await realpath(folder).catch(() => resolve(folder));
+  const { layout, chainId } = await folderAt(path, `parquet:${folder}`);
+  if (chainId === undefined) {
     throw new SinkError(`parquet:${folder} holds no sync, so there are no files to join`, {
       code: Code.NotFound,
       advice: "Give the folder that `tradewire sync --to parquet:FOLDER` writes to.",

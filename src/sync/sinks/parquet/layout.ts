@@ -7,7 +7,13 @@ import type { Unit } from "../../unit.js";
 /** Digits of a block in names, so that names sort as the blocks do. Chains are far from the block 10,000,000,000. */
 const DIGITS = 10;
 
-/** Where things are in the folder of a sink. What begins with `_` is no data to Spark and others. */
+/**
+ * The version of a folder's form. In version 1, which is refused, all amounts and decimals are text. In version 2 the
+ * tables are beside `_tradewire` and not in `data`.
+ */
+export const FORMAT = 3;
+
+/** Where things are in the folder of a sink. */
 export interface Layout {
   /** What tells the chain, and the form of the ledger. */
   readonly about: string;
@@ -27,15 +33,18 @@ export interface Layout {
 }
 
 /**
- * Say where things are in the folder of a sink.
+ * Say where things are in the folder of a sink. The folder of the tables has nothing but Parquet files, since Polars reads
+ * a folder only where all files in it and below have one extension, whatever their names begin with.
  *
  * @param folder of the sink
+ * @param format the version of its form
  * @returns the paths
  */
-export function layoutOf(folder: string): Layout {
+export function layoutOf(folder: string, format: number = FORMAT): Layout {
   const own = join(folder, "_tradewire");
   const ledger = join(own, "ledger");
-  const tableFolder = (table: TableName) => join(folder, `table=${table}`);
+  const tables = format < 3 ? folder : join(folder, "data");
+  const tableFolder = (table: TableName) => join(tables, `table=${table}`);
   const folderOf = ({ table, fromBlock }: Unit) => join(tableFolder(table), `from=${block(fromBlock)}`);
   return {
     about: join(own, "sync.json"),

@@ -8,10 +8,10 @@ import { sweepTemporary } from "../../../file/temporary.js";
 import type { SinkOpening } from "../../sink.js";
 import { otherChain } from "../duckdb/ledger.js";
 import { writeWhole } from "./durable.js";
-import { type Layout, layoutOf, onPath } from "./layout.js";
+import { FORMAT, type Layout, layoutOf, onPath } from "./layout.js";
 
-/** The version of a folder's form. In those of version 1, all amounts and decimals are text. */
-const FORMAT = 2;
+/** The oldest version of a folder's form that can be used. */
+const MIN_FORMAT = 2;
 
 const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional() });
 
@@ -31,13 +31,14 @@ export async function makeFolder(path: string, name: string, { chainId, tables }
     () => false,
   );
   await (isThere ? undefined : onPath(path, mkdir(path)));
-  const layout = layoutOf(await onPath(path, realpath(path)));
-  await onPath(path, mkdir(layout.pending, { recursive: true }));
-  await onPath(path, mkdir(layout.ledger, { recursive: true }));
-  await sweepTemporary(dirname(layout.about));
-  await sweepTemporary(layout.pending);
-  await writeWhole(layout.about, `${JSON.stringify({ format: FORMAT, chain_id: chainId })}\n`, "create");
-  const held = await chainIn(layout, name);
+  const place = await onPath(path, realpath(path));
+  const { about, pending, ledger } = layoutOf(place);
+  await onPath(path, mkdir(pending, { recursive: true }));
+  await onPath(path, mkdir(ledger, { recursive: true }));
+  await sweepTemporary(dirname(about));
+  await sweepTemporary(pending);
+  await writeWhole(about, `${JSON.stringify({ format: FORMAT, chain_id: chainId })}\n`, "create");
+  const { layout, chainId: held } = await folderAt(place, name);
   if (held !== undefined && held !== chainId) {
     throw otherChain(name, held, chainId);
   }
@@ -48,23 +49,27 @@ export async function makeFolder(path: string, name: string, { chainId, tables }
 }
 
 /**
- * Read which chain a folder holds.
+ * Read which chain a folder holds, and in which form.
  *
- * @param layout of the folder
+ * @param path of the folder
  * @param name of the sink, for errors
- * @returns the chain; `undefined` where it holds nothing yet
- * @throws {@link SinkError} where it cannot be read, or is of another form
+ * @returns where things are in it, and the chain; no chain where it holds nothing yet
+ * @throws {@link SinkError} where it cannot be read, or is of a form that cannot be used
  */
-export async function chainIn({ about }: Layout, name: string): Promise<string | undefined> {
+export async function folderAt(
+  path: string,
+  name: string,
+): Promise<{ readonly layout: Layout; readonly chainId?: string | undefined }> {
+  const { about } = layoutOf(path);
   try {
     const { format, chain_id } = aboutJson.parse(JSON.parse(await readFile(about, "utf8")));
-    if (format !== FORMAT) {
+    if (format < MIN_FORMAT || format > FORMAT) {
       throw otherForm(name, format);
     }
-    return chain_id;
+    return { layout: layoutOf(path, format), chainId: chain_id };
   } catch (reason) {
     if (failedWith(reason, "ENOENT") || failedWith(reason, "ENOTDIR")) {
-      return undefined;
+      return { layout: layoutOf(path) };
     }
     return await onPath(about, Promise.reject(reason));
   }
@@ -72,7 +77,7 @@ export async function chainIn({ about }: Layout, name: string): Promise<string |
 
 function otherForm(name: string, format: number): SinkError {
   const [how, advice] =
-    format < FORMAT
+    format < MIN_FORMAT
       ? [
           "whose amounts are text, and this release writes numbers",
           "Nothing was changed, and its files can be read as before. Sync into a new folder: one column never has two types.",

@@ -11,9 +11,9 @@ import { unitName } from "../duckdb/plan.js";
 import { heldByOther, isSame } from "../duckdb/shared.js";
 import { applyChange } from "./apply-change.js";
 import { engineIn } from "./engine.js";
-import { type Layout, layoutOf } from "./layout.js";
+import type { Layout } from "./layout.js";
 import { type Manifest, manifestOf } from "./manifest.js";
-import { chainIn, makeFolder } from "./open-folder.js";
+import { folderAt, makeFolder } from "./open-folder.js";
 import { type Change, holdUnit, isChanging, recover } from "./pending.js";
 import { compareUnit, countUnit, type Workshop, writeUnit } from "./write-unit.js";
 
@@ -25,7 +25,7 @@ export interface ParquetSinkOptions {
 
 /**
  * Make a sink of a folder of Parquet files, one for each unit, which DuckDB, Spark, ClickHouse, Polars and others read
- * without this library: `table=trades/from=0000000001/0000000001-0000001000.parquet`. The package `@duckdb/node-api`
+ * without this library: `data/table=trades/from=0000000001/0000000001-0000001000.parquet`. The package `@duckdb/node-api`
  * must be installed. Several processes may write to one folder.
  *
  * @param folder is made where it is missing; the one that it stands in is not
@@ -92,9 +92,9 @@ export function parquetSink(folder: string, options: ParquetSinkOptions = {}): S
       await recover(opened().layout.pending, apply);
     },
     async inspect() {
-      const layout = layoutOf(resolve(folder));
+      const { layout, chainId } = await folderAt(resolve(folder), name);
       start(layout);
-      return await chainIn(layout, name);
+      return chainId;
     },
     async *entries(table, behind) {
       yield* await manifest(table).entries(behind);
