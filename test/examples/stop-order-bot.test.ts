@@ -2,10 +2,15 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { Code, ConnectError, createClient as createNodeClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, it } from "@jest/globals";
+import { type ListStopOrdersResponse, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { type Client, createClient } from "../../src/client.js";
 import { type Devnode, startDevnode } from "../../src/devnode/index.js";
 import {
+  type CommandInit,
   Order_TimeInForce,
   Order_Type,
   Side,
@@ -18,6 +23,7 @@ import {
 import type { Running } from "../support/command-process.js";
 import { openMarket } from "../support/devnode.js";
 import { installExample } from "../support/example.js";
+import { serveNode } from "../support/node.js";
 
 const seed = "5a".repeat(32);
 
@@ -129,7 +135,7 @@ async function liveId(client: Client): Promise<string> {
 
 /** How the bot's stop order can end without the bot: what brings that about, at which distance from the price. */
 const ends: readonly [
-  "TRIGGERED" | "CANCELLED" | "EXPIRED",
+  "TRIGGERED" | "CANCELLED" | "EXPIRED" | "STOPPED",
   string,
   (client: Client, node: Devnode) => Promise<unknown>,
 ][] = [
@@ -143,7 +149,34 @@ const ends: readonly [
     },
   ],
   ["EXPIRED", "1000000", async (_, node) => node.setTime(BigInt(Date.now()) * 1_000_000n + 2n * HOUR)],
+  // The other half of a pair triggers.
+  ["STOPPED", "1000000", async (client, node) => buy(client, await signerFromMnemonic(node.mnemonic), 2000n)],
 ];
+
+/** Stop orders that the bot finds, with ends that its own cannot have: one that expires, or a pair. */
+function found(status: string, lastPrice: bigint): CommandInit {
+  const orderSubmission = {
+    marketId: openMarket,
+    side: Side.SELL,
+    size: 5n,
+    type: Order_Type.MARKET,
+    timeInForce: Order_TimeInForce.IOC,
+    reduceOnly: true,
+  };
+  const setup = (price: bigint) => ({ orderSubmission, trigger: { case: "price" as const, value: String(price) } });
+  const fallsBelow = setup(lastPrice - 1_000_000n);
+  if (status === "STOPPED") {
+    return { case: "stopOrdersSubmission", value: { fallsBelow, risesAbove: setup(lastPrice + 50n) } };
+  }
+  const expiresAt = BigInt(Date.now()) * 1_000_000n + HOUR;
+  const expiry = { expiresAt, expiryStrategy: StopOrder_ExpiryStrategy.CANCELS };
+  return { case: "stopOrdersSubmission", value: { fallsBelow: { ...fallsBelow, ...expiry } } };
+}
+
+async function lastPriceOf(client: Client): Promise<bigint> {
+  const { marketData } = await client.service(TradingDataService).getLatestMarketData({ marketId: openMarket });
+  return BigInt(marketData?.lastTradedPrice ?? 0);
+}
 
 it.each(ends)("ends well when its stop order has ended: %s at a distance of %s", async (status, distance, end) => {
   await using example = await installExample("stop-order-bot");
@@ -151,31 +184,14 @@ it.each(ends)("ends well when its stop order has ended: %s at a distance of %s",
   await using client = createClient({ grpc: { url: node.grpcUrl } });
   const buyer = await signerFromMnemonic(node.mnemonic);
   await buy(client, own, 5n);
-  if (status === "EXPIRED") {
-    // One that the bot finds: its own have no expiry.
-    const expiresAt = BigInt(Date.now()) * 1_000_000n + HOUR;
-    const orderSubmission = {
-      marketId: openMarket,
-      side: Side.SELL,
-      size: 5n,
-      type: Order_Type.MARKET,
-      reduceOnly: true,
-    };
-    const fallsBelow = {
-      orderSubmission: { ...orderSubmission, timeInForce: Order_TimeInForce.IOC },
-      trigger: { case: "price", value: "2600000" } as const,
-      expiresAt,
-      expiryStrategy: StopOrder_ExpiryStrategy.CANCELS,
-    };
-    await client.sendCommand(
-      { case: "stopOrdersSubmission", value: { fallsBelow } },
-      { signer: own, until: "executed" },
-    );
+  const isFound = status === "EXPIRED" || status === "STOPPED";
+  if (isFound) {
+    await client.sendCommand(found(status, await lastPriceOf(client)), { signer: own, until: "executed" });
   }
   await writeFile(join(example.folder, "bot.key"), `${seed}\n`, { mode: 0o600 });
   const running = example.run(["bot.key", openMarket, "5", distance, "1000"], { TRADEWIRE_GRPC_URL: node.grpcUrl });
   const until = linesOf(running);
-  const heard = until(status === "EXPIRED" ? "a stop order is live" : "stop order at ");
+  const heard = until(isFound ? "a stop order is live" : "stop order at ");
   const provoked = async (done: Promise<unknown>) => {
     let isDone = false;
     const settled = done.finally(() => {
@@ -196,7 +212,92 @@ it.each(ends)("ends well when its stop order has ended: %s at a distance of %s",
   for await (const { node: found } of client.stopOrders({ filter: { partyIds: [own.publicKey] } })) {
     statuses.push(found.stopOrder.status);
   }
-  expect(statuses).toEqual([StopOrder_Status[status]]);
+  expect(statuses.toSorted()).toEqual(
+    status === "STOPPED" ? [StopOrder_Status.STOPPED, StopOrder_Status.TRIGGERED] : [StopOrder_Status[status]],
+  );
+});
+
+/** A node before another one, which answers lists of stop orders as they were when its data node began to lag. */
+async function startLagging(grpcUrl: string) {
+  const transport = createGrpcTransport({ baseUrl: grpcUrl });
+  const [data, core] = [createNodeClient(TradingDataService, transport), createNodeClient(CoreService, transport)];
+  let before: Promise<ListStopOrdersResponse> | undefined;
+  let lists = () => {};
+  const node = await serveNode(
+    {
+      getStopOrder(request) {
+        if (before !== undefined) {
+          throw new ConnectError("not found", Code.NotFound);
+        }
+        return data.getStopOrder(request);
+      },
+      async listStopOrders(request) {
+        const answer = await (before ?? data.listStopOrders(request));
+        lists();
+        return answer;
+      },
+      listEntities: (request) => data.listEntities(request),
+      observeEventBus: (requests, { signal }) => data.observeEventBus(requests, { signal }),
+    },
+    {
+      lastBlockHeight: (request) => core.lastBlockHeight(request),
+      statistics: (request) => core.statistics(request),
+      getSpamStatistics: (request) => core.getSpamStatistics(request),
+      submitTransaction: (request) => core.submitTransaction(request),
+    },
+  );
+  return {
+    grpcUrl: node.grpcUrl,
+    /** Resolves when stop orders are listed the next time. */
+    listed: () =>
+      new Promise<void>((resolve) => {
+        lists = resolve;
+      }),
+    lag(isBehind: boolean) {
+      const filter = { partyIds: [own.publicKey], marketIds: [openMarket], liveOnly: true };
+      before = isBehind ? data.listStopOrders({ filter }) : undefined;
+    },
+    [Symbol.asyncDispose]: () => node.close(),
+  };
+}
+
+it("knows what it replaced, while the data node lags behind the network", async () => {
+  await using example = await installExample("stop-order-bot");
+  await using node = await startDevnode({ blockMs: 50, segments: 2, blocksPerSegment: 10 });
+  await using lagging = await startLagging(node.grpcUrl);
+  await using client = createClient({ grpc: { url: node.grpcUrl } });
+  const buyer = await signerFromMnemonic(node.mnemonic);
+  await buy(client, own, 5n);
+  await writeFile(join(example.folder, "bot.key"), `${seed}\n`, { mode: 0o600 });
+  const running = example.run(["bot.key", openMarket, "5", "1000", "1"], { TRADEWIRE_GRPC_URL: lagging.grpcUrl });
+  const until = linesOf(running);
+  const provoked = async <T>(heard: Promise<T>, size = 1n) => {
+    let isHeard = false;
+    const done = heard.finally(() => {
+      isHeard = true;
+    });
+    while (!isHeard) {
+      await buy(client, buyer, size);
+    }
+    return done;
+  };
+  await provoked(until("stop order at "));
+  const [first] = await liveTriggers(client);
+  lagging.lag(true);
+  for (let count = 0; count < 2; count += 1) {
+    await provoked(until("stop order at "), 2000n); // The list still has the first one.
+    await provoked(lagging.listed());
+  }
+  lagging.lag(false);
+  await provoked(until("stop order at "), 2000n);
+  const live = await liveTriggers(client);
+  expect(live).toHaveLength(1);
+  expect(Number(live[0])).toBeGreaterThan(Number(first));
+  lagging.lag(true);
+  await provoked(until("stop order at "), 2000n);
+  running.child.kill("SIGTERM");
+  expect(await running.ended).toMatchObject({ code: 0, err: "" });
+  expect(await liveTriggers(client)).toEqual([]);
 });
 
 it("says why its stop order was rejected, as without a position", async () => {
