@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -125,6 +125,27 @@ describe("a lock that several processes want at once", () => {
       }),
     );
   }
+
+  it("is given up by a holder that can write nothing, as on a full disk: others have it after a minute", async () => {
+    const [holder] = children;
+    if (holder?.pid === undefined) {
+      throw new Error("there is no process");
+    }
+    expect(await holders([holder])).toEqual([holder]);
+    const maxFileSize = (bytes: string) => execFileSync("prlimit", [`--pid=${holder.pid}`, `--fsize=${bytes}:`]);
+    maxFileSize("0"); // No file may grow: setrlimit(2), RLIMIT_FSIZE.
+    const answered = once(holder, "message");
+    holder.send({});
+    const [answer] = await answered;
+    maxFileSize("unlimited");
+    expect(answer).toEqual({ isHeld: false });
+    expect(await readFile(path, "utf8")).toBe(""); // Nobody's, although the process lives.
+    expect(await takeLock(path)).toEqual({ held: false, pid: undefined });
+    const then = new Date(Date.now() - 61_000);
+    await utimes(path, then, then);
+    await (await taken())[Symbol.asyncDispose]();
+    expect(await readdir(folder)).toEqual([]);
+  });
 
   it(`has one holder in each of ${TRIALS} trials: where it is stale, free, or its holder is killed`, async () => {
     const stale = await staleClaim();
