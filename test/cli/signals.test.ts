@@ -1,0 +1,68 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { csvZip } from "../support/archives.js";
+import { main, type Running, start } from "../support/command.js";
+import { type ExportServer, serveExport } from "../support/export-server.js";
+
+let folder: string;
+let server: ExportServer;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "tradewire-signals-"));
+  const chunks = [{ contentType: "application/zip", data: await csvZip(3) }];
+  server = await serveExport("grpc", { chunks, end: "wait" });
+});
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+/** A module that has the command's files be removed only once `ready` resolves, as on a disk that is slow. */
+const slowDisk = (ready: string) => `
+import { promises } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { setTimeout } from "node:timers/promises";
+const { rm } = promises;
+promises.rm = async (...args) => {
+  process.stderr.write("removing\\n");
+  await ${ready};
+  await rm(...args);
+};
+syncBuiltinESMExports();
+`;
+
+/** Starts an export that waits for the rest of its archive, and whose disk is slow. */
+async function startSlow(ready: string): Promise<Running & { readonly removing: Promise<void> }> {
+  const disk = join(folder, "disk.mjs");
+  await writeFile(disk, slowDisk(ready));
+  const range = ["--table", "trades", "--from-block", "1", "--to-block", "3000"];
+  const args = ["export", "--grpc-url", server.url, ...range, "--out", folder];
+  const running = start(process.execPath, ["--import", disk, main, ...args]);
+  const removing = new Promise<void>((resolve) => {
+    running.child.stderr?.on("data", (bytes: Buffer) => bytes.includes("removing") && resolve());
+  });
+  await server.asked;
+  return { ...running, removing };
+}
+
+const parts = async () => (await readdir(folder)).filter((name) => name.endsWith(".part"));
+
+describe("a command that is interrupted", () => {
+  it.each([
+    ["SIGINT", "SIGINT"],
+    ["SIGINT", "SIGTERM"],
+    ["SIGTERM", "SIGINT"],
+    ["SIGHUP", "SIGQUIT"],
+    ["SIGQUIT", "SIGHUP"],
+  ] as const)("by %s, and cleans up without end, ends at once by a second signal, %s", async (first, second) => {
+    const { child, ended, removing } = await startSlow("setTimeout(2 ** 31 - 1)");
+    child.kill(first);
+    await removing;
+    expect([child.exitCode, child.signalCode]).toEqual([null, null]);
+    child.kill(second);
+    expect((await ended).code).toBeNull();
+    expect(child.signalCode).toBe(second);
+    expect(await parts()).toHaveLength(1);
+  });
+});
