@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -91,6 +92,31 @@ describe("connectMs", () => {
     await sleep(100);
     expect((await failureOf(client.listSegments())).summary).toContain("no connection was made in time");
     expect(connections).toBe(2);
+  });
+
+  it.each(names)("does not count time in which this process was blocked (%s)", async (transport) => {
+    const node = createServer();
+    node.on("stream", (stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end(envelope(Buffer.alloc(0)));
+    });
+    const gateway = createHttpServer((_, response) => response.setHeader("content-type", "application/json").end("{}"));
+    await using front = await serveTcp((socket) => {
+      const until = performance.now() + 3500;
+      while (performance.now() < until) {
+        // Whatever comes waits, and so do timers.
+      }
+      (transport === "rest" ? gateway : node).emit("connection", socket);
+    });
+    const { client } = connect({
+      transport,
+      grpc: { url: front.url },
+      rest: { url: front.url },
+      timeouts: { connectMs: 1000 },
+      retry: { tries: 1 },
+    });
+    expect(await client.listSegments()).toEqual([]);
   });
 
   it("ends a call to a secured gateway that stays silent, and so does its signal", async () => {

@@ -10,6 +10,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/schema.js";
 import { ConnectionError } from "../../errors/index.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { limitAwake } from "../awake-time.js";
 import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { createSilenceCheck, DOUBT_MS, pingSession } from "../silent-sessions.js";
@@ -97,7 +98,7 @@ export function createSessions(
         reject(opened ? reason : whileConnecting(reason));
         http2.destroy(reason);
       };
-      const timer = setTimeout(() => fail(notConnectedInTime()), withinMs);
+      const stopTimer = limitAwake(withinMs, () => fail(notConnectedInTime()));
       http2.on("error", fail);
       // Without streams, a session does not learn of all that happens to its socket.
       http2.once("connect", (_, socket) =>
@@ -107,12 +108,12 @@ export function createSessions(
           .once("close", () => http2.destroy(closedByServer())),
       );
       http2.on("close", () => {
-        clearTimeout(timer);
+        stopTimer();
         all.delete(http2);
         fail(closedByServer());
       });
       http2.once("remoteSettings", () => {
-        clearTimeout(timer);
+        stopTimer();
         opened = !http2.destroyed;
         if (!opened) {
           return;

@@ -3,6 +3,7 @@ import { connect as tlsConnect } from "node:tls";
 import { type buildConnector, Client } from "undici";
 import type { RestConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { limitAwake } from "../awake-time.js";
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -48,14 +49,14 @@ export function connectionOpener(
     const done = (...outcome: Parameters<buildConnector.Callback>) => {
       if (!isDone) {
         isDone = true;
-        clearTimeout(timer);
+        stopTimer();
         callback(...outcome);
       }
     };
-    const timer = setTimeout(() => {
+    const stopTimer = limitAwake(connectMs, () => {
       done(notConnectedInTime(), null);
       socket.destroy();
-    }, connectMs);
+    });
     socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
     socket.on("session", (newest: Buffer) => {
       session = newest; // The next connection takes it up.
@@ -71,7 +72,7 @@ export function connectionOpener(
       failure: () => failure,
       isAnswered: () => socket.bytesRead > 0,
       destroy() {
-        clearTimeout(timer);
+        stopTimer();
         socket.destroy();
       },
     };

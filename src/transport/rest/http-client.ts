@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { RestConfig } from "../../config/schema.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { limitAwake } from "../awake-time.js";
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { DOUBT_MS } from "../silent-sessions.js";
@@ -71,10 +72,10 @@ export function createHttpClient(
           failed(reason);
           request.destroy(reason);
         };
-        const timer = setTimeout(() => fail(notConnectedInTime()), connectMs);
+        const stopTimer = limitAwake(connectMs, () => fail(notConnectedInTime()));
         const connected = () => {
           connecting = false;
-          clearTimeout(timer);
+          stopTimer();
         };
         const startedAt = performance.now();
         const abortRequest = () => {
@@ -87,7 +88,7 @@ export function createHttpClient(
         signal.addEventListener("abort", abortRequest, { once: true });
         request.on("error", failed);
         request.on("close", () => {
-          clearTimeout(timer);
+          stopTimer();
           signal.removeEventListener("abort", abortRequest);
           // An answer with status 101 is none for Node, which closes the connection without a word.
           failed(Object.assign(new Error("closed before an answer"), { code: "ECONNRESET" }));

@@ -5,6 +5,7 @@ import type { RestConfig } from "../../config/schema.js";
 import { BROKEN_HANDSHAKE, brokenAnswer } from "../../errors/broken-answer.js";
 import { ConnectionError } from "../../errors/index.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
+import { limitAwake } from "../awake-time.js";
 import type { TransportSettings } from "../closable.js";
 import { SOCKET_PING_MS, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -83,12 +84,14 @@ export function createSocketClient(
           close();
         };
         const done = () => {
-          clearTimeout(timer);
+          stopTimer();
           signal.removeEventListener("abort", abort);
           open.delete(end);
         };
         const abort = () => end(new Error("aborted", { cause: signal.reason }));
-        const timer = setTimeout(() => end(isConnected ? notOpenInTime(config.url) : notConnectedInTime()), connectMs);
+        const stopTimer = limitAwake(connectMs, () =>
+          end(isConnected ? notOpenInTime(config.url) : notConnectedInTime()),
+        );
         open.add(end);
         signal.addEventListener("abort", abort, { once: true });
         socket.on("close", done);
@@ -112,7 +115,7 @@ export function createSocketClient(
             bytesRead: () => connection?.bytesRead ?? 0,
           });
           socket.once("open", () => {
-            clearTimeout(timer);
+            stopTimer();
             ({ close } = messages);
             resolve(messages);
           });
