@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip } from "../support/archives.js";
-import { main, type Running, start } from "../support/command.js";
+import { main, type Running, start } from "../support/command-process.js";
 import { type ExportServer, serveExport } from "../support/export-server.js";
 
 let folder: string;
@@ -18,7 +18,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A module that has the command's files be removed only once `ready` resolves, as on a disk that is slow. */
+/**
+ * A module that has the command's files be removed only once `ready` resolves, as on a disk that is slow, and that has the
+ * command write a line when it is sent SIGUSR2.
+ */
 const slowDisk = (ready: string) => `
 import { promises } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -30,6 +33,7 @@ promises.rm = async (...args) => {
   await rm(...args);
 };
 syncBuiltinESMExports();
+process.on("SIGUSR2", () => process.stdout.write("late\\n"));
 `;
 
 /** Starts an export that waits for the rest of its archive, and whose disk is slow. */
