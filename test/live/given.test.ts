@@ -38,6 +38,9 @@ describe("what plain JavaScript gives by mistake", () => {
     [[{}, { reconect: true }], 'the options have "reconect", which they do not know'],
     [[{}, { reconnect: "yes" }], 'reconnect is "yes"'],
     [[{}, { signal: {} }], "signal is an object"],
+    [[{ types: ["order"], lifecycle: "yes" }], 'lifecycle is "yes"'],
+    [[{ lifecycle: 1 }], "lifecycle is 1"],
+    [[{ partyId: [HASH] }], `partyId is "${HASH}", which is no identifier`],
   ])("is named by the events: %j", async (given, said) => {
     expect(await saidOf("events", ...given)).toBe(said);
   });
