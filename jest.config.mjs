@@ -1,15 +1,11 @@
 /** @type {import("jest").Config} */
 export default {
-  testMatch: ["<rootDir>/test/**/*.test.ts"],
-  extensionsToTreatAsEsm: [".ts"],
-  transform: { "\\.ts$": ["@swc/jest", { jsc: { target: "es2022" }, module: { type: "es6" } }] },
-  moduleNameMapper: {
-    "^(\\.{1,2}/.*)\\.js$": ["$1.js", "$1.ts"],
-    // Examples use the package by its name.
-    "^tradewire$": "<rootDir>/src/index.ts",
-    "^tradewire/sync$": "<rootDir>/src/sync/index.ts",
-  },
-  setupFiles: ["<rootDir>/test/support/errors-of-node.ts"],
+  // Those of the slower tier end in `.full.test.ts`.
+  testMatch: ["<rootDir>/test/**/!(*.full).test.ts"],
+  runtime: "<rootDir>/test/support/jest/runtime.cjs",
+  testEnvironment: "<rootDir>/test/support/jest/environment.cjs",
+  transform: {},
+  reporters: ["default", "<rootDir>/test/support/jest/reporter.mjs"],
   testSequencer: "<rootDir>/test/support/longest-first.mjs",
   // Tests wait more than they work: for timers, blocks and processes.
   maxWorkers: 3,

@@ -12,8 +12,14 @@ const { values } = parseArgs({
   options: { cases: { type: "string", default: "100000" }, seed: { type: "string", default: "1" } },
 });
 const root = fileURLToPath(new URL("..", import.meta.url));
-const jest = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning", "node_modules/jest/bin/jest.js"];
-const { status } = spawnSync(process.execPath, [...jest, "test/history/archive/fuzz"], {
+const jest = [
+  "--import",
+  "./test/support/jest/load.mjs",
+  "node_modules/jest/bin/jest.js",
+  "--config",
+  "jest.full.config.mjs",
+];
+const { status } = spawnSync(process.execPath, [...jest, "test/archive/fuzz"], {
   cwd: root,
   stdio: "inherit",
   env: { ...process.env, FUZZ_CASES: values.cases, FUZZ_SEED: values.seed },

@@ -1,16 +1,16 @@
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient as createConnectClient } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
+import { type Client, CommandError, createClient, NodeError, RequestError } from "tradewire";
 import {
   ExportNetworkHistoryRequestSchema,
   GetERC20ListAssetBundleResponseSchema,
   TradingDataService,
-} from "../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../gen/vega/api/v1/core_pb.js";
-import { CoreStateService } from "../gen/vega/api/v1/corestate_pb.js";
-import { InputDataSchema, TransactionSchema } from "../gen/vega/commands/v1/transaction_pb.js";
-import { type Client, createClient } from "../src/client.js";
-import { CommandError, NodeError, RequestError } from "../src/errors/index.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
+import { InputDataSchema, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+
 import { serveNode, serveNodeOf } from "./support/node.js";
 import { craft, sender } from "./support/transactions.js";
 

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
 import {
   CoreService,
   CoreStateService,
@@ -14,10 +15,9 @@ import {
   vegaCommandsV1,
   vegaDataV1,
   vegaEventsV1,
-} from "../../src/api/index.js";
-import { type Client, createClient } from "../../src/client.js";
+} from "tradewire/api";
 import { createGateway } from "../../src/devnode/gateway.js";
-import { ConnectionError, NodeError, RequestError } from "../../src/errors/index.js";
+
 import { onlyReads } from "../../src/transport/layers/read-method.js";
 import { serveRoutes, type TestServer } from "../support/servers.js";
 

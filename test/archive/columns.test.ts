@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { CanceledError, FileError } from "tradewire";
 import { archiveColumns } from "../../src/archive/columns.js";
-import { CanceledError, FileError } from "../../src/errors/index.js";
 import { rawZip } from "../support/raw-zip.js";
 
 let folder: string;

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { mergeArchives } from "../../src/archive/merge.js";
-import { type Archive, openArchive } from "../../src/archive/open.js";
+import { type Archive, CanceledError, mergeArchives, openArchive, TradewireError } from "tradewire";
+
 import { saveArchive } from "../../src/archive/save.js";
-import { CanceledError, TradewireError } from "../../src/errors/index.js";
+
 import { streamOf } from "../support/archive-outcome.js";
 import { rawZip } from "../support/raw-zip.js";
 

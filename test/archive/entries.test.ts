@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { CanceledError, NodeError } from "tradewire";
 import { archiveEntries, arrivingEntries, UNLIMITED } from "../../src/archive/entries.js";
-import { CanceledError, NodeError } from "../../src/errors/index.js";
 import type { Entry } from "../../src/zip/entry.js";
 import { inMemory } from "../../src/zip/seekable.js";
 import { cutEvery } from "../support/archives.js";

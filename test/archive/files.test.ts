@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { RequestError } from "tradewire";
 import { archiveEntries, UNLIMITED } from "../../src/archive/entries.js";
 import { csvFiles, csvHeads } from "../../src/archive/files.js";
-import { RequestError } from "../../src/errors/index.js";
 import type { Entry } from "../../src/zip/entry.js";
 import { inMemory } from "../../src/zip/seekable.js";
 import { rawZip } from "../support/raw-zip.js";

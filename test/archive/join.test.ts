@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { CanceledError, FileError, ProtocolError } from "tradewire";
 import { joinedCsv } from "../../src/archive/join.js";
-import { CanceledError, FileError, ProtocolError } from "../../src/errors/index.js";
 import { failureOf } from "../support/listing-clients.js";
 import { rawZip } from "../support/raw-zip.js";
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { mergeArchives } from "../../src/archive/merge.js";
-import { openArchive } from "../../src/archive/open.js";
+import { mergeArchives, openArchive } from "tradewire";
+
 import { zipOf } from "../support/archives.js";
 
 let folder: string;

@@ -3,9 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { mergeArchives } from "../../src/archive/merge.js";
-import { openArchive } from "../../src/archive/open.js";
-import { ProtocolError, RequestError } from "../../src/errors/index.js";
+import { mergeArchives, openArchive, ProtocolError, RequestError } from "tradewire";
+
 import { archiveOutcome } from "../support/archive-outcome.js";
 import { rawZip } from "../support/raw-zip.js";
 

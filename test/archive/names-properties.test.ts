@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { archiveName, csvName, parseArchiveName, parseCsvName } from "../../src/archive/names.js";
-import { tableNames } from "../../src/schema/tables.js";
+import { archiveName, csvName, parseArchiveName, parseCsvName, tableNames } from "tradewire";
 
 const int64 = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
 const words = fc.constantFrom(...tableNames, "vega", "mainnet", "0011", "1", "", "Ω", "a b");

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { archiveName, chainOf, csvName, fileNameFor, parseArchiveName, parseCsvName } from "../../src/archive/names.js";
+import { archiveName, csvName, parseArchiveName, parseCsvName } from "tradewire";
+import { chainOf, fileNameFor } from "../../src/archive/names.js";
 
 describe("archiveName and csvName", () => {
   it("write plain decimals, and the schema version only where there is one", () => {

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { openArchive } from "../../src/archive/open.js";
-import { FileError, RequestError } from "../../src/errors/index.js";
+import { FileError, openArchive, RequestError } from "tradewire";
+
 import { archiveOutcome, streamOf } from "../support/archive-outcome.js";
 import { noise, zipOf } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";

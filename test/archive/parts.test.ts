@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { CanceledError, FileError, ProtocolError } from "tradewire";
 import { createPartReader, type Part } from "../../src/archive/parts.js";
-import { CanceledError, FileError, ProtocolError } from "../../src/errors/index.js";
 import { rawZip } from "../support/raw-zip.js";
 import { textOf } from "../support/taken.js";
 

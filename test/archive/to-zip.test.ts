@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
+import { CanceledError, NodeError } from "tradewire";
 import { type MemoryOptions, zipInMemory } from "../../src/archive/to-zip.js";
-import { CanceledError, NodeError } from "../../src/errors/index.js";
 import { cutEvery } from "../support/archives.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given } from "../support/taken.js";

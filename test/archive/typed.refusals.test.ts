@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
-import { openArchive, ProtocolError, type TableName, type UnknownPart } from "../../src/index.js";
+import { openArchive, ProtocolError, type TableName, type UnknownPart } from "tradewire";
 import { streamOf } from "../support/archive-outcome.js";
 import { archiveOf, tableCsv } from "../support/table-csv.js";
 import { taken } from "../support/taken.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { openArchive, RequestError, type TypedRow, tableSchema } from "../../src/index.js";
+import { openArchive, RequestError, type TypedRow, tableSchema } from "tradewire";
 import { streamOf } from "../support/archive-outcome.js";
 import { archiveOf, tableCsv } from "../support/table-csv.js";
 import { taken } from "../support/taken.js";

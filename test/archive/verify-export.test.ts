@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
+import { type Client, createClient, ProtocolError } from "tradewire";
 import { saveArchive } from "../../src/archive/save.js";
-import { type Client, createClient } from "../../src/client.js";
-import { ProtocolError } from "../../src/errors/index.js";
+
 import { streamOf } from "../support/archive-outcome.js";
 import { noise, zipOf } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../src/client.js";
+import { type Client, createClient } from "tradewire";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { run } from "../support/command.js";
 import { type CommandNode, startCommandNode } from "../support/devnode-command.js";
 import { closedUrl } from "../support/node.js";

@@ -2,10 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { createClient } from "../../src/client.js";
-import { tableNames } from "../../src/schema/tables.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { createClient, signerFromMnemonic, tableNames } from "tradewire";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+
 import { run } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
 import { type CommandNode, startCommandNode } from "../support/devnode-command.js";

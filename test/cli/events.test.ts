@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { TransactionResult_Status } from "../../gen/vega/events/v1/events_pb.js";
-import { Order_Status, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
+import { TransactionResult_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { run, startCommand } from "../support/command.js";
 import { type BusAnswer, eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { createClient } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Running, run, startCommand } from "../support/command.js";
 import { taken } from "../support/taken.js";
 

@@ -1,10 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
+import { ConnectionError, type TableName } from "tradewire";
+import { createSyncState, type SyncEvent } from "tradewire/sync";
 import { progressLines } from "../../src/cli/sync/progress-lines.js";
-import { ConnectionError } from "../../src/errors/index.js";
-import type { TableName } from "../../src/schema/tables.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import { createSyncState } from "../../src/sync/watch/state.js";
+
 import { loadOf, planned, unitOf } from "../support/sync-events.js";
 
 const WIDE = { columns: 100, rows: 24 };

@@ -2,11 +2,11 @@ import { Readable } from "node:stream";
 import { create, createFileRegistry, type DescMessage, fromJson, toJson } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { expect, it } from "@jest/globals";
-import { ListStopOrdersRequestSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CheckTransactionRequestSchema } from "../../gen/vega/api/v1/core_pb.js";
-import { GovernanceDataSchema } from "../../gen/vega/governance_pb.js";
+import { RequestError } from "tradewire";
+import { ListStopOrdersRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CheckTransactionRequestSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { GovernanceDataSchema } from "tradewire/gen/vega/governance_pb.js";
 import { readRequest } from "../../src/cli/api/read-request.js";
-import { RequestError } from "../../src/errors/index.js";
 import { knownTypes } from "../../src/json/any.js";
 
 async function requestOf(desc: DescMessage, argument: string | undefined, ...settings: string[]) {

@@ -1,7 +1,7 @@
 import { DuckDBInstance } from "@duckdb/node-api";
 import { PGlite } from "@electric-sql/pglite";
 import { describe, expect, it } from "@jest/globals";
-import { tableNames } from "../../src/index.js";
+import { tableNames } from "tradewire";
 import { run } from "../support/command.js";
 
 describe("tradewire schema", () => {

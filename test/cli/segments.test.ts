@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { createClient } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
 import { serveNode } from "../support/node.js";
 

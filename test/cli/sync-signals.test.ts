@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Running, run, startCommand } from "../support/command.js";
 import { hasScript, onTerminal } from "../support/terminal.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
 
 let node: Devnode;

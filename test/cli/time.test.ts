@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { RequestError } from "tradewire";
 import { isoTime, parseTime } from "../../src/cli/time.js";
-import { RequestError } from "../../src/errors/index.js";
 
 describe("parseTime", () => {
   it.each([

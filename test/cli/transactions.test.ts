@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Outcome, run, startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
 import { market, seed, sender } from "../support/transactions.js";

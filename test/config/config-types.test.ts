@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import type { ClientConfig, Config } from "../../src/config/config.js";
+import type { ClientConfig, Config } from "tradewire";
 import type { SchemaInput, SchemaOutput } from "../../src/config/schema.js";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;

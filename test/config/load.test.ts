@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type LoadConfigOptions, loadConfig } from "../../src/config/load.js";
+import { type LoadConfigOptions, loadConfig, RequestError, TradewireError } from "tradewire";
 import { configKeys } from "../../src/config/schema.js";
-import { RequestError, TradewireError } from "../../src/errors/index.js";
 
 const TOKEN = "tok3n-never-to-be-seen";
 

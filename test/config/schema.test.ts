@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { loadConfig } from "../../src/config/load.js";
+import { type ClientConfig, createClient, loadConfig, RequestError, readConfig } from "tradewire";
+
 import { configReference } from "../../src/config/reference.js";
-import { type ClientConfig, configKeys, readConfig } from "../../src/config/schema.js";
-import { RequestError } from "../../src/errors/index.js";
+import { configKeys } from "../../src/config/schema.js";
 
 const GRPC = { url: "http://127.0.0.1:3007" };
 const REST = { url: "http://127.0.0.1:3008" };

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { loadConfig } from "../../src/config/load.js";
+import { loadConfig } from "tradewire";
 import { run } from "../support/command.js";
 import { seed } from "../support/transactions.js";
 

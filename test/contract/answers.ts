@@ -9,8 +9,8 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import type { ErrorObject, TypedObject } from "../../src/errors/index.js";
+import type { ErrorObject, TypedObject } from "tradewire";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { anyFromObject, knownTypes } from "../../src/json/any.js";
 import { failureTrailers, frame, type GrpcAnswer } from "../support/grpc-server.js";

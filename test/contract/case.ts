@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { TlsOptions } from "node:tls";
-import type { ClientConfig } from "../../src/config/schema.js";
-import type { TradewireError, TypedObject } from "../../src/errors/index.js";
-import type { Code } from "../../src/index.js";
+import type { ClientConfig, Code, TradewireError, TypedObject } from "tradewire";
+
 import type { NodeAnswer } from "./answers.js";
 import type { Operation } from "./operations.js";
 import type { NodeEndpoints, Way } from "./transports.js";

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { ConnectionError, NodeError, ProtocolError } from "../../src/errors/index.js";
+import { ConnectionError, NodeError, ProtocolError } from "tradewire";
 import { frame } from "../support/grpc-server.js";
 import { head } from "../support/raw-http.js";
 import { type Asked, frames, grpcHeaders, type NodeAnswer, page, pieces, restHeaders, succeed } from "./answers.js";

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { ConnectionError, ProtocolError } from "../../src/errors/index.js";
+import { ConnectionError, ProtocolError } from "tradewire";
 import { chunk, head } from "../support/raw-http.js";
 import { grpcHeaders, type NodeAnswer, restHeaders, succeed } from "./answers.js";
 import { type Case, failure } from "./case.js";

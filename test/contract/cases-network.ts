@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { ConnectionError } from "../../src/errors/index.js";
+import { ConnectionError } from "tradewire";
 import { serveNode, serveTcp } from "../support/node.js";
 import { type Case, failure, type Surroundings } from "./case.js";
 import { type Operation, streams } from "./operations.js";

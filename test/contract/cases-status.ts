@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { codeName, type ErrorObject, NodeError, type TypedObject } from "../../src/errors/index.js";
+import { type ErrorObject, NodeError, type TypedObject } from "tradewire";
+import { codeName } from "../../src/errors/index.js";
 import { fail, grpcHeaders, type NodeAnswer, type Part } from "./answers.js";
 import { type Case, type Failure, failure } from "./case.js";
 import { streams } from "./operations.js";

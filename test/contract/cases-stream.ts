@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { CanceledError, ConnectionError, ProtocolError } from "../../src/errors/index.js";
+import { CanceledError, ConnectionError, ProtocolError } from "tradewire";
 import { cut, frames, grpcHeaders, type NodeAnswer, stall, succeed } from "./answers.js";
 import { type Case, type Failure, failure } from "./case.js";
 import { archive, chunksOf, type Operation, streams } from "./operations.js";

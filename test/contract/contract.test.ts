@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { RequestError } from "../../src/errors/index.js";
+import { createClient, RequestError } from "tradewire";
+
 import { serveTcp } from "../support/node.js";
 import { httpCases } from "./cases-http.js";
 import { limitCases } from "./cases-limits.js";

@@ -2,11 +2,9 @@ import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { CanceledError, type ConnectionError } from "../../src/errors/index.js";
-import { Code } from "../../src/index.js";
+import { CanceledError, type Client, type ClientConfig, Code, type ConnectionError, createClient } from "tradewire";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
+
 import { asking, type BusRequest, idsOf, observe, readAll } from "../support/bus.js";
 import { closedUrl, serveTcp } from "../support/node.js";
 import { portOf, startTalkingNode, type Talk } from "../support/talking-node.js";

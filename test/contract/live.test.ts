@@ -3,11 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, type DevnodeOptions, startDevnode } from "../../src/devnode/index.js";
-import { ConnectionError, SlowConsumerError } from "../../src/errors/index.js";
-import type { Gap, LiveEvent } from "../../src/live/events.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import {
+  type Client,
+  ConnectionError,
+  createClient,
+  type Gap,
+  type LiveEvent,
+  SlowConsumerError,
+  signerFromMnemonic,
+} from "tradewire";
+import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devnode";
+
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventOf } from "../support/event-server.js";
 import { startTalkingNode } from "../support/talking-node.js";

@@ -1,6 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
+import { type Client, type NetworkHistoryExport, NodeError } from "tradewire";
 import {
   GetNetworkParameterResponseSchema,
   GetStopOrderResponseSchema,
@@ -8,17 +9,15 @@ import {
   ListNetworkParametersResponseSchema,
   ListStopOrdersResponseSchema,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import {
   StopOrder_ExpiryStrategy,
   StopOrder_RejectionReason,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../../gen/vega/vega_pb.js";
-import type { Client } from "../../src/client.js";
-import { NodeError } from "../../src/errors/index.js";
-import type { NetworkHistoryExport } from "../../src/history/network-history-export.js";
+} from "tradewire/gen/vega/vega_pb.js";
+
 import { csvZip, cutEvery } from "../support/archives.js";
 import { collect } from "../support/listing-clients.js";
 

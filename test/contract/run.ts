@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createClient } from "../../src/client.js";
-import { TradewireError } from "../../src/errors/index.js";
+import { createClient, TradewireError } from "tradewire";
+
 import { startGrpcServer } from "../support/grpc-server.js";
 import { closedUrl } from "../support/node.js";
 import { startRawHttp } from "../support/raw-http.js";

@@ -1,4 +1,4 @@
-import type { ClientConfig } from "../../src/config/schema.js";
+import type { ClientConfig } from "tradewire";
 
 /** How an answer of the node's travels: as gRPC over HTTP/2, or from the gateway as the archive itself or in envelopes. */
 export type Way = "grpc" | "body" | "envelopes";

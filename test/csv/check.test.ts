@@ -2,8 +2,9 @@ import { constants } from "node:buffer";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { type CsvDecodeOptions, checkedCsv } from "../../src/csv/index.js";
-import { ProtocolError } from "../../src/errors/index.js";
+import { type CsvDecodeOptions, ProtocolError } from "tradewire";
+import { checkedCsv } from "../../src/csv/index.js";
+
 import { cuts, encoded, outcomeOf, split, table } from "../support/csv.js";
 import { given } from "../support/taken.js";
 

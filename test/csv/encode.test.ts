@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { encodeCsv } from "../../src/csv/index.js";
-import { RequestError } from "../../src/errors/index.js";
+import { encodeCsv, RequestError } from "tradewire";
+
 import { encoded } from "../support/csv.js";
 
 test("quotes what has to be quoted and nothing else", async () => {

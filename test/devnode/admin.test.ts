@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Client, createClient } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 
 const small = { segments: 4, blocksPerSegment: 10, blockMs: 0 } as const;
 

@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
+import { RequestError, tableNames } from "tradewire";
 import { partSize, type WriteArchiveOptions, writeArchive } from "../../src/devnode/archive.js";
 import { createHistory, type History } from "../../src/devnode/history/history.js";
 import { createMadeUp } from "../../src/devnode/made-up/index.js";
 import { csvHeader } from "../../src/devnode/tables/index.js";
-import { RequestError } from "../../src/errors/index.js";
-import { tableNames } from "../../src/schema/tables.js";
 
 const whole: WriteArchiveOptions = { table: "trades", fromBlock: 1n, toBlock: 5000n };
 const made = () =>

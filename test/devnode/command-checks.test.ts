@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fromBinary } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
-import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
+import { createClient } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { type InputData, InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { craft, lastBlock } from "../support/transactions.js";
 
 /** What v0.78.0's own check of a command says. */

@@ -2,14 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { Order_Status, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, type DevnodeOptions, startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import type { Signer } from "../../src/transaction/signer.js";
+import { type Client, type CommandInit, createClient, RequestError, type Signer, signerFromMnemonic } from "tradewire";
+import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+
 import { openMarket } from "../support/devnode.js";
 
 const small = { segments: 4, blocksPerSegment: 10, blockMs: 0 } as const;

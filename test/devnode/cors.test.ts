@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 
 let node: Devnode;
 beforeAll(async () => {

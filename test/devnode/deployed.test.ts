@@ -2,17 +2,21 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
-import type { Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode, type TransactionFailure } from "../../src/devnode/index.js";
-import { ProtocolError } from "../../src/errors/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
-import { createTransaction } from "../../src/transaction/transaction.js";
-import { transactionHash } from "../../src/transaction/transaction-hash.js";
+import {
+  type Client,
+  type CommandInit,
+  createClient,
+  createTransaction,
+  ProtocolError,
+  signerFromSeed,
+  transactionHash,
+} from "tradewire";
+import { type Devnode, startDevnode, type TransactionFailure } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+
 import { openMarket } from "../support/devnode.js";
 import { lastBlock } from "../support/transactions.js";
 

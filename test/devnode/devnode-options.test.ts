@@ -1,7 +1,7 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type DevnodeOptions, startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
+import { type DevnodeOptions, startDevnode } from "tradewire/devnode";
 
 /** What refuses the options, which a caller in JavaScript gives. */
 async function refusalOf(given: unknown): Promise<RequestError> {

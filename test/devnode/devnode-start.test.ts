@@ -3,9 +3,8 @@ import { createServer, connect as dial } from "node:net";
 import { networkInterfaces } from "node:os";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
-import { CanceledError, ConnectionError } from "../../src/errors/index.js";
+import { CanceledError, ConnectionError, createClient } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
 
 describe("a node that starts", () => {
   it("listens on the loopback address only", async () => {

@@ -6,11 +6,10 @@ import { json, text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { NodeError } from "../../src/errors/index.js";
+import { type Client, createClient, NodeError } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { Table } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 
 let node: Devnode;
 let clients: Record<"grpc" | "rest", Client>;

@@ -4,18 +4,16 @@ import { join } from "node:path";
 import { Code, createClient as createServiceClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
+import { type CommandInit, createClient, signerFromMnemonic, transactionHash } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import {
   type ObserveTransactionResultsResponse,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { BusEventType } from "../../gen/vega/events/v1/events_pb.js";
-import { Order_Status, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import { transactionHash } from "../../src/transaction/transaction-hash.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { BusEventType } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+
 import { openMarket } from "../support/devnode.js";
 import { type BusRequestInit, type Subscription, subscribe } from "../support/event-bus.js";
 import { openPlainSocket } from "../support/plain-socket.js";

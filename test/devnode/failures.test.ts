@@ -4,11 +4,11 @@ import type { AddressInfo, Server } from "node:net";
 import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
+import { type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { createFailures } from "../../src/devnode/failures.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-import { ConnectionError, NodeError, RequestError } from "../../src/errors/index.js";
+
 import { csvZip, cutEvery } from "../support/archives.js";
 
 const NAME = "datanode.api.v2.TradingDataService";

@@ -1,12 +1,12 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { Market_State } from "../../gen/vega/markets_pb.js";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { createClient, signerFromMnemonic } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { Market_State } from "tradewire/gen/vega/markets_pb.js";
+
 import { usedMemory } from "../support/memory.js";
 import { openPlainSocket, type PlainSocket } from "../support/plain-socket.js";
 

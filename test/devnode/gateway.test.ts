@@ -6,11 +6,11 @@ import { create } from "@bufbuild/protobuf";
 import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { AccountType, ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
+import { type Client, createClient, NodeError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { AccountType, ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-import { NodeError } from "../../src/errors/index.js";
+
 import { csvZip, cutEvery } from "../support/archives.js";
 
 const EXPORT = "/api/v2/networkhistory/export?fromBlock=1&toBlock=3000&table=TABLE_TRADES";

@@ -1,14 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { Proposal_State, Vote_Value } from "../../gen/vega/governance_pb.js";
-import { Market_State } from "../../gen/vega/markets_pb.js";
-import { AccountType, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { NodeError } from "../../src/errors/index.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import type { Signer } from "../../src/transaction/signer.js";
+import { type Client, createClient, NodeError, type Signer, signerFromMnemonic } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
+import { Proposal_State, Vote_Value } from "tradewire/gen/vega/governance_pb.js";
+import { Market_State } from "tradewire/gen/vega/markets_pb.js";
+import { AccountType, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 
 let node: Devnode;
 let client: Client;

@@ -2,8 +2,8 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { FileError, RequestError } from "tradewire";
 import { openJournal } from "../../src/devnode/journal.js";
-import { FileError, RequestError } from "../../src/errors/index.js";
 
 let root: string;
 let folder: string;

@@ -2,6 +2,8 @@ import { get } from "node:http";
 import { json } from "node:stream/consumers";
 import type { DescEnum } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { createClient, type StopOrderRecord } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import {
   Order_TimeInForceSchema,
   Order_TypeSchema,
@@ -13,10 +15,7 @@ import {
   StopOrder_Status,
   StopOrder_StatusSchema,
   StopOrder_TriggerDirectionSchema,
-} from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import type { StopOrderRecord } from "../../src/listing/listings.js";
+} from "tradewire/gen/vega/vega_pb.js";
 
 let node: Devnode;
 let records: StopOrderRecord[];

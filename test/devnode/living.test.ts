@@ -1,10 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { Order_TimeInForce, Order_Type, Side, StopOrder_Status } from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import type { CsvRecord } from "../../src/csv/index.js";
-import { startDevnode, type TransactionFailure } from "../../src/devnode/index.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { type CsvRecord, createClient, signerFromMnemonic } from "tradewire";
+import { startDevnode, type TransactionFailure } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Order_TimeInForce, Order_Type, Side, StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
+
 import { openMarket } from "../support/devnode.js";
 
 const { IOC, GTC, FOK } = Order_TimeInForce;

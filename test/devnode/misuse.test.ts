@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 
 const small = { segments: 1, blocksPerSegment: 10, blockMs: 0 } as const;
 

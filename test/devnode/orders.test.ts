@@ -1,10 +1,12 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, type Client as ServiceClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService, SubmitRawTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
-import { TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { Market_State } from "../../gen/vega/markets_pb.js";
+import { type Client, createClient, signerFromSeed } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService, SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import {
   Order_Status,
   Order_TimeInForce,
@@ -12,10 +14,8 @@ import {
   OrderError,
   PeggedReference,
   Side,
-} from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
+} from "tradewire/gen/vega/vega_pb.js";
+
 import { hashOfBytes } from "../../src/transaction/transaction-hash.js";
 
 let node: Devnode;

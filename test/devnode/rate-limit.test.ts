@@ -1,9 +1,9 @@
 import { Code, createClient as createServiceClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { type LimitedNode, serveLimited } from "../support/limited-node.js";
 
 let node: LimitedNode | undefined;

@@ -1,12 +1,12 @@
 import type { Client as ServiceClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { Asset_Status } from "../../gen/vega/assets_pb.js";
-import { Market_State, Market_TradingMode } from "../../gen/vega/markets_pb.js";
-import { Order_Status, type Trade } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Client, createClient } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
+import { Asset_Status } from "tradewire/gen/vega/assets_pb.js";
+import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
+import { Order_Status, type Trade } from "tradewire/gen/vega/vega_pb.js";
 import { allPages, exportedRows, type PageOf, type Paging } from "../support/all-pages.js";
 
 const BLOCKS = 200;

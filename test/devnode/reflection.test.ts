@@ -5,10 +5,10 @@ import { Code, createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { http } from "../../gen/google/api/annotations_pb.js";
-import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { http } from "tradewire/gen/google/api/annotations_pb.js";
+import { ServerReflection } from "tradewire/gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "tradewire/gen/grpc/reflection/v1alpha/reflection_pb.js";
 
 let node: Devnode;
 beforeAll(async () => {

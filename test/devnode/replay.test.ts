@@ -3,16 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { CoreService, SubmitRawTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
-import { TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { createClient } from "../../src/client.js";
+import { createClient, RequestError, signerFromMnemonic } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { CoreService, SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { createControls } from "../../src/devnode/controls.js";
 import { createFailures } from "../../src/devnode/failures.js";
-import { startDevnode } from "../../src/devnode/index.js";
 import { createLocalNetwork } from "../../src/devnode/local-network.js";
 import { checkOptions } from "../../src/devnode/options.js";
-import { RequestError } from "../../src/errors/index.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+
 import { stopOrder } from "../support/transactions.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0 } as const;

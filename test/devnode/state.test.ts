@@ -1,12 +1,12 @@
 import { Code, type Client as ServiceClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
-import { StakeLinking_Status } from "../../gen/vega/events/v1/events_pb.js";
-import { AccountType, ChainStatus } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
+import { type Client, createClient } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
+import { StakeLinking_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { AccountType, ChainStatus } from "tradewire/gen/vega/vega_pb.js";
 import { allPages, exportedRows } from "../support/all-pages.js";
 import { openMarket } from "../support/devnode.js";
 

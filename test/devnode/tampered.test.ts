@@ -1,14 +1,20 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
-import { SignatureSchema } from "../../gen/vega/commands/v1/signature_pb.js";
-import { ProofOfWorkSchema, type Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { solve, verify } from "../../src/transaction/proof-of-work.js";
+import {
+  type BlockTask,
+  type Client,
+  createClient,
+  signerFromSeed,
+  solveProofOfWork as solve,
+  verifyProofOfWork as verify,
+} from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { SignatureSchema } from "tradewire/gen/vega/commands/v1/signature_pb.js";
+import { ProofOfWorkSchema, type Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
-import type { BlockTask } from "../../src/transaction/transaction.js";
+
 import { craft, lastBlock, sender, stopOrder } from "../support/transactions.js";
 
 /** A number that no enumeration has: over the wire any may come. */

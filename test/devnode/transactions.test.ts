@@ -1,11 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { CoreService, SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { TransactionError } from "../../src/errors/index.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
-import type { BlockTask } from "../../src/transaction/transaction.js";
+import { type BlockTask, type Client, createClient, signerFromSeed, TransactionError } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { CoreService, SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+
 import { lastBlock, market, restingOrder, sender, stopOrder } from "../support/transactions.js";
 
 /** A number that no enumeration has: over the wire any may come. */

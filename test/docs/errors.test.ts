@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
+import { PartingError } from "tradewire/sync";
 import * as errors from "../../src/errors/index.js";
 import { ERROR_SECTIONS } from "../../src/errors/sections.js";
-import { PartingError } from "../../src/sync/parting.js";
 
 const page = await readFile(new URL("../../docs/errors.md", import.meta.url), "utf8");
 const anchors = [...page.matchAll(/^##+ (.*)$/gm)].map(([, heading = ""]) =>

@@ -2,16 +2,15 @@
 import type { Duplex } from "node:stream";
 import type { Message } from "@bufbuild/protobuf";
 import type { GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import type { OrderSubmission } from "../../gen/vega/commands/v1/commands_pb.js";
-import type { StopOrder } from "../../gen/vega/vega_pb.js";
+import type { Archive, Client, ExportChunk, ExportRequest, TableName, Transaction } from "tradewire";
+import type { Devnode } from "tradewire/devnode";
+import type { OrderSubmission } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import type { StopOrder } from "tradewire/gen/vega/vega_pb.js";
+import type { NodeHistory, Sink, Survey, Unit } from "tradewire/sync";
+import type { SinkHost } from "tradewire/sync/contract";
 import type { Streams } from "../../src/devnode/data/observe.js";
 import type { EngineStart } from "../../src/devnode/engine/engine.js";
-import type { Devnode } from "../../src/devnode/index.js";
-import type { Archive, Client, ExportChunk, ExportRequest, TableName, Transaction } from "../../src/index.js";
 import type { Bag } from "../../src/signal/bag.js";
-import type { SinkHost } from "../../src/sync/contract/host.js";
-import type { Sink, Survey } from "../../src/sync/sink.js";
-import type { NodeHistory, Unit } from "../../src/sync/unit.js";
 
 export { createReadStream, createWriteStream } from "node:fs";
 export { writeFile } from "node:fs/promises";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type ClientConfig, createClient, createKeyFile, FileError, readConfig } from "../../src/index.js";
+import { type ClientConfig, createClient, createKeyFile, FileError, readConfig } from "tradewire";
 import { type Authority, createAuthority, type KeyPair } from "../contract/certificates.js";
 
 const ofNodeExample = (name: string) => fileURLToPath(new URL(`../support/tls/${name}`, import.meta.url));

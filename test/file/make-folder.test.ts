@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { FileError } from "../../src/errors/index.js";
+import { FileError } from "tradewire";
 import { makeFolder } from "../../src/file/make-folder.js";
 
 let root: string;

@@ -1,19 +1,24 @@
-import * as fs from "node:fs/promises";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { csv, fileFailure, fileMethods, saveInto } from "../support/saving.js";
 
-const { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } = fs;
+const { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } = fs;
 
 /** Whether the file system has links. There are such ones, but none that a test can mount. */
 let hasLinks: boolean;
-jest.unstable_mockModule("node:fs/promises", () => ({
-  ...fs,
-  link: (...args: Parameters<typeof fs.link>) =>
-    hasLinks ? fs.link(...args) : Promise.reject(Object.assign(new Error("link EPERM"), { code: "EPERM" })),
-}));
-const { csv, fileFailure, fileMethods, saveInto } = await import("../support/saving.js");
+Object.assign(fs, {
+  link: (...args: Parameters<typeof link>) =>
+    hasLinks ? link(...args) : Promise.reject(Object.assign(new Error("link EPERM"), { code: "EPERM" })),
+});
+syncBuiltinESMExports();
+afterAll(() => {
+  Object.assign(fs, { link });
+  syncBuiltinESMExports();
+});
 
 const MIB = 1024 * 1024;
 

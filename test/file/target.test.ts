@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { RequestError } from "../../src/errors/index.js";
-import { readTarget, type SaveTarget } from "../../src/file/target.js";
+import { RequestError, type SaveTarget } from "tradewire";
+import { readTarget } from "../../src/file/target.js";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,21 +1,26 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
-import * as fs from "node:fs/promises";
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { sweepTemporary, temporaryName } from "../../src/file/temporary.js";
 
 const { readFile } = fs;
 
 /** What another system than Linux does not have, or does not let one read. */
 let missing: RegExp | undefined;
-jest.unstable_mockModule("node:fs/promises", () => ({
-  ...fs,
+Object.assign(fs, {
   readFile: (...args: Parameters<typeof readFile>) =>
     missing?.test(String(args[0])) ? Promise.reject(new Error("ENOENT")) : readFile(...args),
-}));
-const { sweepTemporary, temporaryName } = await import("../../src/file/temporary.js");
+});
+syncBuiltinESMExports();
+afterAll(() => {
+  Object.assign(fs, { readFile });
+  syncBuiltinESMExports();
+});
 
 let folder: string;
 beforeEach(() => {

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
-import { jsonReplacer } from "../../src/json/replacer.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { type Client, createClient, jsonReplacer, RequestError, signerFromMnemonic } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 
 const ID = "ab".repeat(32);
 const ORDER = { marketId: ID, size: 5, side: "BUY", price: "1", timeInForce: "TIME_IN_FORCE_GTC", type: "LIMIT" };

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { expect, it } from "@jest/globals";
-import * as tradewire from "../../src/index.js";
+import * as tradewire from "tradewire";
 
 /** Call a function as plain JavaScript may, and read all of what it gives. */
 async function read(call: object, ...given: unknown[]): Promise<unknown> {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { TradewireError } from "../../src/errors/index.js";
-import * as tradewire from "../../src/index.js";
-import * as sync from "../../src/sync/index.js";
-import * as transport from "../../src/transport.js";
+import * as tradewire from "tradewire";
+import { TradewireError } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import * as sync from "tradewire/sync";
+import * as transport from "tradewire/transport";
 
 /** What plain JavaScript may give in the place of anything. No path has the text's character. */
 const WRONG: readonly unknown[] = [undefined, null, {}, [], "\0", 1, 1n];

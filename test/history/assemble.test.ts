@@ -1,9 +1,16 @@
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { NodeError, ProtocolError, TradewireError } from "../../src/errors/index.js";
-import { type AssembleOptions, assemble } from "../../src/history/assemble.js";
-import type { ExportChunk, ExportResult } from "../../src/history/chunks.js";
+import {
+  type AssembleOptions,
+  assemble,
+  type ExportChunk,
+  type ExportResult,
+  NodeError,
+  ProtocolError,
+  TradewireError,
+} from "tradewire";
+
 import { csvZip, cutAt, cutEvery, noise } from "../support/archives.js";
 
 const extension = { "@type": "type.googleapis.com/google.protobuf.StringValue", value: "trades" };

@@ -2,10 +2,9 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Any, AnySchema, anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import { ConnectionError, NodeError } from "../../src/errors/index.js";
-import { type ExportChunk, exportChunks } from "../../src/history/chunks.js";
+import { ConnectionError, type ExportChunk, exportChunks, NodeError } from "tradewire";
+import { type HttpBody, HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 
 async function* messages(bodies: readonly HttpBody[], error?: Error): AsyncGenerator<HttpBody> {
   yield* bodies;

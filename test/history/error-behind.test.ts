@@ -5,10 +5,8 @@ import { constants, crc32, inflateRawSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { openArchive } from "../../src/archive/open.js";
-import { createClient } from "../../src/client.js";
-import { type ErrorObject, NodeError } from "../../src/errors/index.js";
-import type { NetworkHistoryExport } from "../../src/history/network-history-export.js";
+import { createClient, type ErrorObject, type NetworkHistoryExport, NodeError, openArchive } from "tradewire";
+
 import { createErrorTail } from "../../src/json/error-tail.js";
 import { cutAt, cutEvery } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";

@@ -1,9 +1,15 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { type ErrorObject, NodeError, ProtocolError, TradewireError } from "../../src/errors/index.js";
-import type { NetworkHistoryExport } from "../../src/history/network-history-export.js";
+import {
+  type ClientConfig,
+  createClient,
+  type ErrorObject,
+  type NetworkHistoryExport,
+  NodeError,
+  ProtocolError,
+  TradewireError,
+} from "tradewire";
+
 import { cutEvery, noise } from "../support/archives.js";
 import { type Script, serveExport, type Wire } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";

@@ -8,18 +8,22 @@ import { create } from "@bufbuild/protobuf";
 import { anyPack, StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
 import {
   CanceledError,
+  type Client,
+  type ClientConfig,
   ConnectionError,
+  createClient,
   type ErrorObject,
+  type ExportOptions,
+  type ExportProgress,
+  type NetworkHistoryExport,
   NodeError,
   ProtocolError,
   RequestError,
   TradewireError,
-} from "../../src/errors/index.js";
-import type { ExportOptions, ExportProgress, NetworkHistoryExport } from "../../src/history/network-history-export.js";
+} from "tradewire";
+
 import { csvZip, cutEvery, zipOf } from "../support/archives.js";
 import { type Script, serveExport, type Wire } from "../support/export-server.js";
 

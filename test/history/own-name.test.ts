@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
+import { createClient } from "tradewire";
 import { csvZip } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";
 

@@ -3,17 +3,19 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
 import {
   CanceledError,
+  type Client,
   ConnectionError,
+  createClient,
   FileError,
   NodeError,
   ProtocolError,
   RequestError,
-} from "../../src/errors/index.js";
-import type { SavedExport } from "../../src/history/network-history-export.js";
+  type SavedExport,
+} from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+
 import { zipOf } from "../support/archives.js";
 import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";

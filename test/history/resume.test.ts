@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { ProtocolError, RequestError } from "../../src/errors/index.js";
-import type { SavedExport, SaveOptions } from "../../src/history/network-history-export.js";
+import { type Client, createClient, ProtocolError, RequestError, type SavedExport, type SaveOptions } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+
 import { zipOf } from "../support/archives.js";
 import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";

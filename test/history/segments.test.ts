@@ -1,14 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import {
-  type BlockRange,
-  checkRange,
-  contiguousSpans,
-  gapsBetween,
-  nearestText,
-  schemaSpans,
-  snapRange,
-} from "../../src/history/segments.js";
+import { type BlockRange, checkRange, contiguousSpans, gapsBetween, schemaSpans, snapRange } from "tradewire";
+import { nearestText } from "../../src/history/segments.js";
 
 function segments(...firsts: number[]) {
   return firsts.map((first) => ({ fromHeight: BigInt(first), toHeight: BigInt(first) + 999n }));

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type DescMethod, type DescService, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
 import { type HttpBinding, httpBindings } from "../../src/http-rule/http-rule.js";
 import { readCall } from "../../src/http-rule/read-call.js";
 import { writeCall, writeFirstCall } from "../../src/http-rule/write-call.js";

@@ -4,9 +4,9 @@ import {
   ExportNetworkHistoryRequestSchema,
   Table,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { type HttpBinding, type HttpCall, httpBindings } from "../../src/http-rule/http-rule.js";
 import { writeCall } from "../../src/http-rule/write-call.js";
 import { ruleOf, ShapeSchema, shapeMethod } from "../support/shapes.js";

@@ -1,7 +1,10 @@
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ExportNetworkHistoryRequestSchema, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
+import {
+  ExportNetworkHistoryRequestSchema,
+  TradingDataService,
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import type { HttpBinding, HttpCall } from "../../src/http-rule/http-rule.js";
 import { readCall } from "../../src/http-rule/read-call.js";
 import { writeCall } from "../../src/http-rule/write-call.js";

@@ -1,8 +1,8 @@
 import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, BoolValueSchema, StructSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "@jest/globals";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 import { anyFromObject, anyToObject, isTypeUrl } from "../../src/json/any.js";
 
 const DETAIL = "type.googleapis.com/vega.ErrorDetail";

@@ -1,14 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
+import { enumName, messageToJson, ProtocolError } from "tradewire";
 import {
   ListStopOrdersRequestSchema,
   ListStopOrdersResponseSchema,
   StopOrderFilterSchema,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { StopOrder_Status, StopOrder_StatusSchema, StopOrderSchema } from "../../gen/vega/vega_pb.js";
-import { ProtocolError } from "../../src/errors/index.js";
-import { enumName } from "../../src/json/enums.js";
-import { messageFromJson, messageToJson } from "../../src/json/message.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { StopOrder_Status, StopOrder_StatusSchema, StopOrderSchema } from "tradewire/gen/vega/vega_pb.js";
+
+import { messageFromJson } from "../../src/json/message.js";
 
 describe("an enum value that the definitions do not have", () => {
   it("keeps its name, beside values that they have", () => {

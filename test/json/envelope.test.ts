@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { ProtocolError } from "../../src/errors/index.js";
+import { ProtocolError } from "tradewire";
 import { anyToObject } from "../../src/json/any.js";
 import { httpBodyFromJson, openEnvelope, readErrorObject } from "../../src/json/envelope.js";
 

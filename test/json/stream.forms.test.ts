@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { ProtocolError } from "../../src/errors/index.js";
+import type { ProtocolError } from "tradewire";
 import { jsonValues, type StreamForm } from "../../src/json/stream.js";
 import { anyValue, arriving } from "../support/json.js";
 

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ProtocolError } from "../../src/errors/index.js";
+import { ProtocolError } from "tradewire";
 import { jsonObjects } from "../../src/json/stream.js";
 import { anyObject, arriving } from "../support/json.js";
 

@@ -5,19 +5,21 @@ import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { createClient } from "../../src/client.js";
-import { encodeCsv } from "../../src/csv/index.js";
 import {
   ConnectionError,
+  createClient,
   type ErrorObject,
+  encodeCsv,
   FileError,
+  type LedgerExport,
   NodeError,
   ProtocolError,
   RequestError,
-} from "../../src/errors/index.js";
+} from "tradewire";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+
 import { createLedgerExport } from "../../src/ledger/export.js";
-import type { LedgerExport } from "../../src/ledger/ledger-export.js";
+
 import { type ExportServer, type Script, serveExport, type Wire } from "../support/export-server.js";
 import { collect, failureOf } from "../support/listing-clients.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";

@@ -1,11 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type Client, createClient, ProtocolError } from "tradewire";
 import {
   type ListGovernanceDataResponseSchema,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { ProtocolError } from "../../src/errors/index.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { serveNode, type TestNode } from "../support/node.js";
 
 /** Proposals of a v0.78.0 network, newest first, and the number of proposals in each that is a batch. */

@@ -2,17 +2,15 @@ import type { DescEnum } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
+import { type Client, type ListedRecord, NodeError, type StopOrderRecord } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import {
   type StopOrder_ExpiryStrategy,
   StopOrder_ExpiryStrategySchema,
   type StopOrder_Status,
   StopOrder_StatusSchema,
-} from "../../gen/vega/vega_pb.js";
-import type { Client } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { NodeError } from "../../src/errors/index.js";
-import type { StopOrderRecord } from "../../src/listing/listings.js";
-import type { ListedRecord } from "../../src/listing/records.js";
+} from "tradewire/gen/vega/vega_pb.js";
+
 import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
 
 let node: Devnode;

@@ -1,10 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { ListStopOrdersResponseSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { SideSchema, StopOrder_StatusSchema, StopOrderSchema } from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import { enumName } from "../../src/json/enums.js";
+import { createClient, enumName } from "tradewire";
+import { ListStopOrdersResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { SideSchema, StopOrder_StatusSchema, StopOrderSchema } from "tradewire/gen/vega/vega_pb.js";
+
 import { frame, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 import { collect } from "../support/listing-clients.js";
 import { type RawHttpServer, startRawHttp } from "../support/raw-http.js";

@@ -1,10 +1,9 @@
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import type { StakeLinking } from "../../gen/vega/events/v1/events_pb.js";
-import type { Order } from "../../gen/vega/vega_pb.js";
-import type { Client } from "../../src/client.js";
-import type { ListedRecord } from "../../src/listing/records.js";
+import type { Client, ListedRecord } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { StakeLinking } from "tradewire/gen/vega/events/v1/events_pb.js";
+import type { Order } from "tradewire/gen/vega/vega_pb.js";
 
 const { method } = TradingDataService;
 

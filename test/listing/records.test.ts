@@ -1,9 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { ListStopOrdersRequest, StopOrderConnectionSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CanceledError, ConnectionError, ProtocolError } from "../../src/errors/index.js";
-import type { StopOrderRecord } from "../../src/listing/listings.js";
-import type { ListOptions } from "../../src/listing/records.js";
+import { CanceledError, ConnectionError, type ListOptions, ProtocolError, type StopOrderRecord } from "tradewire";
+import type {
+  ListStopOrdersRequest,
+  StopOrderConnectionSchema,
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { StopOrder_Status } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { RequestError } from "../../src/errors/index.js";
-import type { PaginationRequest } from "../../src/listing/pagination.js";
-import type { StopOrderFilter } from "../../src/listing/stop-order-filter.js";
+import { type Client, createClient, type PaginationRequest, RequestError, type StopOrderFilter } from "tradewire";
+import type { StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
+
 import { failureOf } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 

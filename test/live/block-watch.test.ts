@@ -3,8 +3,8 @@ import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { ConnectionError, NodeError } from "../../src/errors/index.js";
+import { ConnectionError, NodeError } from "tradewire";
+import { TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { createBlockWatch, type ResultObserver, type WatchedEvent } from "../../src/live/block-watch.js";
 
 const end = (block: bigint): WatchedEvent => ({ case: "endBlock", block });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createClient } from "../../src/client.js";
+import { createClient } from "tradewire";
 import { run } from "../support/command.js";
 import { head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 

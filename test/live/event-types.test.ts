@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "@jest/globals";
-import { BusEventSchema, BusEventType, BusEventTypeSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { busEventTypeName, eventTypes, readEventType } from "../../src/live/event-types.js";
+import { eventTypes } from "tradewire";
+import { BusEventSchema, BusEventType, BusEventTypeSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { busEventTypeName, readEventType } from "../../src/live/event-types.js";
 
 /** The types whose two names in the definitions differ in more than their spelling, each checked by what it holds. */
 const others = {

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { BusEventSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { ProtocolError, RequestError } from "../../src/errors/index.js";
+import { ProtocolError, RequestError } from "tradewire";
+import { BusEventSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { type BusCall, eventOf, inShort, quiet, startObserving, take, untilFailure } from "../support/event-server.js";
 
 /** A node that sends these ids, all in one answer, and is then quiet. */

@@ -2,10 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { NodeError, RequestError } from "../../src/errors/index.js";
-import type { FollowEvent, FollowOptions } from "../../src/live/follow.js";
+import { type Client, createClient, type FollowEvent, type FollowOptions, NodeError, RequestError } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+
 import { taken } from "../support/taken.js";
 
 const BLOCKS = 10;

@@ -2,8 +2,15 @@ import { getEventListeners } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { CanceledError, ProtocolError, RequestError } from "../../src/errors/index.js";
-import type { FollowClient, FollowEvent, FollowOptions, FollowRequest } from "../../src/live/follow.js";
+import {
+  CanceledError,
+  type FollowEvent,
+  type FollowOptions,
+  type FollowRequest,
+  ProtocolError,
+  RequestError,
+} from "tradewire";
+import type { FollowClient } from "../../src/live/follow.js";
 import { createFollowing } from "../../src/live/follow-table.js";
 import { counted, keptHistory } from "../support/kept-history.js";
 import { segments } from "../support/made-history.js";

@@ -1,9 +1,9 @@
 import { create, isMessage } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { ObserveEventBusResponseSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { ConnectionError } from "../../src/errors/index.js";
-import { createEvents, type Gap, type LiveEvent } from "../../src/live/events.js";
+import { ConnectionError, type Gap, type LiveEvent } from "tradewire";
+import { ObserveEventBusResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { createEvents } from "../../src/live/events.js";
 import type { LiveCalls } from "../../src/live/observe-call.js";
 import { eventOf } from "../support/event-server.js";
 

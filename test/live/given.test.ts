@@ -1,7 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { RequestError } from "../../src/errors/index.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
+import { createClient, RequestError, signerFromSeed } from "tradewire";
+
 import { taken } from "../support/taken.js";
 
 /** No node is needed: what is wrong is said before one is called. Port 1 refuses. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Code, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { createClient } from "../../src/client.js";
+import { createClient } from "tradewire";
 import { serveNode } from "../support/node.js";
 
 const SECOND = 1_000_000_000n;

@@ -1,21 +1,26 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "@jest/globals";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import type { OrderSubmissionSchema } from "../../gen/vega/commands/v1/commands_pb.js";
-import { type BusEventSchema, BusEventType } from "../../gen/vega/events/v1/events_pb.js";
-import { Order_Status, Order_TimeInForce, Order_Type, type OrderSchema, Side } from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
-import type { Gap, LiveEvent } from "../../src/live/events.js";
+import {
+  type CommandInit,
+  createClient,
+  type Gap,
+  type LiveEvent,
+  RequestError,
+  type Signer,
+  signerFromMnemonic,
+} from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { OrderSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { type BusEventSchema, BusEventType } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { Order_Status, Order_TimeInForce, Order_Type, type OrderSchema, Side } from "tradewire/gen/vega/vega_pb.js";
+
 import { readEventsRequest } from "../../src/live/events-request.js";
 import { joinLifecycle } from "../../src/live/lifecycle.js";
 import { readEvent } from "../../src/live/live-event.js";
 import { identifiers } from "../../src/transaction/identifiers.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import type { Signer } from "../../src/transaction/signer.js";
+
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { type BusCall, eventOf, quiet, startObserving, take } from "../support/event-server.js";

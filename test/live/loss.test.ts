@@ -1,9 +1,9 @@
 import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CanceledError, ConnectionError, NodeError } from "../../src/errors/index.js";
-import type { RetryInfo } from "../../src/index.js";
+import { CanceledError, ConnectionError, NodeError, type RetryInfo } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import {
   type BusAnswer,
   eventOf,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { ProtocolError, RequestError } from "../../src/errors/index.js";
+import { ProtocolError, RequestError } from "tradewire";
 import type { FollowPosition } from "../../src/live/follow-position.js";
 import { nextSegments, type Wanted } from "../../src/live/next-segments.js";
 import { segments } from "../support/made-history.js";

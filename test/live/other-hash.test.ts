@@ -1,8 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import type { TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { createClient } from "../../src/client.js";
-import { transactionHash } from "../../src/transaction.js";
+import { createClient } from "tradewire";
+import type { TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, sender } from "../support/transactions.js";

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { type TransactionResultSchema, Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
+import { type CommandInit, createClient, type Outcome } from "tradewire";
+import { type TransactionResultSchema, Transfer_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
 import {
   AccountType,
   Order_Status,
@@ -11,11 +12,9 @@ import {
   Side,
   StopOrder_Status,
   type StopOrderSchema,
-} from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import type { Outcome } from "../../src/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { transactionHash } from "../../src/transaction.js";
+} from "tradewire/gen/vega/vega_pb.js";
+
+import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, market, sender, stopOrder } from "../support/transactions.js";

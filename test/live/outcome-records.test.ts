@@ -1,9 +1,11 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import type { ListEntitiesResponseSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { Transfer_Status } from "../../gen/vega/events/v1/events_pb.js";
-import { Vote_Value } from "../../gen/vega/governance_pb.js";
+import { type CommandInit, createClient, OutcomeUnknownError, RequestError, signerFromMnemonic } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import type { ListEntitiesResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Transfer_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { Vote_Value } from "tradewire/gen/vega/governance_pb.js";
 import {
   Order_Status,
   Order_TimeInForce,
@@ -12,13 +14,9 @@ import {
   type OrderSchema,
   Side,
   TransferType,
-} from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
-import { OutcomeUnknownError, RequestError } from "../../src/errors/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import { transactionHash } from "../../src/transaction.js";
+} from "tradewire/gen/vega/vega_pb.js";
+
+import { transactionHash } from "tradewire/transaction";
 import { quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, market, sender } from "../support/transactions.js";

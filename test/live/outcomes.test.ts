@@ -1,13 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { OutcomeUnknownError, RequestError, TransactionError } from "../../src/errors/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import { createTransaction } from "../../src/transaction/transaction.js";
+import {
+  type Client,
+  type CommandInit,
+  createClient,
+  createTransaction,
+  OutcomeUnknownError,
+  RequestError,
+  signerFromMnemonic,
+  TransactionError,
+} from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+
 import { transports } from "../contract/transports.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
+import { createClient } from "tradewire";
+import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { serveTcp } from "../support/node.js";
 import { market, sender } from "../support/transactions.js";
 

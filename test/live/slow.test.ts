@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, jest, test } from "@jest/globals";
-import { ObserveTransactionResultsResponseSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../src/client.js";
-import { SlowConsumerError } from "../../src/errors/index.js";
+import { createClient, SlowConsumerError } from "tradewire";
+import { ObserveTransactionResultsResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { createLateness } from "../../src/live/lateness.js";
 import { readAhead } from "../../src/live/read-ahead.js";
 import {

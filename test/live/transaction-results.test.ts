@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
 import { quiet, type ResultsAnswer, startObserving, take, untilFailure } from "../support/event-server.js";
 
 const [party, hash] = ["a1".repeat(32), "B2".repeat(32)];

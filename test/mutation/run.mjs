@@ -10,6 +10,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
+process.env["TRADEWIRE_TESTED"] = "src";
+
 /** The folders of src/, and the tests of files without a test of their own. */
 const FOLDERS = {
   "transport/layers": "transport/layers/*",
@@ -41,7 +43,7 @@ async function mutate(file, folder) {
     mutator: { excludedMutations: ["StringLiteral"] },
     testRunner: "jest",
     disableTypeChecks: false, // The tests are run without a check of types.
-    testRunnerNodeArgs: ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"],
+    testRunnerNodeArgs: ["--import", "./test/support/jest/load.mjs"],
     jest: {
       configFile: "jest.config.mjs",
       config: { testMatch: tests.map((name) => `<rootDir>/test/${name}{,.*}.test.ts`), testTimeout: testMs },

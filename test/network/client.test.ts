@@ -1,9 +1,9 @@
 // The client beside recorded answers of the real network, which a server plays over HTTP/2 and HTTP/1.1.
 import { fromJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { SubmitTransactionRequestSchema } from "../../gen/vega/api/v1/core_pb.js";
-import { createClient } from "../../src/client.js";
-import { OutcomeUnknownError, RequestError, TransactionError } from "../../src/errors/index.js";
+import { createClient, OutcomeUnknownError, RequestError, TransactionError } from "tradewire";
+import { SubmitTransactionRequestSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
+
 import { askAgain } from "./asked.js";
 import { startPlayingNode } from "./playing-node.js";
 import { type RecordedCall, type RecordedResult, readRecorded } from "./recorded.js";

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
-import * as z from "zod";
-import { AssetSchema } from "../../gen/vega/assets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import {
   CancelTransferSchema,
   DelegateSubmissionSchema,
@@ -12,9 +11,10 @@ import {
   TransferSchema,
   UpdatePartyProfileSchema,
   WithdrawSubmissionSchema,
-} from "../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { AccountType, TransferType } from "../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { AccountType, TransferType } from "tradewire/gen/vega/vega_pb.js";
+import * as z from "zod";
 import type { Event } from "../../src/devnode/world/event.js";
 import { ann, asset, bob, cat, marketId, marketOf, openExchange, START } from "../devnode/engine/exchange.js";
 

@@ -10,12 +10,11 @@ import {
 import { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { ErrorDetailSchema, Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { type CommandInit, createClient, signerFromMnemonic } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { ErrorDetailSchema, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
+
 import { openMarket, ownAsset } from "../support/devnode.js";
 import { restingOrder, stopOrder } from "../support/transactions.js";
 

@@ -3,16 +3,23 @@
 import { readFile } from "node:fs/promises";
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
+import {
+  type Client,
+  CommandError,
+  type CommandInit,
+  createClient,
+  type Signer,
+  signerFromMnemonic,
+  signerFromSeed,
+  TransactionError,
+} from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { validatorIds } from "../../src/devnode/made-up/network.js";
-import { CommandError, TransactionError } from "../../src/errors/index.js";
+
 import { identifiers } from "../../src/transaction/identifiers.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import { type Signer, signerFromSeed } from "../../src/transaction/signer.js";
+
 import { openMarket } from "../support/devnode.js";
 import { readRecorded } from "./recorded.js";
 

@@ -2,10 +2,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { NodeError, RequestError } from "../../src/errors/index.js";
-import type { PaginationRequest } from "../../src/listing/pagination.js";
+import { type Client, createClient, NodeError, type PaginationRequest, RequestError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { startPlayingNode } from "./playing-node.js";
 import { type RecordedCall, type RecordedError, readRecorded } from "./recorded.js";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { create, fromJson, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { failureTrailers, frame, type GrpcAnswer, startGrpcServer } from "../support/grpc-server.js";
 import { methodNamed, type RecordedCall } from "./recorded.js";

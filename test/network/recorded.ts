@@ -1,9 +1,9 @@
 // Reads the recorded answers of the real network: recorded/README.md describes their form.
 import { readFile } from "node:fs/promises";
 import type { DescMethod, DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 
 /** An error of the network. */
 export interface RecordedError {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
+import { signerFromMnemonic } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
 import { openMarket, ownAsset } from "../support/devnode.js";
 import { type SubmissionCase, submissionPlayer } from "./submissions.js";
 

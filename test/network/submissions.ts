@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { InputDataSchema, type Transaction, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { type SeedSigner, signerFromSeed, solveProofOfWork as solve, transactionHash } from "tradewire";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { InputDataSchema, type Transaction, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 import { encodeHex } from "../../src/transaction/hex.js";
-import { solve } from "../../src/transaction/proof-of-work.js";
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-import { type SeedSigner, signerFromSeed } from "../../src/transaction/signer.js";
-import { hashOfBytes, transactionHash } from "../../src/transaction/transaction-hash.js";
+
+import { hashOfBytes } from "../../src/transaction/transaction-hash.js";
 
 /** How a transaction of a recorded case is made; `docs` of the members are in `recorded/README.md`. */
 export interface Recipe {

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { expect, it } from "@jest/globals";
-import { TransactionSchema, transactionHash, verifySignature } from "../../src/transaction.js";
+import { TransactionSchema, transactionHash, verifySignature } from "tradewire/transaction";
 
 interface Vector {
   readonly name: string;

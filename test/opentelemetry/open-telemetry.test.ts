@@ -25,10 +25,10 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { type OpenTelemetryOptions, openTelemetry } from "../../src/opentelemetry/index.js";
+import { type Client, type ClientConfig, createClient } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
+import { type OpenTelemetryOptions, openTelemetry } from "tradewire/opentelemetry";
 import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, type TestNode } from "../support/node.js";
 

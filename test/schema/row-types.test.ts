@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
+import { rowInterface, rowJsonSchema, type TableName, tableNames, tableSchema } from "tradewire";
 import ts from "typescript";
 import { z } from "zod";
-import { rowInterface, rowJsonSchema, type TableName, tableNames, tableSchema } from "../../src/index.js";
 
 describe("a TypeScript interface of typed rows", () => {
   it("fits the types of the library, for every table", () => {

@@ -1,14 +1,15 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { file_vega_vega } from "../../gen/vega/vega_pb.js";
 import {
   FIRST_SCHEMA_VERSION,
   NEWEST_SCHEMA_VERSION,
   RequestError,
   schemaVersions,
+  type TableName,
+  tableNames,
   tableSchema,
-} from "../../src/index.js";
-import { type TableName, tableNames } from "../../src/schema/tables.js";
+} from "tradewire";
+import { file_vega_vega } from "tradewire/gen/vega/vega_pb.js";
 
 /** The columns of each table by schema version, as they were read off the deployed network. */
 const lines = readFileSync(new URL("v0.78.tsv", import.meta.url), "utf8")

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { Table } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { isTableName, tableName, tableNames } from "../../src/schema/tables.js";
+import { tableNames } from "tradewire";
+import { Table } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { isTableName, tableName } from "../../src/schema/tables.js";
 
 describe("table names", () => {
   it("are those of the enumeration, without the one that is no table", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { createClient, Table, type TypedRecord, type TypedRow } from "../../src/index.js";
+import { createClient, Table, type TypedRecord, type TypedRow } from "tradewire";
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 type RowOf<Rows extends AsyncIterable<unknown>> = Rows extends AsyncIterable<infer Row> ? Row : never;

@@ -2,9 +2,9 @@ import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { CanceledError } from "../../src/errors/index.js";
+import { CanceledError, type Client, createClient } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 

@@ -1,10 +1,8 @@
 import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { CanceledError } from "../../src/errors/index.js";
-import { solve } from "../../src/transaction/proof-of-work.js";
-import { createTransaction } from "../../src/transaction/transaction.js";
+import { CanceledError, createClient, createTransaction, solveProofOfWork as solve } from "tradewire";
+
 import { failureOf } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 import { sender, stopOrder } from "../support/transactions.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from "@jest/globals";
-import { CanceledError } from "../../src/errors/index.js";
+import { CanceledError } from "tradewire";
 import { untilAborted } from "../../src/signal/until-aborted.js";
 
 const never = () => new Promise<never>(() => undefined);

@@ -1,6 +1,5 @@
-import type { PageInfo } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Client } from "../../src/client.js";
-import type { TableName } from "../../src/schema/tables.js";
+import type { Client, TableName } from "tradewire";
+import type { PageInfo } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 
 /** Which page to ask for. */
 export interface Paging {

@@ -1,8 +1,4 @@
-import type { ArchiveOptions } from "../../src/archive/open.js";
-import { openArchive } from "../../src/archive/open.js";
-import type { CsvRow } from "../../src/csv/index.js";
-import { TradewireError } from "../../src/errors/index.js";
-import type { ArchiveSource } from "../../src/zip/seekable.js";
+import { type ArchiveOptions, type ArchiveSource, type CsvRow, openArchive, TradewireError } from "tradewire";
 
 /** The result of reading an archive: the files up to an error, and the error if there was one. */
 export interface ArchiveOutcome {

@@ -1,13 +1,11 @@
 // A method that streams both ways, as tests call it: ObserveEventBus of the data service.
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Client, type ClientConfig, createClient, TradewireError } from "tradewire";
 import {
   type ObserveEventBusRequestSchema,
   type ObserveEventBusResponse,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { TradewireError } from "../../src/errors/index.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 
 /** A request of the method. */
 export type BusRequest = MessageInitShape<typeof ObserveEventBusRequestSchema>;

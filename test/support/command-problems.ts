@@ -1,6 +1,6 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { commandProblems } from "../../src/transaction/check/index.js";
+import { commandProblems } from "tradewire";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 
 /**
  * Check a command.

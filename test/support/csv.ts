@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type CsvDecodeOptions, type CsvRow, type CsvSource, decodeCsv, encodeCsv } from "../../src/csv/index.js";
+import { type CsvDecodeOptions, type CsvRow, type CsvSource, decodeCsv, encodeCsv } from "tradewire";
 
 /** The content of a CSV file. */
 export interface Table {

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, createClient, createRouterTransport } from "@connectrpc/connect";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { MarketDepthSchema } from "../../gen/vega/vega_pb.js";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { MarketDepthSchema } from "tradewire/gen/vega/vega_pb.js";
 import { dataMethods } from "../../src/devnode/data/index.js";
 import { createStreams, type Streams } from "../../src/devnode/data/observe.js";
 import { createWorld, type LivingWorld, type WorldStart } from "../../src/devnode/world/create-world.js";

@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
-import type { ObserveEventBusRequestSchema } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { BusEvent } from "../../gen/vega/events/v1/events_pb.js";
+import type { ObserveEventBusRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import type { BusEvent } from "tradewire/gen/vega/events/v1/events_pb.js";
 
 /** A request of `ObserveEventBus`, of either service. */
 export type BusRequestInit = Omit<MessageInitShape<typeof ObserveEventBusRequestSchema>, "$typeName">;

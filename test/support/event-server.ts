@@ -2,17 +2,22 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
+  type Client,
+  type ClientConfig,
+  createClient,
+  type Gap,
+  type LiveEvent,
+  type TransportOptions,
+} from "tradewire";
+import {
   type ObserveEventBusRequest,
   ObserveEventBusResponseSchema,
   type ObserveTransactionResultsRequest,
   ObserveTransactionResultsResponseSchema,
   type TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type BusEvent, BusEventSchema, type TransactionResultSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import type { Gap, LiveEvent } from "../../src/live/events.js";
-import type { TransportOptions } from "../../src/transport/index.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { type BusEvent, BusEventSchema, type TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
+
 import { serveNode, type TestNode } from "./node.js";
 
 /** A call of the bus, as the node sees it. */

@@ -3,9 +3,9 @@ import { createServer as createHttp2Server, type ServerHttp2Session, type Server
 import type { AddressInfo } from "node:net";
 import type { Writable } from "node:stream";
 import { create, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import type { ErrorObject } from "../../src/errors/index.js";
+import type { ErrorObject } from "tradewire";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
 import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { anyFromObject, knownTypes } from "../../src/json/any.js";
 import { cutEvery } from "./archives.js";

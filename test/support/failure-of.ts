@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 
 /** How a call failed: gRPC's code by name, the message, and the node's details as `NUMBER MESSAGE (INNER)`. */
 export interface CallFailure {

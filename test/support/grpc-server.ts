@@ -7,10 +7,11 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import type { TlsOptions } from "node:tls";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { StatusSchema } from "../../gen/google/rpc/status_pb.js";
+import { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
 
 /** The answer to a call. */
 export interface GrpcAnswer {
@@ -51,15 +52,15 @@ export interface GrpcServer {
  * @returns the server
  */
 export async function startGrpcServer(tls?: TlsOptions): Promise<GrpcServer> {
-  const sessions = new Set<Http2Session>();
+  const sockets = new Set<Socket>();
   const options = { maxSendHeaderBlockLength: 4 * 1024 * 1024 };
   const server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls });
   server.on("sessionError", () => undefined);
-  server.on("session", (session) => {
-    sessions.add(session);
-    session.on("close", () => sessions.delete(session));
-    session.on("error", () => undefined); // Clients may disconnect at any time.
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
   });
+  server.on("session", (session) => session.on("error", () => undefined)); // Clients may disconnect at any time.
   server.on("stream", (stream, headers) => {
     stream.on("error", () => undefined);
     void serve(stream, headers);
@@ -91,8 +92,9 @@ export async function startGrpcServer(tls?: TlsOptions): Promise<GrpcServer> {
     calls: [],
     answer: { ending: "end" },
     async close() {
-      for (const session of sessions) {
-        session.destroy();
+      // Not the sessions: one that is destroyed while a write is under way may keep its socket for ever (Node 20).
+      for (const socket of sockets) {
+        socket.destroy();
       }
       server.close();
       await once(server, "close");

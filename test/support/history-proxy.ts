@@ -1,7 +1,7 @@
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { type HistorySegment, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
+import { type HistorySegment, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import type { HttpBody } from "tradewire/gen/google/api/httpbody_pb.js";
 import { serveRoutes } from "./servers.js";
 
 /** What an export asks for. */

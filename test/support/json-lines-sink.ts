@@ -1,7 +1,7 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { TableName } from "../../src/schema/tables.js";
-import type { ReadRow } from "../../src/sync/contract/index.js";
-import type { Sink } from "../../src/sync/sink.js";
+import type { TableName } from "tradewire";
+import type { Sink } from "tradewire/sync";
+import type { ReadRow } from "tradewire/sync/contract";
 
 /** The sink of `examples/own-sink`. */
 interface Example {

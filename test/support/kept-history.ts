@@ -1,5 +1,5 @@
-import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { openArchive } from "../../src/archive/open.js";
+import { type HistorySegment, openArchive } from "tradewire";
+
 import type { FollowClient } from "../../src/live/follow.js";
 import { segments } from "./made-history.js";
 import { archiveOf, tableCsv } from "./table-csv.js";

@@ -3,10 +3,11 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Se
 import type { AddressInfo } from "node:net";
 import { type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import type { RateLimit } from "tradewire/devnode";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-import { createRateLimiter, type RateLimit } from "../../src/devnode/rate-limit.js";
+import { createRateLimiter } from "../../src/devnode/rate-limit.js";
 
 /** A node that limits the calls of an address, and answers `lastBlockHeight` alone. */
 export interface LimitedNode extends AsyncDisposable {

@@ -1,5 +1,4 @@
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
+import { type Client, type ClientConfig, createClient } from "tradewire";
 
 /** The ways to reach a node. */
 export const ways = ["grpc", "grpc with JSON", "grpc-js", "rest", "auto"] as const;

@@ -1,8 +1,8 @@
 // A small history in memory, for tests of the local node's world and of what reads it.
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { AssetSchema } from "../../gen/vega/assets_pb.js";
-import { type StopOrderEvent, StopOrderEventSchema } from "../../gen/vega/events/v1/events_pb.js";
-import { MarketSchema } from "../../gen/vega/markets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
+import { type StopOrderEvent, StopOrderEventSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { MarketSchema } from "tradewire/gen/vega/markets_pb.js";
 import {
   AccountSchema,
   MarketDataSchema,
@@ -12,7 +12,7 @@ import {
   StopOrderSchema,
   type Trade,
   TradeSchema,
-} from "../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/vega_pb.js";
 import type { WorldStart } from "../../src/devnode/world/create-world.js";
 import type { Block, Event, Happening } from "../../src/devnode/world/event.js";
 import type { Place, Placed, Timeline } from "../../src/devnode/world/timeline.js";

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
-import { type HistorySegment, HistorySegmentSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import type { SyncClient } from "../../src/sync/options.js";
+import type { HistorySegment } from "tradewire";
+import type { SyncClient } from "tradewire/sync";
+import { HistorySegmentSchema } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 
 /**
  * Make up segments of 10 blocks, with identifiers that count.

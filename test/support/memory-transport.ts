@@ -9,8 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import { StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
-import type { TradewireError } from "../../src/errors/index.js";
-import type { ClosableTransport } from "../../src/transport/closable.js";
+import type { ClosableTransport, TradewireError } from "tradewire";
+
 import { read, watch } from "./probe.js";
 
 /** A call as it reaches the transport. */

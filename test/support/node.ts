@@ -4,8 +4,8 @@ import { type AddressInfo, createServer as createTcpServer, type Server as NetSe
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
 import { knownTypes } from "../../src/json/any.js";
 

@@ -1,7 +1,7 @@
 /** A program that reads a stream, and has nothing else that keeps it alive: `URL TRANSPORT`. */
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../src/client.js";
-import { TradewireError } from "../../src/errors/index.js";
+
+import { createClient, TradewireError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 
 const [, , url = "", transport] = process.argv;
 const client = createClient({ transport: transport === "grpc" ? "grpc" : "grpc-js", grpc: { url } });

@@ -8,8 +8,8 @@ import {
   MethodOptionsSchema,
   StringValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { http } from "../../gen/google/api/annotations_pb.js";
-import { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
+import { http } from "tradewire/gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "tradewire/gen/google/api/http_pb.js";
 
 const TEXT = ".google.protobuf.StringValue";
 const BYTES = ".google.protobuf.BytesValue";

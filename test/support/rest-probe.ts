@@ -1,11 +1,10 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import type { HttpBody } from "../../gen/google/api/httpbody_pb.js";
-import { readConfig } from "../../src/config/schema.js";
-import { TradewireError } from "../../src/errors/index.js";
-import type { ClosableTransport } from "../../src/transport/closable.js";
-import { limited } from "../../src/transport/layers/time-limits.js";
+import { type ClosableTransport, readConfig, TradewireError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import type { HttpBody } from "tradewire/gen/google/api/httpbody_pb.js";
+
+import { limited } from "tradewire/transport";
 import { createRestTransport } from "../../src/transport/rest/rest.js";
 import { type RawAnswer, startRawHttp } from "./raw-http.js";
 

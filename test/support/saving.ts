@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { FileError } from "../../src/errors/index.js";
+import { FileError } from "tradewire";
 import { saveWhole } from "../../src/file/save-whole.js";
 
 /** A small CSV file. */

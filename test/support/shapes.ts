@@ -17,8 +17,8 @@ import {
   MethodDescriptorProtoSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { http } from "../../gen/google/api/annotations_pb.js";
-import { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
+import { http } from "tradewire/gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "tradewire/gen/google/api/http_pb.js";
 import { type HttpBinding, httpBindings } from "../../src/http-rule/http-rule.js";
 
 type Field = {

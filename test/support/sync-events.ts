@@ -1,6 +1,5 @@
-import type { TableName } from "../../src/schema/tables.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import type { LedgerEntry, NodeHistory, Unit } from "../../src/sync/unit.js";
+import type { TableName } from "tradewire";
+import type { LedgerEntry, NodeHistory, SyncEvent, Unit } from "tradewire/sync";
 
 /** The chain of the histories below. */
 export const CHAIN = "watched-chain";

@@ -2,11 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import type { SyncOptions } from "../../src/sync/options.js";
-import { syncHistory } from "../../src/sync/sync.js";
+import { createClient } from "tradewire";
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import { type SyncEvent, type SyncOptions, syncHistory } from "tradewire/sync";
+
 import { jsonLinesSink, readRows } from "./json-lines-sink.js";
 
 const BLOCKS = 10;

@@ -1,4 +1,4 @@
-import { type TableName, tableSchema } from "../../src/index.js";
+import { type TableName, tableSchema } from "tradewire";
 import { encoded } from "./csv.js";
 import { rawZip } from "./raw-zip.js";
 

@@ -5,12 +5,12 @@ import { create, fromJsonString, toJson } from "@bufbuild/protobuf";
 import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import {
   ObserveEventBusRequestSchema,
   ObserveEventBusResponseSchema,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import { anyToObject, knownTypes } from "../../src/json/any.js";
 
 /** Answers the requests of a call. */

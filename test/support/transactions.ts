@@ -1,18 +1,16 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type BlockTask, type Client, type CommandInit, signerFromSeed, solveProofOfWork as solve } from "tradewire";
 import {
   InputDataSchema,
   type Transaction,
   TransactionSchema,
   TxVersion,
-} from "../../gen/vega/commands/v1/transaction_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import type { Client } from "../../src/client.js";
+} from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { encodeHex } from "../../src/transaction/hex.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { solve } from "../../src/transaction/proof-of-work.js";
+
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
-import type { BlockTask } from "../../src/transaction/transaction.js";
+
 import { openMarket } from "./devnode.js";
 
 /** A seed that does not occur anywhere else, as 64 hex digits. */

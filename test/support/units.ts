@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import type { TableName } from "../../src/schema/tables.js";
-import type { FetchUnit, SinkOpening, UnitCsv } from "../../src/sync/sink.js";
-import type { Unit } from "../../src/sync/unit.js";
+import type { TableName } from "tradewire";
+import type { FetchUnit, SinkOpening, Unit, UnitCsv } from "tradewire/sync";
 
 /** A unit of a made-up chain, whose segment ids are made of their last blocks. */
 export function unitOf(table: TableName, fromBlock: number, toBlock: number, more: Partial<Unit> = {}): Unit {

@@ -1,4 +1,5 @@
-import { type ArchiveFile, csvFiles, type FileOptions } from "../../src/archive/files.js";
+import type { ArchiveFile } from "tradewire";
+import { csvFiles, type FileOptions } from "../../src/archive/files.js";
 import type { Entry } from "../../src/zip/entry.js";
 
 /** What became of files that were used one after the other. */

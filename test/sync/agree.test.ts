@@ -1,13 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it, test } from "@jest/globals";
-import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { ConnectionError, ProtocolError, RequestError } from "../../src/errors/index.js";
+import { ConnectionError, type HistorySegment, ProtocolError, RequestError } from "tradewire";
+import { type NodeHistory, PartingError, type SyncClient, type Unit } from "tradewire/sync";
 import { checkHistory } from "../../src/history/segment-chain.js";
 import type { AgreedHistory } from "../../src/sync/agree.js";
 import { readHistory } from "../../src/sync/node-history.js";
-import type { SyncClient } from "../../src/sync/options.js";
-import { PartingError } from "../../src/sync/parting.js";
-import type { NodeHistory, Unit } from "../../src/sync/unit.js";
+
 import { listingClient, segments } from "../support/made-history.js";
 
 const { signal } = new AbortController();

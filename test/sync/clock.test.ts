@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
-import { ConnectionError } from "../../src/errors/index.js";
-import type { SyncClient } from "../../src/sync/options.js";
+import { ConnectionError } from "tradewire";
+import type { SyncClient } from "tradewire/sync";
 import { kinds, type Syncing, startSyncing } from "../support/syncing.js";
 
 const HOUR_MS = 3_600_000;

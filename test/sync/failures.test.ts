@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
-import { CanceledError, NodeError } from "../../src/errors/index.js";
-import type { SyncEvent } from "../../src/sync/events.js";
+import { CanceledError, createClient, NodeError } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+
+import type { SyncEvent } from "tradewire/sync";
 import { kinds, type Syncing, settings, startSyncing } from "../support/syncing.js";
 
 let syncing: Syncing;

@@ -1,10 +1,8 @@
 import { describe, expect, it, test } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { CanceledError, ProtocolError, RequestError, TradewireError } from "../../src/errors/index.js";
-import { tableSchema } from "../../src/schema/table-schema.js";
+import { CanceledError, createClient, ProtocolError, RequestError, TradewireError, tableSchema } from "tradewire";
+import type { Unit, UnitCsv } from "tradewire/sync";
 import { fetchUnit } from "../../src/sync/fetch-unit.js";
-import type { UnitCsv } from "../../src/sync/sink.js";
-import type { Unit } from "../../src/sync/unit.js";
+
 import { cutEvery, noise } from "../support/archives.js";
 import { type Script, serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";

@@ -1,14 +1,12 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import { decodeCsv } from "../../src/csv/index.js";
-import { type Devnode, startDevnode } from "../../src/devnode/index.js";
-import { NodeError, ProtocolError } from "../../src/errors/index.js";
-import { tableNames } from "../../src/schema/tables.js";
+import { type Client, createClient, decodeCsv, NodeError, ProtocolError, type Segment, tableNames } from "tradewire";
+
+import { type Devnode, startDevnode } from "tradewire/devnode";
+import type { Unit, UnitCsv } from "tradewire/sync";
 import { fetchUnit } from "../../src/sync/fetch-unit.js";
 import { readHistory } from "../../src/sync/node-history.js";
-import type { UnitCsv } from "../../src/sync/sink.js";
-import type { Segment, Unit } from "../../src/sync/unit.js";
+
 import { taken } from "../support/taken.js";
 
 const { signal } = new AbortController();

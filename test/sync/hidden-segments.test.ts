@@ -1,11 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
-import { ConnectionError } from "../../src/errors/index.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import type { SyncClient } from "../../src/sync/options.js";
-import type { Sink } from "../../src/sync/sink.js";
-import { syncHistory } from "../../src/sync/sync.js";
-import type { LedgerEntry } from "../../src/sync/unit.js";
+import { ConnectionError } from "tradewire";
+import { type LedgerEntry, type Sink, type SyncClient, type SyncEvent, syncHistory } from "tradewire/sync";
+
 import { listingClient, segments } from "../support/made-history.js";
 
 /** More segments than a survey lists of a table. */

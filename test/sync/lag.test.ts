@@ -2,12 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import { syncStatus } from "../../src/sync/status.js";
-import { syncHistory } from "../../src/sync/sync.js";
-import { startWatch } from "../../src/sync/watch/start-watch.js";
-import { createSyncState } from "../../src/sync/watch/state.js";
+import { createClient } from "tradewire";
+import { createSyncState, type SyncEvent, startWatch, syncHistory, syncStatus } from "tradewire/sync";
+
 import { run } from "../support/command.js";
 import { jsonLinesSink } from "../support/json-lines-sink.js";
 import { serveNode, type TestNode } from "../support/node.js";

@@ -1,10 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it, test } from "@jest/globals";
-import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { CanceledError, ProtocolError, RequestError } from "../../src/errors/index.js";
+import { CanceledError, type HistorySegment, ProtocolError, RequestError } from "tradewire";
+import type { SyncClient } from "tradewire/sync";
 import { checkHistory } from "../../src/history/segment-chain.js";
 import { readHistory } from "../../src/sync/node-history.js";
-import type { SyncClient } from "../../src/sync/options.js";
 import { listingClient, segments } from "../support/made-history.js";
 
 const { signal } = new AbortController();

@@ -1,10 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
-import { ConnectionError, NodeError, ProtocolError, SinkError } from "../../src/errors/index.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import type { SyncClient } from "../../src/sync/options.js";
-import { PartingError } from "../../src/sync/parting.js";
+import { ConnectionError, type HistorySegment, NodeError, ProtocolError } from "tradewire";
+import { PartingError, SinkError, type SyncClient, type SyncEvent } from "tradewire/sync";
+
 import { kinds, type Syncing, startSyncing } from "../support/syncing.js";
 
 let syncing: Syncing;

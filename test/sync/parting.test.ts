@@ -1,13 +1,10 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
-import { PartingError } from "../../src/sync/parting.js";
-import { planHistory } from "../../src/sync/plan.js";
-import { syncStatus } from "../../src/sync/status.js";
-import { syncHistory } from "../../src/sync/sync.js";
-import { verifySync } from "../../src/sync/verify.js";
+import { RequestError } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { PartingError, planHistory, syncHistory, syncStatus, verifySync } from "tradewire/sync";
+
 import { jsonLinesSink, readRows } from "../support/json-lines-sink.js";
 import { listingClient } from "../support/made-history.js";
 import { type Syncing, settings, startSyncing } from "../support/syncing.js";

@@ -1,10 +1,7 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
-import type { TableName } from "../../src/schema/tables.js";
-import type { SurveyQuestion } from "../../src/sync/sink.js";
-import { mergedSurvey } from "../../src/sync/survey.js";
-import type { LedgerEntry, Segment } from "../../src/sync/unit.js";
-import { unitsOf } from "../../src/sync/units.js";
+import type { Segment, TableName } from "tradewire";
+import { type LedgerEntry, mergedSurvey, type SurveyQuestion, unitsOf } from "tradewire/sync";
 
 const TABLES = ["trades", "orders"] as const;
 

@@ -1,9 +1,8 @@
 import { afterEach, expect, it, jest } from "@jest/globals";
 import fc from "fast-check";
-import type { TableName } from "../../src/schema/tables.js";
-import { mergedSurvey } from "../../src/sync/survey.js";
+import type { Segment, TableName } from "tradewire";
+import { type LedgerEntry, mergedSurvey } from "tradewire/sync";
 import { createSurveyor } from "../../src/sync/surveyor.js";
-import type { LedgerEntry, Segment } from "../../src/sync/unit.js";
 
 const TABLES = ["trades", "orders"] as const;
 const ALL = { fromBlock: 0n, toBlock: 2n ** 63n - 1n };

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
-import { CanceledError } from "../../src/errors/index.js";
-import type { SyncEvent } from "../../src/sync/events.js";
-import { planHistory } from "../../src/sync/plan.js";
-import { syncStatus } from "../../src/sync/status.js";
+import { CanceledError } from "tradewire";
+import { planHistory, type SyncEvent, syncStatus } from "tradewire/sync";
+
 import { jsonLinesSink, readRows } from "../support/json-lines-sink.js";
 import { type Syncing, startSyncing } from "../support/syncing.js";
 

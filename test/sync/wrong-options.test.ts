@@ -1,17 +1,18 @@
 import { expect, it, test } from "@jest/globals";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
 import {
   duckdbSink,
   parquetSink,
   planHistory,
   postgresSink,
   queueStatus,
+  type Sink,
   startWatch,
   syncHistory,
   syncStatus,
   verifySync,
-} from "../../src/sync/index.js";
-import type { Sink } from "../../src/sync/sink.js";
+} from "tradewire/sync";
+
 import { jsonLinesSink } from "../support/json-lines-sink.js";
 import { listingClient } from "../support/made-history.js";
 

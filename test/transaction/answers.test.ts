@@ -1,11 +1,14 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { SubmitTransactionRequest_Type, type SubmitTransactionResponseSchema } from "../../gen/vega/api/v1/core_pb.js";
-import type { Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { OutcomeUnknownError, TransactionError } from "../../src/errors/index.js";
-import { transactionHash } from "../../src/transaction.js";
+import { type Client, createClient, OutcomeUnknownError, TransactionError } from "tradewire";
+import {
+  SubmitTransactionRequest_Type,
+  type SubmitTransactionResponseSchema,
+} from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+
+import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, sender } from "../support/transactions.js";

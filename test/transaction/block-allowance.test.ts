@@ -1,8 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { GetSpamStatisticsResponseSchema, LastBlockHeightResponseSchema } from "../../gen/vega/api/v1/core_pb.js";
-import { CanceledError, NodeError, RequestError } from "../../src/errors/index.js";
+import { CanceledError, NodeError, RequestError } from "tradewire";
+import { GetSpamStatisticsResponseSchema, LastBlockHeightResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createBlockAllowance, type Share } from "../../src/transaction/block-allowance.js";
 
 const publicKey = "5e".repeat(32);

@@ -1,11 +1,16 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { startDevnode } from "../../src/devnode/index.js";
-import { ConnectionError, RequestError } from "../../src/errors/index.js";
-import type { Signer } from "../../src/transaction/signer.js";
-import { createTransaction } from "../../src/transaction/transaction.js";
+import {
+  type ClientConfig,
+  ConnectionError,
+  createClient,
+  createTransaction,
+  RequestError,
+  type Signer,
+} from "tradewire";
+
+import { startDevnode } from "tradewire/devnode";
+
 import { openTransactionSync } from "../../src/transaction/verify.js";
 import { serveNode } from "../support/node.js";
 import { craft, sender, stopOrder } from "../support/transactions.js";

@@ -1,7 +1,7 @@
 import { create, fromJson, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { commandProblems } from "../../src/transaction/check/index.js";
+import { commandProblems } from "tradewire";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { problemsOf } from "../support/command-problems.js";
 
 const market = "ab".repeat(32);

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { CanceledError, ConnectionError, OutcomeUnknownError, RequestError } from "../../src/errors/index.js";
+import { CanceledError, ConnectionError, OutcomeUnknownError, RequestError } from "tradewire";
 import { within } from "../../src/transaction/deadline.js";
 
 beforeEach(() => {

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { BatchMarketInstructionsSchema } from "../../gen/vega/commands/v1/commands_pb.js";
-import { InputDataSchema, TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
+import { BatchMarketInstructionsSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { InputDataSchema, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { commandIdentifiers } from "../../src/transaction/identifiers.js";
 
 interface Recorded {

@@ -1,8 +1,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
-import { InputDataSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { CommandError, RequestError } from "../../src/errors/index.js";
-import { type CommandInit, encodeInputData, hasUnknownCommand, readCommand } from "../../src/transaction/input-data.js";
+import { CommandError, type CommandInit, RequestError } from "tradewire";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { encodeInputData, hasUnknownCommand, readCommand } from "../../src/transaction/input-data.js";
 import { stopOrder } from "../support/transactions.js";
 
 afterEach(() => {

@@ -17,9 +17,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect, promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import { FileError } from "../../src/errors/index.js";
-import { createKeyFile, signerFromKeyFile } from "../../src/transaction/key-file.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
+import { createKeyFile, FileError, signerFromKeyFile, signerFromSeed } from "tradewire";
+
 import { seed, sender } from "../support/transactions.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

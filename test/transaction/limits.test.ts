@@ -1,9 +1,14 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { ConnectionError, OutcomeUnknownError, RequestError } from "../../src/errors/index.js";
-import { solve } from "../../src/transaction/proof-of-work.js";
-import { createTransaction } from "../../src/transaction/transaction.js";
+import {
+  ConnectionError,
+  createClient,
+  createTransaction,
+  OutcomeUnknownError,
+  RequestError,
+  solveProofOfWork as solve,
+} from "tradewire";
+
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 

@@ -4,9 +4,9 @@ import { generateMnemonic } from "@scure/bip39";
 import { wordlist } from "@scure/bip39/wordlists/english.js";
 import { HARDENED, VegaWallet } from "@vegaprotocol/crypto";
 import fc from "fast-check";
-import { RequestError } from "../../src/errors/index.js";
-import { signerFromMnemonic } from "../../src/transaction/mnemonic.js";
-import { chainIdPrefixOf, verifySignature } from "../../src/transaction/signature.js";
+import { RequestError, signerFromMnemonic, verifySignature } from "tradewire";
+
+import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const text = (value: string) => new TextEncoder().encode(value);

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha3_256 } from "@noble/hashes/sha3.js";
-import { verifySignature } from "../../src/transaction/signature.js";
+import { verifySignature } from "tradewire";
 import { problemsOf } from "../support/command-problems.js";
 
 const market = "ab".repeat(32);

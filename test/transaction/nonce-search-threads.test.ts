@@ -1,16 +1,20 @@
+import { syncBuiltinESMExports } from "node:module";
 import { availableParallelism } from "node:os";
-import * as threads from "node:worker_threads";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { CanceledError } from "../../src/errors/index.js";
+import threads from "node:worker_threads";
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { CanceledError } from "tradewire";
 import { searchNonces } from "../../src/transaction/nonce-search.js";
+import { searchNoncesInThreads } from "../../src/transaction/nonce-search-threads.js";
 import { firstNonce, task } from "../support/proof-of-work.js";
 
+const { Worker } = threads;
+
 /** A thread that tells what is done with it. */
-class Thread extends threads.Worker {
+class Thread extends Worker {
   searches = 0;
   holdsProcess = true;
   isOver = false;
-  constructor(...args: ConstructorParameters<typeof threads.Worker>) {
+  constructor(...args: ConstructorParameters<typeof Worker>) {
     super(...args);
     started.push(this);
   }
@@ -45,8 +49,12 @@ afterEach(() => {
   expect(started.filter(({ isOver }) => !isOver)).toEqual([]);
 });
 
-jest.unstable_mockModule("node:worker_threads", () => ({ ...threads, Worker: Thread }));
-const { searchNoncesInThreads } = await import("../../src/transaction/nonce-search-threads.js");
+Object.assign(threads, { Worker: Thread });
+syncBuiltinESMExports();
+afterAll(() => {
+  Object.assign(threads, { Worker });
+  syncBuiltinESMExports();
+});
 
 const prefix = new TextEncoder().encode(`Vega_SPAM_PoW${task.blockHash}${task.tid}`);
 const END = 2n ** 64n;

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { describe, expect, test } from "@jest/globals";
-import { CanceledError, RequestError } from "../../src/errors/index.js";
-import { requireAffordable, solve, verify } from "../../src/transaction/proof-of-work.js";
+import { CanceledError, RequestError, solveProofOfWork as solve, verifyProofOfWork as verify } from "tradewire";
+import { requireAffordable } from "../../src/transaction/proof-of-work.js";
 import { firstNonce, task } from "../support/proof-of-work.js";
 
 const LARGEST_NONCE = 2n ** 64n - 1n;

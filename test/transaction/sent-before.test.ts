@@ -1,16 +1,17 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { SubmitTransactionRequest_Type } from "../../gen/vega/api/v1/core_pb.js";
-import { createClient } from "../../src/client.js";
-import { startDevnode } from "../../src/devnode/index.js";
 import {
   ConnectionError,
+  createClient,
   NodeError,
   OutcomeUnknownError,
   type Refusal,
   TransactionError,
-} from "../../src/errors/index.js";
-import { transactionHash } from "../../src/transaction/transaction-hash.js";
+  transactionHash,
+} from "tradewire";
+import { startDevnode } from "tradewire/devnode";
+import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+
 import { sender, stopOrder } from "../support/transactions.js";
 
 const txHash = "AB".repeat(32);

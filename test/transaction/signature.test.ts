@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { chainIdPrefixOf, verifySignature } from "../../src/transaction/signature.js";
+import { verifySignature } from "tradewire";
+import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 
 const publicKey = "b5fd9d3c4ad553cb3196303b6e6df7f484cf7f5331a572a45031239fd71ad8a0";
 const signature =

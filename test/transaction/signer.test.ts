@@ -2,9 +2,8 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import fc from "fast-check";
-import { RequestError } from "../../src/errors/index.js";
-import { chainIdPrefixOf, verifySignature } from "../../src/transaction/signature.js";
-import { signerFromEnvironment, signerFromSeed } from "../../src/transaction/signer.js";
+import { RequestError, signerFromEnvironment, signerFromSeed, verifySignature } from "tradewire";
+import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

@@ -2,21 +2,23 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import {
+  CanceledError,
+  type Client,
+  CommandError,
+  ConnectionError,
+  createClient,
+  NodeError,
+  OutcomeUnknownError,
+  TransactionError,
+} from "tradewire";
+import {
   CoreService,
   type SubmitTransactionRequest,
   SubmitTransactionRequest_Type,
   SubmitTransactionResponseSchema,
-} from "../../gen/vega/api/v1/core_pb.js";
-import type { Transaction } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import {
-  CanceledError,
-  CommandError,
-  ConnectionError,
-  NodeError,
-  OutcomeUnknownError,
-  TransactionError,
-} from "../../src/errors/index.js";
+} from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { craft, lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 

@@ -2,23 +2,24 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import {
-  type SubmitTransactionRequest,
-  SubmitTransactionRequest_Type,
-  SubmitTransactionRequestSchema,
-  SubmitTransactionResponseSchema,
-} from "../../gen/vega/api/v1/core_pb.js";
-import type { TransactionSchema } from "../../gen/vega/commands/v1/transaction_pb.js";
-import {
   CanceledError,
   ConnectionError,
   NodeError,
   OutcomeUnknownError,
   ProtocolError,
   RequestError,
+  type SubmitOptions,
   type TradewireError,
   TransactionError,
-} from "../../src/errors/index.js";
-import { type SubmitOptions, submissionTypes, submitOnce } from "../../src/transaction/submission.js";
+} from "tradewire";
+import {
+  type SubmitTransactionRequest,
+  SubmitTransactionRequest_Type,
+  SubmitTransactionRequestSchema,
+  SubmitTransactionResponseSchema,
+} from "tradewire/gen/vega/api/v1/core_pb.js";
+import type { TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { submissionTypes, submitOnce } from "../../src/transaction/submission.js";
 
 const tx: MessageInitShape<typeof TransactionSchema> = {
   pow: { tid: "c4".repeat(32), nonce: 1n },

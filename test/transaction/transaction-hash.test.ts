@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { type Transaction, TransactionSchema, transactionHash } from "../../src/transaction.js";
+import { type Transaction, TransactionSchema, transactionHash } from "tradewire/transaction";
 
 /** Transactions that a v0.78.0 network has taken, and the hash that it gave each of them. */
 const vectors: {

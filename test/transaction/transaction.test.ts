@@ -5,13 +5,11 @@ import { decode as decodeLikeVega } from "@vegaprotocol/protos/vega/commands/v1/
 import { encode as encodeInputDataLikeVega } from "@vegaprotocol/protos/vega/commands/v1/InputData/encode.js";
 import { encode as encodeTransactionLikeVega } from "@vegaprotocol/protos/vega/commands/v1/Transaction/encode.js";
 import fc from "fast-check";
-import { InputDataSchema, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { Order_TimeInForce, Order_Type, Side } from "../../gen/vega/vega_pb.js";
-import { CommandError, RequestError } from "../../src/errors/index.js";
+import { CommandError, type CommandInit, createTransaction, RequestError, signerFromSeed } from "tradewire";
+import { InputDataSchema, TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { isSpecified } from "../../src/transaction/check/index.js";
-import type { CommandInit } from "../../src/transaction/input-data.js";
-import { signerFromSeed } from "../../src/transaction/signer.js";
-import { createTransaction } from "../../src/transaction/transaction.js";
+
 import { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
 import { plainToJson, randomMessage } from "../support/random-message.js";
 

@@ -2,19 +2,19 @@ import { create, type DescService, type MessageInitShape } from "@bufbuild/proto
 import { Code, createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import {
-  CoreService,
-  type SubmitTransactionRequest,
-  SubmitTransactionRequest_Type,
-  SubmitTransactionResponseSchema,
-} from "../../gen/vega/api/v1/core_pb.js";
-import {
   CommandError,
   ConnectionError,
   NodeError,
   OutcomeUnknownError,
   RequestError,
   TransactionError,
-} from "../../src/errors/index.js";
+} from "tradewire";
+import {
+  CoreService,
+  type SubmitTransactionRequest,
+  SubmitTransactionRequest_Type,
+  SubmitTransactionResponseSchema,
+} from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { ChainSettings } from "../../src/transaction/chain-to-sign.js";
 import { createTransactions } from "../../src/transaction/transactions.js";
 import { openTransactionSync } from "../../src/transaction/verify.js";

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { InputDataSchema, TransactionSchema, TxVersion } from "../../gen/vega/commands/v1/transaction_pb.js";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
+import { InputDataSchema, TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
 import { type Craft, craft, sender, stopOrder } from "../support/transactions.js";

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { type Client, createClient } from "../../src/client.js";
-import { ConnectionError, OutcomeUnknownError } from "../../src/errors/index.js";
-import type { CallEnd } from "../../src/transport/hooks.js";
+import { type CallEnd, type Client, ConnectionError, createClient, OutcomeUnknownError } from "tradewire";
+
 import { startGrpcServer } from "../support/grpc-server.js";
 import { startRawHttp } from "../support/raw-http.js";
 

@@ -7,13 +7,25 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient as createServiceClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { HistorySegmentSchema, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import { type ClientConfig, readConfig } from "../../src/config/schema.js";
-import { CanceledError, ConnectionError, NodeError, type TradewireError } from "../../src/errors/index.js";
-import { fallback } from "../../src/index.js";
-import type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo } from "../../src/transport/hooks.js";
-import { createTransport } from "../../src/transport/index.js";
+import {
+  type CallEnd,
+  type CallInfo,
+  CanceledError,
+  type Client,
+  type ClientConfig,
+  ConnectionError,
+  createClient,
+  createTransport,
+  type FallbackInfo,
+  fallback,
+  type Hooks,
+  NodeError,
+  type RetryInfo,
+  readConfig,
+  type TradewireError,
+} from "tradewire";
+import { HistorySegmentSchema, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { serveStreams } from "../support/servers.js";

@@ -2,14 +2,13 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
+import { type Client, type ClientConfig, createClient, ProtocolError } from "tradewire";
 import {
   HistorySegmentSchema,
   ListAllNetworkHistorySegmentsResponseSchema,
   TradingDataService,
-} from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { ProtocolError } from "../../src/errors/index.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";
 

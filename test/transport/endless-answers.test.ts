@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { expect, jest, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../src/client.js";
+import { createClient } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { serveViolation } from "../support/breaking-http2.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";

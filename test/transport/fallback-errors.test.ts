@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { CanceledError, NodeError, type TradewireError } from "../../src/errors/index.js";
+import { CanceledError, createClient, NodeError, type TradewireError } from "tradewire";
+
 import { deadPort, serveSockets } from "../support/servers.js";
 
 const closing: (() => Promise<unknown>)[] = [];

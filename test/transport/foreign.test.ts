@@ -14,8 +14,7 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { NodeError, ProtocolError, RequestError, type TradewireError } from "../../src/errors/index.js";
-import { knownTypes } from "../../src/json/any.js";
+import { NodeError, ProtocolError, RequestError, type TradewireError } from "tradewire";
 import {
   type CallEnd,
   type CallInfo,
@@ -33,7 +32,8 @@ import {
   retryInterceptor,
   tellingHooks,
   withOurErrors,
-} from "../../src/transport.js";
+} from "tradewire/transport";
+import { knownTypes } from "../../src/json/any.js";
 import { anyMessage } from "../support/any-message.js";
 import { compile, isServerStreaming, isUnary, serviceOf, unaryMethod } from "../support/definitions.js";
 import { chunk, head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";

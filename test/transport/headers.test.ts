@@ -1,9 +1,8 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { RequestError } from "../../src/errors/index.js";
+import { type ClientConfig, createClient, RequestError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { shapeMethod } from "../support/shapes.js";
 

@@ -2,9 +2,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { OutcomeUnknownError } from "../../src/errors/index.js";
+import { type ClientConfig, createClient, OutcomeUnknownError } from "tradewire";
+
 import { createAuthority } from "../contract/certificates.js";
 import { startBreakingProxy } from "../support/breaking-proxy.js";
 import { startGrpcServer } from "../support/grpc-server.js";

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { TradewireError } from "../../src/errors/index.js";
+import { type ClientConfig, createClient, TradewireError } from "tradewire";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+
 import { csvZip } from "../support/archives.js";
 import { serveNode, serveTcp } from "../support/node.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";

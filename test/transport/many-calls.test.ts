@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../src/client.js";
+import { createClient } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { serveNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";
 

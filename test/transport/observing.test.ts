@@ -7,12 +7,11 @@ import type { DescMethodStreaming } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type HandlerContext, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { Market_TradingMode } from "../../gen/vega/markets_pb.js";
-import { createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { CanceledError, ConnectionError, NodeError } from "../../src/errors/index.js";
-import { idleLimited } from "../../src/transport/layers/idle.js";
+import { CanceledError, type ClientConfig, ConnectionError, createClient, NodeError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
+
+import { idleLimited } from "tradewire/transport";
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";

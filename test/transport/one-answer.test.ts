@@ -2,8 +2,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient } from "../../src/client.js";
-import { ProtocolError } from "../../src/errors/index.js";
+import { createClient, ProtocolError } from "tradewire";
+
 import {
   ClientStreamResponseSchema,
   ConformanceService,

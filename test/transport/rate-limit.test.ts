@@ -3,12 +3,20 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import type { RateLimit } from "../../src/devnode/rate-limit.js";
-import { BannedError, NodeError, type TradewireError } from "../../src/errors/index.js";
-import type { Hooks, RetryInfo, WaitInfo } from "../../src/transport/hooks.js";
+import {
+  BannedError,
+  type Client,
+  type ClientConfig,
+  createClient,
+  type Hooks,
+  NodeError,
+  type RetryInfo,
+  type TradewireError,
+  type WaitInfo,
+} from "tradewire";
+import type { RateLimit } from "tradewire/devnode";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
+
 import { type LimitedNode, serveLimited } from "../support/limited-node.js";
 
 const open: AsyncDisposable[] = [];

@@ -14,10 +14,9 @@ import {
 import { FileDescriptorProtoSchema, file_google_protobuf_any, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { expect, it } from "@jest/globals";
-import { http } from "../../gen/google/api/annotations_pb.js";
-import { HttpRuleSchema } from "../../gen/google/api/http_pb.js";
-import { createClient } from "../../src/client.js";
-import { ProtocolError } from "../../src/errors/index.js";
+import { createClient, ProtocolError } from "tradewire";
+import { http } from "tradewire/gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "tradewire/gen/google/api/http_pb.js";
 
 const own = createFileRegistry(
   fromJson(FileDescriptorProtoSchema, {

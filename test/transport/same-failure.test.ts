@@ -2,12 +2,20 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import type { StatusSchema } from "../../gen/google/rpc/status_pb.js";
-import { ErrorDetailSchema } from "../../gen/vega/vega_pb.js";
-import { type Client, createClient } from "../../src/client.js";
-import type { ClientConfig } from "../../src/config/schema.js";
-import { CanceledError, ConnectionError, type ErrorObject, NodeError, TradewireError } from "../../src/errors/index.js";
+import {
+  CanceledError,
+  type Client,
+  type ClientConfig,
+  ConnectionError,
+  createClient,
+  type ErrorObject,
+  NodeError,
+  TradewireError,
+} from "tradewire";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import type { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
+
 import { failureTrailers, frame, type GrpcAnswer, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 

@@ -1,10 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
-import { createClient } from "../../src/client.js";
-import { ProtocolError } from "../../src/errors/index.js";
+import { createClient, ProtocolError } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+
 import { envelope, serveStreams } from "../support/servers.js";
 
 const message = envelope(toBinary(HttpBodySchema, create(HttpBodySchema, { data: Buffer.from("rows") })));

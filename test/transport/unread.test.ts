@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../src/client.js";
-import { CanceledError } from "../../src/errors/index.js";
+import { CanceledError, createClient } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode } from "../support/node.js";
 

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "@jest/globals";
-import { CanceledError } from "../../src/errors/index.js";
+import { CanceledError } from "tradewire";
 import { abortable } from "../../src/zip/abortable.js";
 import { given, taken } from "../support/taken.js";
 

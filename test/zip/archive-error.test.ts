@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { ProtocolError } from "../../src/errors/index.js";
+import { ProtocolError } from "tradewire";
 import { corrupt, crcText, nameText, refused, tooLarge, truncated } from "../../src/zip/archive-error.js";
 
 describe("an error for an archive", () => {

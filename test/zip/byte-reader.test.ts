@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { CanceledError } from "../../src/errors/index.js";
+import { CanceledError } from "tradewire";
 import { createByteReader } from "../../src/zip/byte-reader.js";
 import { given } from "../support/taken.js";
 

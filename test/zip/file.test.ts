@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { CanceledError, FileError } from "../../src/errors/index.js";
+import { CanceledError, FileError } from "tradewire";
 import { listEntries, type SeekableReading, seekableEntries } from "../../src/zip/file.js";
 import { inMemory } from "../../src/zip/seekable.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { FileError } from "../../src/errors/index.js";
+import { FileError } from "tradewire";
 import { inMemory, openFile, readSource, type Seekable } from "../../src/zip/seekable.js";
 import { noise } from "../support/archives.js";
 import { given, taken, textOf } from "../support/taken.js";

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { CanceledError } from "../../src/errors/index.js";
+import { CanceledError } from "tradewire";
 import type { Entry, Reading } from "../../src/zip/entry.js";
 import { streamedEntries } from "../../src/zip/stream.js";
 import { cutAt, cutEvery, noise } from "../support/archives.js";

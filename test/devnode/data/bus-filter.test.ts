@@ -10,8 +10,8 @@ import {
   LedgerMovementsSchema,
   TransactionResultSchema,
   TransferSchema,
-} from "../../../gen/vega/events/v1/events_pb.js";
-import { PartySchema } from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/events/v1/events_pb.js";
+import { PartySchema } from "tradewire/gen/vega/vega_pb.js";
 import { busEventType } from "../../../src/devnode/data/bus-event.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { serveData } from "../../support/data-service.js";

@@ -1,19 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import { createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { CoreService, SubmitTransactionRequest_Type } from "../../../gen/vega/api/v1/core_pb.js";
-import { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
-import { TransactionSchema, TxVersion } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { Market_State } from "../../../gen/vega/markets_pb.js";
-import { AccountType, ChainStatus } from "../../../gen/vega/vega_pb.js";
+import { type Profile, transactionHash } from "tradewire";
+import { CoreService, SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
+import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
+import { TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { Market_State } from "tradewire/gen/vega/markets_pb.js";
+import { AccountType, ChainStatus } from "tradewire/gen/vega/vega_pb.js";
 import { createBlocks } from "../../../src/devnode/core/blocks.js";
 import { type CoreOptions, coreMethods } from "../../../src/devnode/core/service.js";
 import { createSpamPolicies } from "../../../src/devnode/core/spam-policies.js";
 import { stateMethods } from "../../../src/devnode/core/state-service.js";
 import { createStreams } from "../../../src/devnode/data/observe.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
-import type { Profile } from "../../../src/schema/profile.js";
-import { transactionHash } from "../../../src/transaction/transaction-hash.js";
+
 import {
   account,
   asset,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { AccountType, Order_Status, Order_TimeInForce, Order_Type } from "../../../gen/vega/vega_pb.js";
+import { AccountType, Order_Status, Order_TimeInForce, Order_Type } from "tradewire/gen/vega/vega_pb.js";
 import { serveData } from "../../support/data-service.js";
 import { failureOf } from "../../support/failure-of.js";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Pagination } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { Market_State } from "../../../gen/vega/markets_pb.js";
+import type { Pagination } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import { allPages, type Paging } from "../../support/all-pages.js";
 import { serveData } from "../../support/data-service.js";
 import { failureOf } from "../../support/failure-of.js";

@@ -15,8 +15,8 @@ import {
   GetMarketResponseSchema,
   GetRiskFactorsResponseSchema,
   OrderInfoSchema,
-} from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { ErrorDetailSchema, MarginMode, Side } from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { ErrorDetailSchema, MarginMode, Side } from "tradewire/gen/vega/vega_pb.js";
 import { serveData } from "../../support/data-service.js";
 import { historyOf, id } from "../../support/living-world.js";
 

@@ -1,8 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
-import { LedgerMovementsSchema, TransactionResultSchema } from "../../../gen/vega/events/v1/events_pb.js";
-import { LiquidityProvisionSchema, MarginLevelsSchema } from "../../../gen/vega/vega_pb.js";
+import { LedgerMovementsSchema, TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { LiquidityProvisionSchema, MarginLevelsSchema } from "tradewire/gen/vega/vega_pb.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { type DataService, serveData } from "../../support/data-service.js";
 import { until } from "../../support/event-bus.js";

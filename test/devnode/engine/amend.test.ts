@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { Order_Status, OrderError } from "../../../gen/vega/vega_pb.js";
+import { Order_Status, OrderError } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   BUY,

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { IssueSignaturesSchema, UpdateMarginMode_Mode } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { IssueSignaturesSchema, UpdateMarginMode_Mode } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import {
   AuctionTrigger,
   MarketDataSchema,
@@ -8,7 +8,7 @@ import {
   OrderSchema,
   PeggedOrderSchema,
   PeggedReference,
-} from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   asset,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { sha3_256 } from "@noble/hashes/sha3.js";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import {
   BatchMarketInstructionsSchema,
   OrderAmendmentSchema,
@@ -9,10 +9,10 @@ import {
   OrderSubmissionSchema,
   StopOrdersCancellationSchema,
   StopOrdersSubmissionSchema,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { type Market, Market_State, Market_TradingMode, MarketSchema } from "../../../gen/vega/markets_pb.js";
-import { type Order, Order_TimeInForce, Order_Type, Side, type StopOrder } from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { type Market, Market_State, Market_TradingMode, MarketSchema } from "tradewire/gen/vega/markets_pb.js";
+import { type Order, Order_TimeInForce, Order_Type, Side, type StopOrder } from "tradewire/gen/vega/vega_pb.js";
 import { createEngine } from "../../../src/devnode/engine/create-engine.js";
 import type { Engine, EngineStart, Outcome } from "../../../src/devnode/engine/engine.js";
 import { type Event, isOrder } from "../../../src/devnode/world/event.js";

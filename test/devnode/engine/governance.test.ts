@@ -1,22 +1,22 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import {
   BatchProposalSubmissionSchema,
   ProposalSubmissionSchema,
   VoteSubmissionSchema,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { PropertyKey_Type } from "../../../gen/vega/data/v1/spec_pb.js";
+} from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { PropertyKey_Type } from "tradewire/gen/vega/data/v1/spec_pb.js";
 import {
   MarketStateUpdateType,
   Proposal_State,
   ProposalError,
   type ProposalTermsSchema,
   Vote_Value,
-} from "../../../gen/vega/governance_pb.js";
-import { Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
-import { Order_Status } from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/governance_pb.js";
+import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
+import { Order_Status } from "tradewire/gen/vega/vega_pb.js";
 import { networkParameters } from "../../../src/devnode/made-up/network-parameters.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { Order_Status } from "../../../gen/vega/vega_pb.js";
+import { Order_Status } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   BUY,

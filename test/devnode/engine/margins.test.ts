@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
-import { AccountType, Order_Status, OrderError, TransferType } from "../../../gen/vega/vega_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
+import { AccountType, Order_Status, OrderError, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import {
   ann,

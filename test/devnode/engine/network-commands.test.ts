@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import {
   AmendAMMSchema,
   ApplyReferralCodeSchema,
@@ -20,9 +20,9 @@ import {
   UpdatePartyProfileSchema,
   UpdateReferralSetSchema,
   WithdrawSubmissionSchema,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { MarginMode, Withdrawal_Status } from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { MarginMode, Withdrawal_Status } from "tradewire/gen/vega/vega_pb.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import {
   ann,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
-import { Order_Status, OrderError, PeggedReference, Trade_Type } from "../../../gen/vega/vega_pb.js";
+import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
+import { Order_Status, OrderError, PeggedReference, Trade_Type } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   BUY,

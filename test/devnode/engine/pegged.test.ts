@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { Market_TradingMode } from "../../../gen/vega/markets_pb.js";
-import { Order_Status, PeggedReference } from "../../../gen/vega/vega_pb.js";
+import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
+import { Order_Status, PeggedReference } from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   BUY,

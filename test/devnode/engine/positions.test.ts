@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import {
   AccountSchema,
   AccountType,
@@ -8,7 +8,7 @@ import {
   OrderError,
   PositionSchema,
   TransferType,
-} from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/vega_pb.js";
 import { accountId } from "../../../src/devnode/engine/identifiers.js";
 import {
   ann,

@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
-import { Market_TradingMode } from "../../../gen/vega/markets_pb.js";
-import { AccountType, Order_Status, PeggedReference, type Side } from "../../../gen/vega/vega_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
+import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
+import { AccountType, Order_Status, PeggedReference, type Side } from "tradewire/gen/vega/vega_pb.js";
 import { openSize } from "../../../src/devnode/engine/book.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import {

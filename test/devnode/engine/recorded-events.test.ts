@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import {
   BatchMarketInstructionsSchema,
   OrderAmendmentSchema,
@@ -9,9 +9,9 @@ import {
   OrderSubmissionSchema,
   StopOrdersCancellationSchema,
   StopOrdersSubmissionSchema,
-} from "../../../gen/vega/commands/v1/commands_pb.js";
-import type { InputData } from "../../../gen/vega/commands/v1/transaction_pb.js";
-import { AccountSchema, AccountType } from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
+import { AccountSchema, AccountType } from "tradewire/gen/vega/vega_pb.js";
 import { transactionError } from "../../../src/devnode/core/transaction-result.js";
 import { accountId } from "../../../src/devnode/engine/identifiers.js";
 import type { Event } from "../../../src/devnode/world/event.js";

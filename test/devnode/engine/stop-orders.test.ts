@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import type { StopOrderSetupSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { Market_State, Market_TradingMode } from "../../../gen/vega/markets_pb.js";
+import type { StopOrderSetupSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import {
   Order_Status,
   StopOrder_ExpiryStrategy,
@@ -9,7 +9,7 @@ import {
   StopOrder_SizeOverrideSetting,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/vega_pb.js";
 import {
   ann,
   BUY,

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { AssetSchema } from "../../../gen/vega/assets_pb.js";
-import { CancelTransferSchema, TransferSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
-import { Transfer_Status } from "../../../gen/vega/events/v1/events_pb.js";
-import { AccountType, DispatchMetric, TransferType } from "../../../gen/vega/vega_pb.js";
+import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
+import { CancelTransferSchema, TransferSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
+import { Transfer_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
+import { AccountType, DispatchMetric, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import type { EngineStart } from "../../../src/devnode/engine/engine.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import {

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
-import { createHistory, type Genesis, type History } from "../../../src/devnode/history/history.js";
+import { RequestError, type TableName, tableSchema } from "tradewire";
+import type { Genesis } from "tradewire/devnode";
+import { createHistory, type History } from "../../../src/devnode/history/history.js";
 import { createMadeUp } from "../../../src/devnode/made-up/index.js";
 import { csvHeader } from "../../../src/devnode/tables/index.js";
-import { RequestError } from "../../../src/errors/index.js";
-import { tableSchema } from "../../../src/schema/table-schema.js";
-import type { TableName } from "../../../src/schema/tables.js";
 
 const id = (digit: string) => digit.repeat(64);
 const made = (genesis: Genesis, schemaVersions = [115, 115, 115, 116]) =>

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "@jest/globals";
-import { Market_TradingMode } from "../../../gen/vega/markets_pb.js";
+import { tableNames } from "tradewire";
+import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import {
   AccountType,
   Order_Status,
   Side,
   StopOrder_Status,
   StopOrder_TriggerDirection,
-} from "../../../gen/vega/vega_pb.js";
+} from "tradewire/gen/vega/vega_pb.js";
 import { createMadeUp, makerId } from "../../../src/devnode/made-up/index.js";
 import type { Place, Timeline } from "../../../src/devnode/world/timeline.js";
-import { tableNames } from "../../../src/schema/tables.js";
 
 const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 const START = 1_697_702_400_000_000_000n;

@@ -1,6 +1,5 @@
 import { PGlite } from "@electric-sql/pglite";
-import { type TableColumn, tableSchema } from "../../../src/schema/table-schema.js";
-import type { TableName } from "../../../src/schema/tables.js";
+import { type TableColumn, type TableName, tableSchema } from "tradewire";
 
 /** A real PostgreSQL, in which an export table is made as the network has it. */
 export interface Postgres {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
-import { Market_State } from "../../../gen/vega/markets_pb.js";
-import { NetworkParameterSchema, PartySchema, type Trade } from "../../../gen/vega/vega_pb.js";
+import { Market_State } from "tradewire/gen/vega/markets_pb.js";
+import { NetworkParameterSchema, PartySchema, type Trade } from "tradewire/gen/vega/vega_pb.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { MAX_RECORDS } from "../../../src/devnode/world/live-timeline.js";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { type Order, PartySchema } from "../../../gen/vega/vega_pb.js";
+import { type Order, PartySchema } from "tradewire/gen/vega/vega_pb.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import type { Placed, Timeline } from "../../../src/devnode/world/timeline.js";

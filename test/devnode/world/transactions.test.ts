@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
-import { EndBlockSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { EndBlockSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { account, blockAt } from "../../support/living-world.js";

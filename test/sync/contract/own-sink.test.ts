@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "@jest/globals";
-import { type SinkHost, sinkContract } from "../../../src/sync/contract/index.js";
+import { type SinkHost, sinkContract } from "tradewire/sync/contract";
 import { jsonLinesSink, readRows } from "../../support/json-lines-sink.js";
 
 async function withPlace(use: (host: SinkHost) => Promise<void>): Promise<void> {

@@ -1,14 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { SinkError } from "../../../src/errors/index.js";
-import { createTableSql, schemaVersions, tableNames, tableSchema } from "../../../src/index.js";
-import {
-  checkAddedName,
-  FROM_BLOCK,
-  identifier,
-  sinkColumns,
-  sinkSchema,
-  targetOf,
-} from "../../../src/sync/sinks/columns.js";
+import { createTableSql, schemaVersions, tableNames, tableSchema } from "tradewire";
+import { FROM_BLOCK, SinkError, sinkColumns, targetOf } from "tradewire/sync";
+import { checkAddedName, identifier, sinkSchema } from "../../../src/sync/sinks/columns.js";
 
 describe("the columns of a sink's table", () => {
   it("are those of the newest version first, in their order", () => {

@@ -3,15 +3,14 @@ import { once } from "node:events";
 import { copyFile, cp, readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
-import type { TableName } from "../../../src/schema/tables.js";
+import type { TableName } from "tradewire";
+import { compactParquet, type LedgerEntry, parquetSink, verifySync } from "tradewire/sync";
 import { applyChange } from "../../../src/sync/sinks/parquet/apply-change.js";
-import { compactParquet } from "../../../src/sync/sinks/parquet/compact.js";
 import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
 import { manifestOf } from "../../../src/sync/sinks/parquet/manifest.js";
-import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+
 import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
-import type { LedgerEntry } from "../../../src/sync/unit.js";
-import { verifySync } from "../../../src/sync/verify.js";
+
 import { builtProgram } from "../../support/built-program.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 

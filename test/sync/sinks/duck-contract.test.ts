@@ -2,10 +2,10 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "@jest/globals";
-import type { TableName } from "../../../src/schema/tables.js";
-import { type SinkHost, sinkContract } from "../../../src/sync/contract/index.js";
-import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
-import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import type { TableName } from "tradewire";
+import { duckdbSink, parquetSink } from "tradewire/sync";
+import { type SinkHost, sinkContract } from "tradewire/sync/contract";
+
 import { ask } from "./support/units.js";
 
 /** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */

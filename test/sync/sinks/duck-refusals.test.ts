@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { describe, expect, it } from "@jest/globals";
-import type { Sink } from "../../../src/sync/sink.js";
-import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
+import { duckdbSink, parquetSink, type Sink } from "tradewire/sync";
+
 import { duckdbError } from "../../../src/sync/sinks/duckdb/errors.js";
-import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");

@@ -1,12 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
-import type { UnknownPart } from "../../../src/archive/unknown-part.js";
-import { ConnectionError, SinkError } from "../../../src/errors/index.js";
-import { tableSchema } from "../../../src/schema/table-schema.js";
-import type { TableName } from "../../../src/schema/tables.js";
-import type { Sink } from "../../../src/sync/sink.js";
-import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
-import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+import { ConnectionError, type TableName, tableSchema, type UnknownPart } from "tradewire";
+import { duckdbSink, parquetSink, type Sink, SinkError } from "tradewire/sync";
+
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 /** A sink, and how DuckDB reads a table of it. */

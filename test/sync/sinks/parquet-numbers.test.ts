@@ -2,10 +2,10 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
-import { tableNames } from "../../../src/schema/tables.js";
-import { sinkColumns } from "../../../src/sync/sinks/columns.js";
+import { tableNames } from "tradewire";
+import { parquetSink, sinkColumns } from "tradewire/sync";
 import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
-import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const signal = new AbortController().signal;

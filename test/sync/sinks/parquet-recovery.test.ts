@@ -2,12 +2,12 @@ import { getEventListeners } from "node:events";
 import { appendFile, cp, mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
-import { duckdbSink } from "../../../src/sync/sinks/duckdb/duckdb-sink.js";
-import { compactParquet } from "../../../src/sync/sinks/parquet/compact.js";
+import { compactParquet, duckdbSink, parquetSink, verifySync } from "tradewire/sync";
+
 import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
-import { parquetSink } from "../../../src/sync/sinks/parquet/parquet-sink.js";
+
 import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
-import { verifySync } from "../../../src/sync/verify.js";
+
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");

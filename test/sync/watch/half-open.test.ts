@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { get } from "node:http";
 import { connect } from "node:net";
 import { afterEach, expect, it } from "@jest/globals";
-import { createSyncState, startWatch } from "../../../src/sync/index.js";
+import { createSyncState, startWatch } from "tradewire/sync";
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

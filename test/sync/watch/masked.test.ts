@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ConnectionError } from "../../../src/errors/index.js";
+import { ConnectionError } from "tradewire";
 import { createErrorLog } from "../../../src/sync/watch/reports.js";
 
 /** What the page and `/state` show of an error's text. */

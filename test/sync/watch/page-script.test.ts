@@ -3,10 +3,10 @@
 import { createContext, runInContext } from "node:vm";
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
-import { SinkError } from "../../../src/errors/index.js";
-import type { SyncEvent } from "../../../src/sync/events.js";
+import { createSyncState, SinkError, type SyncEvent } from "tradewire/sync";
+
 import { pageScript } from "../../../src/sync/watch/page/page.js";
-import { createSyncState } from "../../../src/sync/watch/state.js";
+
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 /** As much of an element as the script uses. */

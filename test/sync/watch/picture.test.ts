@@ -1,10 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
-import type { TableName } from "../../../src/schema/tables.js";
-import type { Sink, TableCoverage } from "../../../src/sync/sink.js";
-import type { LedgerEntry } from "../../../src/sync/unit.js";
-import { coverageOf } from "../../../src/sync/watch/coverage.js";
-import { keepCovered } from "../../../src/sync/watch/keep-covered.js";
-import { createSyncState } from "../../../src/sync/watch/state.js";
+import type { TableName } from "tradewire";
+import {
+  coverageOf,
+  createSyncState,
+  keepCovered,
+  type LedgerEntry,
+  type Sink,
+  type TableCoverage,
+} from "tradewire/sync";
+
 import { entryOf, loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 describe("coverageOf", () => {

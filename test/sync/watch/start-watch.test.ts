@@ -2,11 +2,11 @@ import { request } from "node:http";
 import { connect } from "node:net";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { CanceledError, ConnectionError, RequestError } from "../../../src/errors/index.js";
+import { CanceledError, ConnectionError, RequestError } from "tradewire";
+import { createSyncState, type SyncState, startWatch, type Watch, type WatchOptions } from "tradewire/sync";
 import { hostCheck } from "../../../src/http-server/own-host.js";
 import { parseListen } from "../../../src/sync/watch/address.js";
-import { startWatch, type Watch, type WatchOptions } from "../../../src/sync/watch/start-watch.js";
-import { createSyncState, type SyncState } from "../../../src/sync/watch/state.js";
+
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 let ms = 0;

@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import { ConnectionError, SinkError } from "../../../src/errors/index.js";
-import type { SyncEvent } from "../../../src/sync/events.js";
-import { createSyncState, type SyncState } from "../../../src/sync/watch/state.js";
+import { ConnectionError } from "tradewire";
+import { createSyncState, SinkError, type SyncEvent, type SyncState } from "tradewire/sync";
+
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 let ms: number;

@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { AmendAMMSchema, SubmitAMMSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { AmendAMMSchema, SubmitAMMSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { ammAmendmentProblems, ammProblems } from "../../../src/transaction/check/amm.js";
 
 const id = "ab".repeat(32);

@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { OrderAmendmentSchema, OrderSubmissionSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { OrderAmendmentSchema, OrderSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { orderAmendmentProblems, orderProblems } from "../../../src/transaction/check/order.js";
 
 const id = "ab".repeat(32);

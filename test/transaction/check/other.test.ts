@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { InputDataSchema } from "../../../gen/vega/commands/v1/transaction_pb.js";
+import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { otherProblems } from "../../../src/transaction/check/other.js";
 
 const id = "ab".repeat(32);

@@ -1,6 +1,9 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { StopOrdersCancellationSchema, StopOrdersSubmissionSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import {
+  StopOrdersCancellationSchema,
+  StopOrdersSubmissionSchema,
+} from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { stopOrdersCancellationProblems, stopOrdersProblems } from "../../../src/transaction/check/stop-orders.js";
 
 const id = "ab".repeat(32);

@@ -1,6 +1,6 @@
 import { fromJson, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
-import { TransferSchema } from "../../../gen/vega/commands/v1/commands_pb.js";
+import { TransferSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { transferProblems } from "../../../src/transaction/check/transfer.js";
 
 const id = "ab".repeat(32);

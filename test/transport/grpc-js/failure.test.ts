@@ -6,9 +6,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { type ClosableTransport, ConnectionError, NodeError, ProtocolError } from "tradewire";
 import type { TlsConfig } from "../../../src/config/schema.js";
-import { ConnectionError, NodeError, ProtocolError } from "../../../src/errors/index.js";
-import type { ClosableTransport } from "../../../src/transport/closable.js";
+
 import { createGrpcJsTransport } from "../../../src/transport/grpc-js/grpc-js.js";
 import { statusError } from "../../../src/transport/grpc-js/status.js";
 import { callError } from "../../../src/transport/layers/failure.js";

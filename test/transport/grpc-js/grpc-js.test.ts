@@ -7,8 +7,8 @@ import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, type HandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import type { ClosableTransport } from "tradewire";
 import type { GrpcConfig } from "../../../src/config/schema.js";
-import type { ClosableTransport } from "../../../src/transport/closable.js";
 import { createGrpcJsTransport } from "../../../src/transport/grpc-js/grpc-js.js";
 import { join, say, send, talk } from "../../support/probe.js";
 import {

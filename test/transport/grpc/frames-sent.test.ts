@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http2";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { createClient } from "../../../src/client.js";
+import { createClient } from "tradewire";
 import { frame } from "../../support/grpc-server.js";
 
 /** The bytes with which a client begins a connection. */

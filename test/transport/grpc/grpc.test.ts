@@ -4,19 +4,19 @@ import { create, fromBinary, type MessageInitShape, toBinary, toJsonString } fro
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { type ClosableTransport, type Config, createTransport, readConfig } from "tradewire";
 import {
   ExportNetworkHistoryRequestSchema,
   ListAllNetworkHistorySegmentsResponseSchema,
   Table,
   TradingDataService,
-} from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { ErrorDetailSchema } from "../../../gen/vega/vega_pb.js";
-import { type Config, type GrpcConfig, readConfig } from "../../../src/config/schema.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { type HttpBody, HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
+import { limited } from "tradewire/transport";
+import type { GrpcConfig } from "../../../src/config/schema.js";
 import { anyToObject } from "../../../src/json/any.js";
 import { createGrpcTransport } from "../../../src/transport/grpc/grpc.js";
-import { type ClosableTransport, createTransport } from "../../../src/transport/index.js";
-import { limited } from "../../../src/transport/layers/time-limits.js";
 import {
   failureTrailers,
   frame,

@@ -1,9 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { expect, jest, test } from "@jest/globals";
-import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { createGrpcTransport } from "../../../src/transport.js";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import { createGrpcTransport } from "tradewire/transport";
 import { frame, startGrpcServer } from "../../support/grpc-server.js";
 
 const MEBIBYTE = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
+import { limited } from "tradewire/transport";
 import { callersError, marking } from "../../../src/transport/layers/callers-errors.js";
-import { limited } from "../../../src/transport/layers/time-limits.js";
 import { type Answer, ask, broken, listen, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
 
 const kinds = [

@@ -1,8 +1,8 @@
 import { getEventListeners } from "node:events";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { ConnectionError } from "../../../src/errors/index.js";
-import { closing } from "../../../src/transport/layers/closing.js";
+import { ConnectionError } from "tradewire";
+import { closing } from "tradewire/transport";
 import { ask, broken, listen, memoryTransport, open, reasonOf, text, texts } from "../../support/memory-transport.js";
 
 const kinds = [

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { CanceledError, ConnectionError, NodeError, ProtocolError, RequestError } from "../../../src/errors/index.js";
+import { CanceledError, ConnectionError, NodeError, ProtocolError, RequestError } from "tradewire";
 import { whileConnecting } from "../../../src/errors/network-failure.js";
 import { callError, redirect } from "../../../src/transport/layers/failure.js";
 

@@ -1,10 +1,17 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../../src/errors/index.js";
+import {
+  ConnectionError,
+  type FallbackInfo,
+  type FallbackOptions,
+  fallback,
+  NodeError,
+  ProtocolError,
+  type TradewireError,
+} from "tradewire";
+import { limited } from "tradewire/transport";
 import { newCallId } from "../../../src/transport/call-id.js";
-import type { FallbackInfo } from "../../../src/transport/hooks.js";
-import { type FallbackOptions, fallback, startingOver } from "../../../src/transport/layers/fallback.js";
-import { limited } from "../../../src/transport/layers/time-limits.js";
+import { startingOver } from "../../../src/transport/layers/fallback.js";
 import {
   type Answer,
   ask,

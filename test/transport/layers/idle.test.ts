@@ -1,8 +1,8 @@
 import { Code, createContextValues } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { ConnectionError } from "../../../src/errors/index.js";
+import { ConnectionError } from "tradewire";
+import { idleLimited } from "tradewire/transport";
 import { arrivalOf } from "../../../src/transport/arrival.js";
-import { idleLimited } from "../../../src/transport/layers/idle.js";
 import { ask, listen, memoryTransport, open, reasonOf, text, texts } from "../../support/memory-transport.js";
 
 beforeEach(() => {

@@ -1,13 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import {
-  CanceledError,
-  ConnectionError,
-  NodeError,
-  ProtocolError,
-  RequestError,
-  type TradewireError,
-} from "../../../src/errors/index.js";
+import { CanceledError, ConnectionError, NodeError, ProtocolError, RequestError, type TradewireError } from "tradewire";
 import { namingAll } from "../../../src/transport/layers/naming-all.js";
 import { thrown } from "../../support/memory-transport.js";
 

@@ -1,8 +1,9 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { ConnectionError, NodeError, RequestError, type TradewireError } from "../../../src/errors/index.js";
+import { ConnectionError, NodeError, RequestError, type TradewireError } from "tradewire";
+import { type Endpoint, withOurErrors } from "tradewire/transport";
 import { whileConnecting } from "../../../src/errors/network-failure.js";
-import { type Endpoint, throwingOurErrors, withOurErrors } from "../../../src/transport/layers/our-errors.js";
+import { throwingOurErrors } from "../../../src/transport/layers/our-errors.js";
 import { ask, broken, listen, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
 import { say } from "../../support/probe.js";
 

@@ -1,8 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { BannedError } from "../../../src/errors/index.js";
-import type { WaitInfo } from "../../../src/transport/hooks.js";
-import { createPace, type Pace } from "../../../src/transport/layers/pace.js";
+import { BannedError, type WaitInfo } from "tradewire";
+
+import { createPace, type Pace } from "tradewire/transport";
 import { reasonOf } from "../../support/memory-transport.js";
 import { read } from "../../support/probe.js";
 

@@ -1,8 +1,8 @@
 import { Code, ConnectError, createContextValues, type Transport } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { BannedError } from "../../../src/errors/index.js";
-import { createPace, type Pace } from "../../../src/transport/layers/pace.js";
-import { paced } from "../../../src/transport/layers/paced.js";
+import { BannedError } from "tradewire";
+import { createPace, type Pace, paced } from "tradewire/transport";
+
 import {
   type Answer,
   ask,

@@ -2,10 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { ClosableTransport } from "../../../src/transport/closable.js";
-import { withOurErrors } from "../../../src/transport/layers/our-errors.js";
-import { limited } from "../../../src/transport/layers/time-limits.js";
+import type { ClosableTransport } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { limited, withOurErrors } from "tradewire/transport";
 
 const { exportNetworkHistory, listAllNetworkHistorySegments } = TradingDataService.method;
 const url = "http://127.0.0.1:3007";

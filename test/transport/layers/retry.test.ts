@@ -1,11 +1,10 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { ConnectionError, NodeError, ProtocolError, type RetryInfo, type TradewireError } from "tradewire";
+import { limited, retryInterceptor } from "tradewire/transport";
 import type { RetryConfig } from "../../../src/config/schema.js";
-import { ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../../src/errors/index.js";
 import { newCallId } from "../../../src/transport/call-id.js";
-import type { RetryInfo } from "../../../src/transport/hooks.js";
-import { retryInterceptor } from "../../../src/transport/layers/retry.js";
-import { limited } from "../../../src/transport/layers/time-limits.js";
+
 import {
   type Answer,
   ask,

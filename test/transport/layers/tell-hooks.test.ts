@@ -2,11 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { BytesValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { HttpBodySchema } from "../../../gen/google/api/httpbody_pb.js";
-import { CanceledError, ConnectionError } from "../../../src/errors/index.js";
+import { type CallEnd, type CallInfo, CanceledError, ConnectionError } from "tradewire";
+import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
+import { tellingHooks } from "tradewire/transport";
 import { callId } from "../../../src/transport/call-id.js";
-import type { CallEnd, CallInfo } from "../../../src/transport/hooks.js";
-import { tellingHooks } from "../../../src/transport/layers/tell-hooks.js";
 import {
   type Answer,
   ask,

@@ -11,7 +11,8 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { limited, timeLeft } from "../../../src/transport/layers/time-limits.js";
+import { limited } from "tradewire/transport";
+import { timeLeft } from "../../../src/transport/layers/time-limits.js";
 import { ask, listen, type MadeCall, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
 
 const colour = createContextKey("");

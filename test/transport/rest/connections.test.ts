@@ -4,10 +4,9 @@ import { createServer as createTcpServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { readConfig } from "../../../src/config/schema.js";
-import { ConnectionError } from "../../../src/errors/index.js";
-import { createTransport } from "../../../src/transport/index.js";
+import { ConnectionError, createTransport, readConfig } from "tradewire";
+import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+
 import { MAX_ERROR_BYTES } from "../../../src/transport/rest/error.js";
 import { head, startRawHttp, whole } from "../../support/raw-http.js";
 import { failure, JSON_TYPE } from "../../support/rest-probe.js";

@@ -17,13 +17,11 @@ import { FileDescriptorProtoSchema, file_google_protobuf_any, MethodOptionsSchem
 import { type ConnectRouter, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { http } from "../../../gen/google/api/annotations_pb.js";
-import { HttpRuleSchema } from "../../../gen/google/api/http_pb.js";
-import { file_google_api_httpbody } from "../../../gen/google/api/httpbody_pb.js";
-import { readConfig } from "../../../src/config/schema.js";
+import { createTransport, ProtocolError, RequestError, readConfig } from "tradewire";
+import { http } from "tradewire/gen/google/api/annotations_pb.js";
+import { HttpRuleSchema } from "tradewire/gen/google/api/http_pb.js";
+import { file_google_api_httpbody } from "tradewire/gen/google/api/httpbody_pb.js";
 import { createGateway } from "../../../src/devnode/gateway.js";
-import { ProtocolError, RequestError } from "../../../src/errors/index.js";
-import { createTransport } from "../../../src/transport/index.js";
 
 const [ITEM, BODY] = [".rules.Item", ".google.api.HttpBody"];
 const field = (name: string, number: number, type: string) =>

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { ProtocolError } from "../../../src/errors/index.js";
+import { ProtocolError } from "tradewire";
 import { anyToObject } from "../../../src/json/any.js";
 import { chunk, head, type RawAnswer, whole } from "../../support/raw-http.js";
 import {

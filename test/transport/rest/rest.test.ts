@@ -1,8 +1,8 @@
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
-import { Table, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { RequestError } from "../../../src/errors/index.js";
+import { RequestError } from "tradewire";
+import { Table, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { chunk, head, whole } from "../../support/raw-http.js";
 import { CHUNKED, failure, JSON_TYPE, result, startRestProbe, ZIP_TYPE } from "../../support/rest-probe.js";
 import { shapeMethod } from "../../support/shapes.js";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
-import { ProtocolError } from "../../../src/errors/index.js";
+import { ProtocolError } from "tradewire";
 import { chunk, head, whole } from "../../support/raw-http.js";
 import { CHUNKED, JSON_TYPE, ownFailure, startRestProbe } from "../../support/rest-probe.js";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { BannedError, ConnectionError, NodeError, ProtocolError } from "../../../src/errors/index.js";
-import { Code } from "../../../src/index.js";
+import { BannedError, Code, ConnectionError, NodeError, ProtocolError } from "tradewire";
+
 import { asking, eventFrame, observe, readAll, restClient } from "../../support/bus.js";
 import { closedUrl, serveTcp } from "../../support/node.js";
 import {

@@ -3,13 +3,11 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
+import { CanceledError, Code, ConnectionError, createClient, RequestError, readConfig } from "tradewire";
+import { type ObserveEventBusResponse, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { WebSocket } from "ws";
-import { type ObserveEventBusResponse, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { CoreService } from "../../../gen/vega/api/v1/core_pb.js";
-import { createClient } from "../../../src/client.js";
-import { readConfig } from "../../../src/config/schema.js";
-import { CanceledError, ConnectionError, RequestError } from "../../../src/errors/index.js";
-import { Code } from "../../../src/index.js";
+
 import { createSocketClient } from "../../../src/transport/rest/socket.js";
 import { createAuthority } from "../../contract/certificates.js";
 import { asking, type BusRequest, eventFrame, idsOf, observe, readAll, restClient } from "../../support/bus.js";

@@ -1,6 +1,6 @@
 // A process that loads blocks 1 to 10. Once it has sent half of them it tells so, and waits until it is killed, unless it
 // is to send the whole.
-import { postgresSink } from "../../../../src/sync/sinks/postgres/postgres-sink.js";
+import { postgresSink } from "tradewire/sync";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 
 const [url = "", extent] = process.argv.slice(2);

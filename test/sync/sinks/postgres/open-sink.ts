@@ -1,11 +1,13 @@
 import pg from "pg";
-import type { Sink, SinkOpening } from "../../../../src/sync/sink.js";
 import {
+  type LedgerEntry,
   type PostgresSink,
   type PostgresSinkOptions,
   postgresSink,
-} from "../../../../src/sync/sinks/postgres/postgres-sink.js";
-import type { LedgerEntry } from "../../../../src/sync/unit.js";
+  type Sink,
+  type SinkOpening,
+} from "tradewire/sync";
+
 import type { PostgresServer } from "../../../support/postgres.js";
 import { openingOf } from "../../../support/units.js";
 

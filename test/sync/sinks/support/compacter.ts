@@ -1,5 +1,5 @@
 /** Joins the files of a folder again and again until it is killed. Argument: the folder. */
-import { compactParquet } from "../../../../src/sync/sinks/parquet/compact.js";
+import { compactParquet } from "tradewire/sync";
 
 const [folder = ""] = process.argv.slice(2);
 process.stdout.write("open\n");

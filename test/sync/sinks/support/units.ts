@@ -3,11 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { type CsvRow, encodeCsv } from "../../../../src/csv/index.js";
-import { tableSchema } from "../../../../src/schema/table-schema.js";
-import type { TableName } from "../../../../src/schema/tables.js";
-import type { FetchUnit, Sink, SinkOpening } from "../../../../src/sync/sink.js";
-import type { LedgerEntry, Unit } from "../../../../src/sync/unit.js";
+import { type CsvRow, encodeCsv, type TableName, tableSchema } from "tradewire";
+
+import type { FetchUnit, LedgerEntry, Sink, SinkOpening, Unit } from "tradewire/sync";
 
 /** Blocks of a segment. */
 const BLOCKS = 10n;

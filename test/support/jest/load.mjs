@@ -1,0 +1,6 @@
+// Loaded before Jest, and in each of its workers: Node then takes TypeScript, and test files get the globals of Jest.
+import { register as registerHooks } from "node:module";
+import { register as registerTypeScript } from "tsx/esm/api";
+
+registerTypeScript();
+registerHooks("./resolve.mjs", import.meta.url);

@@ -1,0 +1,125 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import type pg from "pg";
+import type { TableName } from "tradewire";
+import { sinkColumns } from "tradewire/sync";
+import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
+import { withSink } from "./open-sink.js";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+});
+
+/** Rows of each table, so many that reading all of them costs more than an index. */
+const ROWS = Number(process.env["TRADEWIRE_QUERY_ROWS"] ?? 60_000);
+/** Whether plans and times are printed, as they are where the number of rows is given. */
+const PRINTS = process.env["TRADEWIRE_QUERY_ROWS"] !== undefined;
+const LIMIT_MS = 300_000 * Math.ceil(ROWS / 500_000);
+/** The most pages, of 8 kB, of an answer of at most 1000 rows and of the way to them. */
+const MAX_PAGES = 3000;
+const TABLES: readonly TableName[] = [
+  ...(["trades", "orders", "market_data", "balances", "ledger", "positions", "rewards", "blocks"] as const),
+];
+
+/** How many there are of what a column names: a few markets, many parties, an order for a few of its states. */
+const COUNTS: { readonly [name: string]: number } = { market_id: 20, market: 20, id: ROWS / 4 };
+const DEFAULT_COUNT = 2000;
+
+function valueSql({ name, type, holds, values }: ReturnType<typeof sinkColumns>[number]): string {
+  switch (holds) {
+    case "time":
+      return "timestamptz '2024-01-01 00:00:00+00' + g * interval '1 second'";
+    case "id":
+      return `int8send((g::int8 * 7919) % ${COUNTS[name] ?? DEFAULT_COUNT}) || '\\x0000000000000000'::bytea`;
+    case "flag":
+      return "true";
+    case "json":
+      return "'{}'";
+    case "text":
+      return "'x'";
+    case "enum":
+      return `'${values?.[0]}'`;
+    default:
+      return type === "int2" ? "1" : "g";
+  }
+}
+
+async function fill(client: pg.Client, table: TableName): Promise<void> {
+  const columns = sinkColumns(table);
+  await client.query(
+    `INSERT INTO ${table} (${columns.map(({ name }) => name).join()}, _from_block)
+     SELECT ${columns.map(valueSql).join()}, g / 1000 FROM generate_series(1, ${ROWS}) AS g; ANALYZE ${table}`,
+  );
+}
+
+/** What stands for the variables of a documented question. */
+const VALUES: { readonly [variable: string]: (column: string) => string } = {
+  from: () => "'2024-01-01 02:00:00+00'",
+  to: () => "'2024-01-01 03:00:00+00'",
+  height: () => "4000",
+};
+const ID = "int8send(7) || '\\x0000000000000000'::bytea";
+
+function print(line: string): void {
+  if (PRINTS) {
+    process.stderr.write(`${new Date().toISOString()} ${line}\n`);
+  }
+}
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Index Name"?: string;
+  readonly "Relation Name"?: string;
+  readonly "Shared Hit Blocks": number;
+  readonly "Shared Read Blocks": number;
+  readonly Plans?: readonly Plan[];
+}
+
+const textOf = (plan: Plan): string =>
+  [plan["Node Type"], plan["Index Name"] ?? plan["Relation Name"] ?? "", ...(plan.Plans ?? []).map(textOf)].join(" ");
+const nodesOf = (plan: Plan): string[] => [plan["Node Type"], ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+it(
+  "answers the documented questions without reading a whole table",
+  async () => {
+    const docs = await readFile("docs/sync-queries.md", "utf8");
+    const questions = [...docs.matchAll(/^SELECT .*;$/gmu)].map(([text]) => text);
+    expect(questions).toHaveLength(12);
+    await withSink(
+      server,
+      async (sink, client) => {
+        for (const table of TABLES) {
+          await fill(client, table);
+          print(`${table} is filled`);
+        }
+        const plansOf = async () => {
+          const found: { readonly question: string; readonly scans: boolean; readonly pages: number }[] = [];
+          for (const question of questions) {
+            const sql = question.replaceAll(/(\w+) (=|>=|<|<=) :'(\w+)'/gu, (_, column, operator, variable) => {
+              return `${column} ${operator} ${VALUES[variable]?.(column) ?? `(${ID})`}`;
+            });
+            const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${sql}`);
+            const [explained] = rows[0]["QUERY PLAN"];
+            const plan: Plan = explained.Plan;
+            const scans = nodesOf(plan).some((node) => node.endsWith("Seq Scan"));
+            found.push({ question, scans, pages: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] });
+            print(`${explained["Execution Time"]} ms, ${found.at(-1)?.pages} pages, ${textOf(plan)}: ${sql}`);
+          }
+          return found;
+        };
+        const scanning = ({ scans, pages }: { readonly scans: boolean; readonly pages: number }) =>
+          scans || pages > MAX_PAGES;
+        expect((await plansOf()).filter(scanning).length).toBeGreaterThanOrEqual(5);
+        expect(await sink.createQueryIndexes()).toBe(13);
+        expect(await sink.createQueryIndexes()).toBe(0);
+        expect((await plansOf()).filter(scanning)).toEqual([]);
+      },
+      { opening: { tables: TABLES } },
+    );
+  },
+  LIMIT_MS,
+);
