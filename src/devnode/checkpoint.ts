@@ -95,6 +95,7 @@ export function openCheckpoints(
   }
 
   function write(state: NetworkState): void {
+    journal.requireOpen();
     const began = performance.now();
     const { history } = state;
     const position = journal.position();

@@ -113,6 +113,7 @@ export function createControls(
   return {
     async makeBlock() {
       requireOpen();
+      storage?.journal.requireOpen(); // Before the block, as it would be made and not kept.
       if (broken !== undefined) {
         throw new RequestError("the last block was not made whole, or not kept, and none can follow it", {
           advice: "Revert to a snapshot, or reset the node.",

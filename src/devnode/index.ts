@@ -170,7 +170,13 @@ async function openStorage(
     throw inUse(folder, lock);
   }
   try {
-    const journal = openJournal(folder, settings);
+    const journal = openJournal(folder, settings, {
+      requireLock() {
+        if (!lock.isHeld()) {
+          throw lost(folder);
+        }
+      },
+    });
     const checkpoints = openCheckpoints(folder, { settings, genesis }, journal);
     const close = async () => {
       journal[Symbol.dispose]();
@@ -181,6 +187,13 @@ async function openStorage(
     await lock[Symbol.asyncDispose]();
     throw reason;
   }
+}
+
+function lost(folder: string): RequestError {
+  return new RequestError(
+    `the lock of ${folder} was taken by another node, or removed, while this one was suspended, so it writes nothing more`,
+    { advice: "Stop this node, and start it again once that one has ended, or with another folder." },
+  );
 }
 
 function inUse(folder: string, { pid }: LockInUse): RequestError {

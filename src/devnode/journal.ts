@@ -3,7 +3,6 @@ import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeFileSync,
 import { join } from "node:path";
 import { failedWith, fileError } from "../errors/file-error.js";
 import { RequestError } from "../errors/index.js";
-import { makeFolder } from "../file/make-folder.js";
 import type { MadeBlock } from "./core/chain.js";
 
 /** The blocks of a local node, kept in a file: what makes them again after a restart. */
@@ -21,7 +20,7 @@ export interface Journal extends Disposable {
   readonly start: number;
   /** Where the file ends, to come back to. */
   position(): number;
-  /** @throws {@link RequestError} where the journal was disposed of: the folder may be that of another node then */
+  /** @throws {@link RequestError} where the journal was disposed of, or its lock was lost: the folder may be that of another node then */
   requireOpen(): void;
   /** Forget all blocks that came behind a position. */
   truncate(position: number): void;
@@ -43,11 +42,12 @@ const MARK_BYTES = 64 * 1024;
 const NEWLINE = 10;
 
 /**
- * Open the journal in a folder, which is made where it does not exist. The caller holds the folder's lock.
+ * Open the journal in a folder that exists. The caller holds the folder's lock.
  *
  * @param folder the folder's path
  * @param settings what the blocks depend on besides their transactions; those of a folder cannot change
- * @param limits the longest line, in bytes; {@link MAX_LINE_BYTES} by default
+ * @param options the longest line, in bytes, {@link MAX_LINE_BYTES} by default; and what is called before each write, and
+ *   throws where the lock is not held any more
  * @returns the journal
  * @throws {@link RequestError} where the folder is that of a node with other settings
  * @throws {@link FileError} where it cannot be read or written
@@ -55,10 +55,12 @@ const NEWLINE = 10;
 export function openJournal(
   folder: string,
   settings: Readonly<Record<string, unknown>>,
-  { maxLineBytes = MAX_LINE_BYTES }: { readonly maxLineBytes?: number } = {},
+  {
+    maxLineBytes = MAX_LINE_BYTES,
+    requireLock = () => undefined,
+  }: { readonly maxLineBytes?: number; readonly requireLock?: () => void } = {},
 ): Journal {
   const path = join(folder, FILE);
-  makeFolder(folder);
   let file: number | undefined;
   try {
     const header = Buffer.from(`${JSON.stringify(settings)}\n`);
@@ -84,6 +86,7 @@ export function openJournal(
       if (!isOpen) {
         throw new RequestError("the node of the folder is closed", { advice: "Start it again to go on." });
       }
+      requireLock();
     };
     return {
       start: header.length,

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { constants, copyFile, link, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { failedWith } from "../errors/file-error.js";
@@ -12,8 +13,13 @@ export const STALE_MS = 60_000;
 /** A lock that this process holds. Disposing of it lets others take it. */
 export interface Lock extends AsyncDisposable {
   readonly held: true;
-  /** Whether it is still held: it is not if the process was suspended for long, and another one has taken it. */
-  isHeld(): Promise<boolean>;
+  /**
+   * Whether it is still held: it is not if the process was suspended for long, and another one has taken it; or if its
+   * file was removed. Ask this right before each write, as nothing comes in between.
+   *
+   * @throws the system's error if its file cannot be read
+   */
+  isHeld(): boolean;
 }
 
 /** A lock that is held elsewhere, or by this process already. */
@@ -31,7 +37,9 @@ interface Claim {
 
 /**
  * Take a lock, which is a file. The lock of a process that has ended is free at once on the same machine and boot.
- * Elsewhere, for example in another container, it is free {@link STALE_MS} after the last heartbeat.
+ * Elsewhere, for example in another container, it is free {@link STALE_MS} after the last heartbeat. So is a file that does not
+ * name its process in this way, such as one with a bare process id: that id may be any process's by now, in a container
+ * almost always that of the container's first one.
  *
  * Any number of processes may find a stale lock at once: one of them gets it. A stale lock is never removed to be made
  * again. Who wants it first takes a second lock that only that stale lock has, sees that the stale one is still there,
@@ -47,7 +55,13 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
   if (!(await withCandidate(path, claim, (candidate) => take(path, claim, candidate)))) {
     return { held: false, pid: pidOf((await read(path))?.text) };
   }
-  const isHeld = async () => (await read(path))?.text === claim;
+  const isHeld = () => {
+    try {
+      return readFileSync(path, "utf8") === claim;
+    } catch (reason) {
+      return unlessMissing(reason) ?? false;
+    }
+  };
   const file = await open(path, "r+").catch(async (reason: unknown) => {
     await release(path, claim);
     throw reason;

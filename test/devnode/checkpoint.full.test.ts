@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -27,7 +27,9 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true }));
 const newFolder = () => {
   made += 1;
-  return join(root, String(made));
+  const folder = join(root, String(made));
+  mkdirSync(folder);
+  return folder;
 };
 
 /** A node of a folder, and how many blocks its start made again. */

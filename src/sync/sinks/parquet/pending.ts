@@ -73,7 +73,7 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
   return {
     part,
     async commit(change) {
-      if (!(await onPath(files.lock, lock.isHeld()))) {
+      if (!(await onPath(files.lock, Promise.resolve().then(lock.isHeld)))) {
         throw new SinkError(`${name} was taken over by another sync, as this one stood still for too long`, {
           code: Code.Aborted,
           advice: "Nothing is wrong: try the same again.",
