@@ -136,10 +136,9 @@ export function fitLines(
   const widths = widthsOf([header], header.length);
   const numeric = header.map(() => true);
   for (const row of rows) {
+    widen(widths, row);
     for (const place of header.keys()) {
-      const cell = row[place] ?? "";
-      widths[place] = Math.max(widths[place] ?? 0, stringWidth(cell));
-      numeric[place] = numeric[place] === true && /^[\d.,]*$/.test(cell);
+      numeric[place] &&= /^[\d.,]*$/.test(row[place] ?? "");
     }
   }
   const layout = layOut(widths, width, ranked);
@@ -161,9 +160,18 @@ export function fitLines(
  * @returns the width that each column needs, in columns of a terminal
  */
 export function widthsOf(rows: readonly (readonly string[])[], count: number): number[] {
-  return Array.from({ length: count }, (_, place) =>
-    rows.reduce((widest, cells) => Math.max(widest, stringWidth(cells[place] ?? "")), 0),
-  );
+  const widths = Array.from({ length: count }, () => 0);
+  for (const cells of rows) {
+    widen(widths, cells);
+  }
+  return widths;
+}
+
+/** Widens columns to what the cells of a row need. */
+function widen(widths: number[], cells: readonly string[]): void {
+  for (const [place, width] of widths.entries()) {
+    widths[place] = Math.max(width, stringWidth(cells[place] ?? ""));
+  }
 }
 
 /** Shorten a text to a width, with an ellipsis in place of what is left out. */

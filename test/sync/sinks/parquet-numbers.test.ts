@@ -41,6 +41,23 @@ it("compares amounts as numbers", async () => {
   });
 });
 
+// PostgreSQL keeps such numbers as they are; IEEE 754 has none between 0 and 4.9e-324, and rounds to the nearest.
+it("makes the nearest number of one that is too small for a DOUBLE, with its sign, and keeps the text", async () => {
+  await withFolder(async (folder) => {
+    const sink = parquetSink(join(folder, "out"));
+    await sink.open(opening(["positions"]));
+    const zeros = (count: number) => "0".repeat(count);
+    const losses = [`0.${zeros(309)}1`, `-0.${zeros(309)}1`, `0.${zeros(400)}1`, `-0.${zeros(400)}1`, `0.${zeros(20)}`];
+    const rows = losses.map((loss) => rowOf("positions", { loss }));
+    await sink.load(unitAt("positions", 1), fetchOf(columnsOf("positions"), rows), plainly());
+    await sink[Symbol.asyncDispose]();
+    const table = `read_parquet('${folder}/out/data/table=positions/**/*.parquet')`;
+    const found = await ask(`SELECT CAST(loss AS VARCHAR), loss_text FROM ${table}`);
+    const nearest = ["1e-310", "-1e-310", "0.0", "-0.0", "0.0"].map((loss, index) => [loss, losses[index]]);
+    expect(new Set(found.map(String))).toEqual(new Set(nearest.map(String)));
+  });
+});
+
 it("takes market data with the price of a resting order of any size", async () => {
   await withFolder(async (folder) => {
     const sink = parquetSink(join(folder, "out"));

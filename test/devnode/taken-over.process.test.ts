@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "@jest/globals";
 import { startDevnode } from "../../src/devnode/index.js";
 import { RequestError } from "../../src/errors/index.js";
-import { startCommand } from "../support/command.js";
+import { startProcess } from "../support/command-process.js";
 
 const small = { segments: 1, blocksPerSegment: 10, blockMs: 0 } as const;
 
@@ -36,7 +36,7 @@ test("a node that was suspended while another one took its folder writes nothing
   const count = () => (existsSync(blocks) ? readFileSync(blocks, "utf8").split("\n").length : 0);
   const ports = ["--grpc-port", "0", "--rest-port", "0"];
   const history = ["--segments", "1", "--blocks-per-segment", "10"];
-  const { child, ended } = startCommand([
+  const { child, ended } = startProcess([
     "devnode",
     "--data-dir",
     folder.path,
