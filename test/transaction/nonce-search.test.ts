@@ -24,6 +24,20 @@ describe("a search for a nonce", () => {
     expect(searchNonces({ prefix, first: END - 3n, difficulty: 8 }, 16_384)).toBeUndefined();
   });
 
+  it("does not take nonce 0 for the one behind the last", () => {
+    const searches = Array.from({ length: 64 }, (_, index) => ({
+      prefix: new TextEncoder().encode(`prefix ${index}`),
+      difficulty: 1,
+    }));
+    const only = searches.filter(
+      (search) =>
+        searchNonces({ ...search, first: 0n }, 1) === 0n &&
+        searchNonces({ ...search, first: END - 1n }, 1) === undefined,
+    );
+    expect(only.length).toBeGreaterThan(0);
+    expect(only.map((search) => searchNonces({ ...search, first: END - 1n }, 2))).toEqual(only.map(() => undefined));
+  });
+
   it("is compiled once", () => {
     expect(nonceSearchModule()).toBe(nonceSearchModule());
   });

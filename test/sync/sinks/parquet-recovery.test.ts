@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { appendFile, cp, mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { appendFile, cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { compactParquet, duckdbSink, parquetSink, verifySync } from "tradewire/sync";
@@ -53,6 +53,31 @@ it("finishes what a process had made certain, and forgets what it had not", asyn
       ["2"],
       ["3"],
     ]);
+  });
+});
+
+it("finishes what an earlier release had begun, which named the file that is written by its unit", async () => {
+  await withFolder(async (folder) => {
+    const path = join(folder, "out");
+    const { pending, file } = layoutOf(path);
+    const first = parquetSink(path);
+    await first.open(opening(["blocks"]));
+    await first.load(unitAt("blocks", 1), fetchBlock(1), plainly());
+    await first[Symbol.asyncDispose]();
+    const load = { ...unitAt("blocks", 2), rows: 1n, bytes: 1n, sha256: "00", loadedAt: "2026-01-01T00:00:00.000Z" };
+    const held = await holdUnit(pending, load, () => Promise.reject(new Error("ended")));
+    await expect(held?.commit({ load, remove: [] })).rejects.toThrow("ended");
+    await held?.release();
+    const change = join(pending, (await readdir(pending)).find((name) => name.endsWith(".json")) ?? "");
+    const { part: _part, ...json } = JSON.parse(await readFile(change, "utf8"));
+    await writeFile(change, JSON.stringify(json));
+    await cp(file(unitAt("blocks", 1)), change.replace(/json$/u, "part"));
+    const next = parquetSink(path);
+    await next.open(opening(["blocks"]));
+    expect((await entriesOf(next, "blocks")).map(({ segmentId }) => segmentId)).toEqual(["id-1", "id-2"]);
+    await next[Symbol.asyncDispose]();
+    expect(await readdir(pending)).toEqual([]);
+    expect((await ask(`SELECT count(*) FROM read_parquet('${path}/**/*.parquet')`))[0]).toEqual(["2"]);
   });
 });
 

@@ -100,6 +100,15 @@ test.each([{}, { "grpc-status": "0" }])(
   },
 );
 
+test("a response without a type is said to have none", async () => {
+  const { client } = await clientOf((stream) => {
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    stream.end(SEGMENTS);
+  });
+  await expect(client.listSegments({ timeoutMs: 20_000 })).rejects.toThrow("the response is of no content type");
+});
+
 test("a message that waits when a stream is left is not handed out", async () => {
   let calls = 0;
   const { transport } = await clientOf((stream) => {
