@@ -10,6 +10,41 @@ function standardOutputError(error: NodeJS.ErrnoException): FileError {
   return new FileError(summary.replaceAll('"', ""), { code, advice, cause: error });
 }
 
+/** How long a command may clean up, in milliseconds, once its output cannot be written. */
+const CLEANUP_MS = 5000;
+
+/**
+ * Have the command end once standard output cannot be written, in the way that a signal ends it: it removes what it began.
+ *
+ * @param interrupt interrupts the command
+ * @returns a function to be called when the command has ended, which turns its exit code into that of the process
+ */
+function endWithOutput(interrupt: AbortController): (code: number) => number {
+  const { stdout: out, stderr: err, env: environment } = process;
+  let ofOutput: number | undefined;
+  let isOver = false;
+  out.on("error", (error: NodeJS.ErrnoException) => {
+    const { signal } = interrupt;
+    if (!signal.aborted) {
+      // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
+      ofOutput = error.code === "EPIPE" ? EXIT.ok : EXIT.failure;
+      if (ofOutput === EXIT.failure) {
+        err.write(errorText(standardOutputError(error), { to: { err, environment } }));
+      }
+    }
+    if (isOver) {
+      process.exit(ofOutput === EXIT.failure ? ofOutput : undefined);
+    }
+    const code = ofOutput ?? interruptedCode(signal);
+    setTimeout(() => process.exit(code), CLEANUP_MS).unref();
+    interrupt.abort(new DOMException("standard output cannot be written", "AbortError"));
+  });
+  return (code) => {
+    isOver = true;
+    return code === EXIT.unknown ? code : (ofOutput ?? code);
+  };
+}
+
 /**
  * Run the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
  *
@@ -30,17 +65,10 @@ export async function runProcess(args: readonly string[], version: string): Prom
     process.on(signal, end);
   }
   const { stdout: out, stderr: err, env: environment } = process;
-  // The reader of a pipe, such as `head`, may close it early. The command then ends successfully.
-  out.on("error", (error: NodeJS.ErrnoException) => {
-    if (!interrupt.signal.aborted && error.code !== "EPIPE") {
-      err.write(errorText(standardOutputError(error), { to: { err, environment } }));
-      process.exit(EXIT.failure);
-    }
-    process.exit(interrupt.signal.aborted ? interruptedCode(interrupt.signal) : (process.exitCode ?? EXIT.ok));
-  });
+  const exitCode = endWithOutput(interrupt);
   // A terminal that was closed takes no notes. What is under way is still ended in order.
   err.on("error", () => undefined);
-  process.exitCode = await runCommand({
+  const code = await runCommand({
     args,
     version,
     get in() {
@@ -51,6 +79,7 @@ export async function runProcess(args: readonly string[], version: string): Prom
     environment,
     signal: interrupt.signal,
   });
+  process.exitCode = exitCode(code);
   if (interrupt.signal.aborted) {
     // A reader that has stopped reading would keep what is left of the output, and with it the process.
     process.exit();

@@ -1,3 +1,5 @@
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,6 +48,7 @@ async function startSlow(ready: string): Promise<Running & { readonly removing: 
   const removing = new Promise<void>((resolve) => {
     running.child.stderr?.on("data", (bytes: Buffer) => bytes.includes("removing") && resolve());
   });
+  running.ended.catch(() => undefined); // It fails where the output was not read to its end.
   await server.asked;
   return { ...running, removing };
 }
@@ -67,6 +70,43 @@ describe("a command that is interrupted", () => {
     child.kill(second);
     expect((await ended).code).toBeNull();
     expect(child.signalCode).toBe(second);
+    expect(await parts()).toHaveLength(1);
+  });
+});
+
+/** Closes the reader's end of a command's output. Gives the exit code. */
+async function closeOutput(child: ChildProcess): Promise<unknown> {
+  child.stdout?.destroy();
+  const [code] = await once(child, "exit");
+  return code;
+}
+
+describe("a command whose output nobody reads any more", () => {
+  it("removes what it began, and succeeds", async () => {
+    const { child } = await startSlow("setTimeout(500)");
+    const exited = closeOutput(child);
+    child.kill("SIGUSR2");
+    expect(await exited).toBe(0);
+    expect(await parts()).toEqual([]);
+  });
+
+  it("removes what it began also where it was interrupted before", async () => {
+    const { child, removing } = await startSlow("setTimeout(1000)");
+    const exited = closeOutput(child);
+    child.kill("SIGINT");
+    await removing;
+    child.kill("SIGUSR2");
+    expect(await exited).toBe(130);
+    expect(await parts()).toEqual([]);
+  });
+
+  it("ends where cleaning up takes no end", async () => {
+    const { child, removing } = await startSlow("setTimeout(2 ** 31 - 1)");
+    const exited = closeOutput(child);
+    child.kill("SIGINT");
+    await removing;
+    child.kill("SIGUSR2");
+    expect(await exited).toBe(130);
     expect(await parts()).toHaveLength(1);
   });
 });
