@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { createClient, signerFromMnemonic, tableNames } from "tradewire";
+import { createClient, signerFromMnemonic } from "tradewire";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 
 import { run } from "../support/command.js";
@@ -73,18 +73,6 @@ describe("tradewire devnode", () => {
       await fetch(`${node.restUrl}/admin/make-block`, { method: "POST", headers, body: "{}" });
     }
     expect(await trades()).toBe(first + 24n);
-  });
-
-  it("takes rows of every table without a warning of the runtime", async () => {
-    const args = await Promise.all(
-      tableNames.map(async (table) => {
-        const path = join(folder, `none-${table}.csv`);
-        await writeFile(path, "vega_time\n");
-        return ["--genesis", `${table}=${path}`];
-      }),
-    );
-    const node = await startCommandNode(...args.flat());
-    expect((await node.stop()).err).not.toMatch(/Warning/u);
   });
 
   it("makes blocks by itself", async () => {

@@ -1,6 +1,3 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { NodeError, TransactionError } from "tradewire";
@@ -8,7 +5,6 @@ import { fileNameFor } from "../../src/archive/names.js";
 import { errorText, json } from "../../src/cli/output.js";
 import { createRowFormat } from "../../src/cli/row-format.js";
 import { run } from "../support/command.js";
-import { shell } from "../support/command-process.js";
 import { serveNode, type TestNode } from "../support/node.js";
 
 /** Controls of both sets, marks of direction, and characters without width. */
@@ -76,28 +72,3 @@ it.each(["-rf-trades-1-2.zip", ".hidden-trades-1-2.zip", "a\u202eb-trades-1-2.zi
     expect(fileNameFor(good, exported)).toBe("a-trades-1-2.zip");
   },
 );
-
-describe("output that cannot be written", () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "tradewire-full-"));
-  });
-  afterAll(() => rm(folder, { recursive: true }));
-
-  it.each(["--version", "--help", "config", "config --json", "no-such-command --json"])(
-    "is told in one line: %s > /dev/full",
-    async (args) => {
-      const outcome = await shell(`tradewire ${args} > /dev/full`, [], folder);
-      const told = outcome.err.split("\n").filter((line) => line.startsWith("tradewire: "));
-      if (!args.startsWith("no-such")) {
-        expect(outcome.err).toBe(
-          "tradewire: standard output: the disk is full\nSend the output elsewhere, or make room where it goes.\n",
-        );
-        expect(told).toHaveLength(1);
-        expect(outcome.code).toBe(1);
-      }
-      expect(outcome.code).not.toBe(0);
-      expect(await readdir(folder)).toEqual([]);
-    },
-  );
-});
