@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
-import { tableNames } from "../../src/schema/tables.js";
+import { tableNames } from "tradewire";
 import { startProcess } from "../support/command-process.js";
 
 const NODE = ["devnode", "--segments", "1", "--blocks-per-segment", "10", "--grpc-port", "0", "--rest-port", "0"];

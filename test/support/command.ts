@@ -51,9 +51,8 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
   const { cwd, environment, input = "" } = options;
   const interrupted = new AbortController();
   const [out, err] = [captured(), captured()];
-  const code = inFolder(cwd, async () => {
-    await linked(args);
-    return await runCommand({
+  const code = inFolder(cwd, () =>
+    runCommand({
       args,
       version,
       in: input instanceof Readable ? input : Readable.from([Buffer.from(input)]),
@@ -61,8 +60,8 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
       err: err.stream,
       environment: { ...process.env, ...environment },
       signal: interrupted.signal,
-    });
-  });
+    }),
+  );
   return {
     interrupt: (signal) => interrupted.abort(new Interruption(signal)),
     ended: code
@@ -82,19 +81,6 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
  */
 export function run(args: readonly string[], options?: RunOptions): Promise<Outcome> {
   return startCommand(args, options).ended;
-}
-
-/** Commands that load the definitions of several services at once. */
-const OF_DEFINITIONS = ["call", "describe", "methods", "__complete"];
-const DEFINITIONS = ["datanode/api/v2/trading_data", "vega/api/v1/corestate"].map((name) =>
-  resolve(`dist/gen/${name}_pb.js`),
-);
-
-/** Load what a command would load at once, one after the other: Jest's loader fails to link what shares modules at once. */
-async function linked([name = ""]: readonly string[]): Promise<void> {
-  for (const path of OF_DEFINITIONS.includes(name) ? DEFINITIONS : []) {
-    await import(pathToFileURL(path).href);
-  }
 }
 
 /** A stream that keeps what is written to it, and passes it on, however slow the reader is. */
