@@ -6,10 +6,10 @@ import { build } from "rolldown";
  *
  * @param source the path of the file, from the root of the repository
  * @param name what to call the program
- * @returns the path of the program; its packages are found from there
+ * @returns the path of the program; its packages, and this one by its name, are found from there
  */
 export async function builtProgram(source: string, name: string): Promise<string> {
-  const file = resolve("node_modules/.cache/tradewire", `${name}-${process.pid}.mjs`);
+  const file = resolve("compiled/programs", `${name}-${process.pid}.mjs`);
   await build({
     input: source,
     platform: "node",
