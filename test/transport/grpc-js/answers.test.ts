@@ -2,11 +2,11 @@ import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterEach, expect, test } from "@jest/globals";
+import { createClient } from "tradewire";
 import {
   ListAllNetworkHistorySegmentsResponseSchema,
   TradingDataService,
-} from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import { createClient } from "../../../src/client.js";
+} from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { createGrpcJsTransport } from "../../../src/transport/grpc-js/grpc-js.js";
 import { envelope, serveStreams } from "../../support/servers.js";
 

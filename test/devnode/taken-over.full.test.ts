@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
-import { startDevnode } from "../../src/devnode/index.js";
-import { RequestError } from "../../src/errors/index.js";
+import { RequestError } from "tradewire";
+import { startDevnode } from "tradewire/devnode";
 import { startProcess } from "../support/command-process.js";
 
 const small = { segments: 1, blocksPerSegment: 10, blockMs: 0 } as const;
