@@ -4,8 +4,13 @@
  * @module tradewire/devnode
  */
 
-import { createServer as createHttpServer, type Server } from "node:http";
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttpServer, type IncomingMessage, type Server } from "node:http";
+import {
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type ServerHttp2Session,
+} from "node:http2";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import { join } from "node:path";
 import { Code, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
@@ -109,6 +114,8 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     stopping ??= stopAll();
     return stopping;
   };
+  const held = [holdBack(grpc, "request"), holdBack(rest, "request"), holdBack(rest, "upgrade")];
+  cleanups.push(...held.map(({ drop }) => drop));
   try {
     // A port that is taken is found before anything is built.
     const grpcUrl = await listen(grpc, host, checked.grpcPort);
@@ -142,6 +149,9 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     function endClock(reason: unknown): void {
       clearInterval(clock);
       process.emitWarning(`the local node makes no more blocks: ${String(reason)}`);
+    }
+    for (const { release } of held) {
+      release();
     }
     signal?.addEventListener("abort", close);
     cleanups.push(() => signal?.removeEventListener("abort", close));
@@ -257,6 +267,29 @@ async function listen(server: Server | Http2Server, host: string, port: number):
   });
   const { address, family, port: taken } = server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${taken}`;
+}
+
+/**
+ * Keep what comes to a port before the node can answer it: a client that finds the port open again, such as that of a node
+ * that is started anew, would wait for an answer that nobody gives.
+ */
+function holdBack(server: NetServer, event: "request" | "upgrade"): { release(): void; drop(): void } {
+  const held: [IncomingMessage | Http2ServerRequest, ...unknown[]][] = [];
+  const hold = (...request: (typeof held)[number]) => held.push(request);
+  server.on(event, hold);
+  return {
+    release() {
+      server.off(event, hold);
+      for (const request of held.splice(0)) {
+        server.emit(event, ...request);
+      }
+    },
+    drop() {
+      for (const [{ socket }] of held.splice(0)) {
+        socket.destroy();
+      }
+    },
+  };
 }
 
 function stop(server: NetServer): Promise<void> {
