@@ -33,7 +33,8 @@ function endWithOutput(interrupt: AbortController): (code: number) => number {
       }
     }
     if (isOver) {
-      process.exit(ofOutput === EXIT.failure ? ofOutput : undefined);
+      process.exitCode = ofOutput === EXIT.failure ? ofOutput : process.exitCode;
+      process.exit(); // With an argument, even `undefined`, it would forget the exit code.
     }
     const code = ofOutput ?? interruptedCode(signal);
     setTimeout(() => process.exit(code), CLEANUP_MS).unref();
@@ -41,7 +42,8 @@ function endWithOutput(interrupt: AbortController): (code: number) => number {
   });
   return (code) => {
     isOver = true;
-    return code === EXIT.unknown ? code : (ofOutput ?? code);
+    const isCutShort = code === EXIT.ok || code === interruptedCode(interrupt.signal);
+    return isCutShort ? (ofOutput ?? code) : code;
   };
 }
 

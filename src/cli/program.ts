@@ -80,6 +80,10 @@ async function main(
     if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? EXIT.ok : EXIT.usage;
     }
+    // What the command has found stays so where nobody reads its output any more.
+    if (reason instanceof Reported && !(signal.reason instanceof Interruption)) {
+      return reason.exitCode;
+    }
     // An interruption must not hide that a transaction may have arrived.
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);

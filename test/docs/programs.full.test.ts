@@ -88,7 +88,7 @@ function moduleOf(block: Block): string {
 async function compile(folder: string): Promise<string> {
   const compilerOptions = {
     ...{ target: "es2022", noEmit: false, declaration: false, allowJs: true, checkJs: true, rootDir: "." },
-    ...{ noUnusedLocals: false, noPropertyAccessFromIndexSignature: false },
+    ...{ noUnusedLocals: false, noPropertyAccessFromIndexSignature: false, paths: {} },
   };
   const config = { extends: "../../tsconfig.json", compilerOptions, include: ["*.ts", "given.js"], exclude: [] };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));

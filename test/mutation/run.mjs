@@ -43,7 +43,7 @@ async function mutate(file, folder) {
     mutator: { excludedMutations: ["StringLiteral"] },
     testRunner: "jest",
     disableTypeChecks: false, // The tests are run without a check of types.
-    testRunnerNodeArgs: ["--import", "./test/support/jest/load.mjs"],
+    testRunnerNodeArgs: ["--expose-gc", "--import", "./test/support/jest/load.mjs"],
     jest: {
       configFile: "jest.config.mjs",
       config: { testMatch: tests.map((name) => `<rootDir>/test/${name}{,.*}.test.ts`), testTimeout: testMs },

@@ -1,8 +1,4 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
+const { gc: collectGarbage } = globalThis;
 
 /**
  * Measure the memory of this process that is in use, without what is garbage.
@@ -10,6 +6,9 @@ const collectGarbage: () => void = runInNewContext("gc");
  * @returns the bytes of objects and buffers
  */
 export function usedMemory(): number {
+  if (collectGarbage === undefined) {
+    throw new Error("garbage cannot be collected: run Node with --expose-gc");
+  }
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;

@@ -7,7 +7,7 @@ import { serveViolation } from "../support/breaking-http2.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";
 
-jest.setTimeout(60_000);
+jest.setTimeout(300_000);
 
 test.each(["grpc", "grpc-js"] as const)(
   "interim answers are ended with their connection over %s",
