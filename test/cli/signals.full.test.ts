@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip } from "../support/archives.js";
 import { main, type Running, start } from "../support/command-process.js";
 import { type ExportServer, serveExport } from "../support/export-server.js";
+import { eventually } from "../support/queue.js";
 
 let folder: string;
 let server: ExportServer;
@@ -38,7 +39,9 @@ syncBuiltinESMExports();
 process.on("SIGUSR2", () => process.stdout.write("late\\n"));
 `;
 
-/** Starts an export that waits for the rest of its archive, and whose disk is slow. */
+const parts = async () => (await readdir(folder)).filter((name) => name.endsWith(".part"));
+
+/** Starts an export that waits for the rest of its archive, and whose disk is slow. Its file exists. */
 async function startSlow(ready: string): Promise<Running & { readonly removing: Promise<void> }> {
   const disk = join(folder, "disk.mjs");
   await writeFile(disk, slowDisk(ready));
@@ -50,10 +53,9 @@ async function startSlow(ready: string): Promise<Running & { readonly removing: 
   });
   running.ended.catch(() => undefined); // It fails where the output was not read to its end.
   await server.asked;
+  await eventually(async () => (await parts()).length > 0);
   return { ...running, removing };
 }
-
-const parts = async () => (await readdir(folder)).filter((name) => name.endsWith(".part"));
 
 describe("a command that is interrupted", () => {
   it.each([
