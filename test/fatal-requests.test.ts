@@ -10,7 +10,6 @@ import {
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { InputDataSchema, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-
 import { serveNode, serveNodeOf } from "./support/node.js";
 import { craft, sender } from "./support/transactions.js";
 

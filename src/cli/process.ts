@@ -50,7 +50,7 @@ function endWithOutput(interrupt: AbortController): (code: number) => number {
 /**
  * Run the command `tradewire` in this process: its streams, environment, signals and exit code are those of the command.
  *
- * @param args the arguments behind the command's own name
+ * @param args the arguments, without the name of the command
  * @param version what `--version` prints
  */
 export async function runProcess(args: readonly string[], version: string): Promise<void> {

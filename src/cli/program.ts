@@ -88,9 +88,6 @@ async function main(
     if (signal.aborted && !(reason instanceof OutcomeUnknownError)) {
       return interruptedCode(signal);
     }
-    if (reason instanceof Reported) {
-      return reason.exitCode;
-    }
     const told = reason instanceof TradewireError ? asTyped(reason, running) : undefined;
     if (args.includes("--json")) {
       out.write(errorJson(reason, told));
@@ -123,15 +120,14 @@ function term(command: Command): string {
 
 /** What a run of the command takes from outside. */
 export interface CommandRun extends Pick<CommandContext, "in" | "out" | "err" | "environment" | "signal"> {
-  /** The arguments behind the command's own name. */
+  /** The arguments, without the name of the command. */
   readonly args: readonly string[];
   /** What `--version` prints. */
   readonly version: string;
 }
 
 /**
- * Run the command `tradewire`. It reads and writes nothing of the process but its working directory, and leaves nothing
- * behind in it.
+ * Run the command `tradewire`. Of the process it uses nothing but the working directory, and it changes nothing there.
  *
  * @param run arguments, streams and environment; a signal that is aborted with an {@link Interruption} ends the run as a
  *   signal to the process does

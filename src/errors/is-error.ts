@@ -1,8 +1,8 @@
 import { types } from "node:util";
 
 /**
- * Tell whether a value is an error. Jest gives tests, and the libraries that they load, an `Error` of their own: errors that
- * Node throws are no instances of it.
+ * Tell whether a value is an error, also where it is of another realm: under Jest's environments and in contexts of `node:vm`,
+ * errors that Node throws are no instances of the `Error` there.
  *
  * @param value anything that was thrown
  * @returns whether it is an error, or an exception such as that of a signal

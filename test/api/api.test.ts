@@ -17,7 +17,6 @@ import {
   vegaEventsV1,
 } from "tradewire/api";
 import { createGateway } from "../../src/devnode/gateway.js";
-
 import { onlyReads } from "../../src/transport/layers/read-method.js";
 import { serveRoutes, type TestServer } from "../support/servers.js";
 

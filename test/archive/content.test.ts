@@ -2,7 +2,6 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type ArchiveFile, openArchive, RequestError } from "tradewire";
 import { csvFiles } from "../../src/archive/files.js";
-
 import type { Entry } from "../../src/zip/entry.js";
 import { cuts, encoded, split, table } from "../support/csv.js";
 import { rawZip } from "../support/raw-zip.js";

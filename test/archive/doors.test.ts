@@ -6,9 +6,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Archive, CanceledError, mergeArchives, openArchive, TradewireError } from "tradewire";
-
 import { saveArchive } from "../../src/archive/save.js";
-
 import { streamOf } from "../support/archive-outcome.js";
 import { rawZip } from "../support/raw-zip.js";
 

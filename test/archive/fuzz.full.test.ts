@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
 import { decodeCsv, TradewireError } from "tradewire";
-
 import { type ArchiveOutcome, archiveOutcome, streamOf } from "../support/archive-outcome.js";
 import { zipOf } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { assemble, createClient, decodeCsv, TradewireError } from "tradewire";
-
 import { archiveOutcome } from "../support/archive-outcome.js";
 import { serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";

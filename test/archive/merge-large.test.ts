@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { mergeArchives, openArchive } from "tradewire";
-
 import { zipOf } from "../support/archives.js";
 
 let folder: string;

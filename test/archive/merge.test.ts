@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { mergeArchives, openArchive, ProtocolError, RequestError } from "tradewire";
-
 import { archiveOutcome } from "../support/archive-outcome.js";
 import { rawZip } from "../support/raw-zip.js";
 

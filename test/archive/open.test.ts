@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { FileError, openArchive, RequestError } from "tradewire";
-
 import { archiveOutcome, streamOf } from "../support/archive-outcome.js";
 import { noise, zipOf } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";

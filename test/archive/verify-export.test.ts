@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { type Client, createClient, ProtocolError } from "tradewire";
 import { saveArchive } from "../../src/archive/save.js";
-
 import { streamOf } from "../support/archive-outcome.js";
 import { noise, zipOf } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient, signerFromMnemonic } from "tradewire";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import { run } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
 import { type CommandNode, startCommandNode } from "../support/devnode-command.js";

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Outcome, type Running, run, startCommand } from "../support/command.js";
-
 import { closedUrl } from "../support/node.js";
 
 const DEV_MNEMONIC = "test test test test test test test test test test test junk";

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, loadConfig, RequestError, readConfig } from "tradewire";
-
 import { configReference } from "../../src/config/reference.js";
 import { configKeys } from "../../src/config/schema.js";
 

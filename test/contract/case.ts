@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { TlsOptions } from "node:tls";
 import type { ClientConfig, Code, TradewireError, TypedObject } from "tradewire";
-
 import type { NodeAnswer } from "./answers.js";
 import type { Operation } from "./operations.js";
 import type { NodeEndpoints, Way } from "./transports.js";

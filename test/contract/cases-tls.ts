@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import type { TlsOptions } from "node:tls";
 import { Code } from "@connectrpc/connect";
 import { type ClientConfig, ConnectionError } from "tradewire";
-
 import { serveNode } from "../support/node.js";
 import { type Case, type Expected, failure, type Surroundings } from "./case.js";
 import { createAuthority, type KeyPair } from "./certificates.js";

@@ -4,7 +4,6 @@ import { networkInterfaces } from "node:os";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient, RequestError } from "tradewire";
-
 import { serveTcp } from "../support/node.js";
 import { httpCases } from "./cases-http.js";
 import { limitCases } from "./cases-limits.js";

@@ -4,7 +4,6 @@ import { ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError, type Client, type ClientConfig, Code, type ConnectionError, createClient } from "tradewire";
 import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
-
 import { asking, type BusRequest, idsOf, observe, readAll } from "../support/bus.js";
 import { closedUrl, serveTcp } from "../support/node.js";
 import { portOf, startTalkingNode, type Talk } from "../support/talking-node.js";

@@ -13,7 +13,6 @@ import {
   signerFromMnemonic,
 } from "tradewire";
 import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devnode";
-
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventOf } from "../support/event-server.js";
 import { startTalkingNode } from "../support/talking-node.js";

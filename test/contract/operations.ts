@@ -17,7 +17,6 @@ import {
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "tradewire/gen/vega/vega_pb.js";
-
 import { csvZip, cutEvery } from "../support/archives.js";
 import { collect } from "../support/listing-clients.js";
 

@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, TradewireError } from "tradewire";
-
 import { startGrpcServer } from "../support/grpc-server.js";
 import { closedUrl } from "../support/node.js";
 import { startRawHttp } from "../support/raw-http.js";

@@ -4,7 +4,6 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type CsvDecodeOptions, ProtocolError } from "tradewire";
 import { checkedCsv } from "../../src/csv/index.js";
-
 import { cuts, encoded, outcomeOf, split, table } from "../support/csv.js";
 import { given } from "../support/taken.js";
 

@@ -1,7 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { csvRows, decodeCsv, ProtocolError, RequestError } from "tradewire";
-
 import { outcomeOf } from "../support/csv.js";
 
 const bytes = (text: string) => [Buffer.from(text)];

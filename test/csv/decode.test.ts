@@ -1,6 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
 import { type CsvRow, csvRecords, csvRows, decodeCsv, ProtocolError } from "tradewire";
-
 import { outcomeOf } from "../support/csv.js";
 
 const bytes = (text: string) => [Buffer.from(text)];

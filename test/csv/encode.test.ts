@@ -1,6 +1,5 @@
 import { expect, test } from "@jest/globals";
 import { encodeCsv, RequestError } from "tradewire";
-
 import { encoded } from "../support/csv.js";
 
 test("quotes what has to be quoted and nothing else", async () => {

@@ -6,7 +6,6 @@ import { type Client, type CommandInit, createClient, RequestError, type Signer,
 import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-
 import { openMarket } from "../support/devnode.js";
 
 const small = { segments: 4, blocksPerSegment: 10, blockMs: 0 } as const;

@@ -16,7 +16,6 @@ import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_p
 import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-
 import { openMarket } from "../support/devnode.js";
 import { lastBlock } from "../support/transactions.js";
 

@@ -13,7 +13,6 @@ import {
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { BusEventType } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-
 import { openMarket } from "../support/devnode.js";
 import { type BusRequestInit, type Subscription, subscribe } from "../support/event-bus.js";
 import { openPlainSocket } from "../support/plain-socket.js";

@@ -8,7 +8,6 @@ import { type Client, ConnectionError, createClient, NodeError, RequestError } f
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { createFailures } from "../../src/devnode/failures.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-
 import { csvZip, cutEvery } from "../support/archives.js";
 
 const NAME = "datanode.api.v2.TradingDataService";

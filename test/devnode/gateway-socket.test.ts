@@ -6,7 +6,6 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
-
 import { usedMemory } from "../support/memory.js";
 import { openPlainSocket, type PlainSocket } from "../support/plain-socket.js";
 

@@ -10,7 +10,6 @@ import { type Client, createClient, NodeError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { AccountType, ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-
 import { csvZip, cutEvery } from "../support/archives.js";
 
 const EXPORT = "/api/v2/networkhistory/export?fromBlock=1&toBlock=3000&table=TABLE_TRADES";

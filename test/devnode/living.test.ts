@@ -3,7 +3,6 @@ import { type CsvRecord, createClient, signerFromMnemonic } from "tradewire";
 import { startDevnode, type TransactionFailure } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_TimeInForce, Order_Type, Side, StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
-
 import { openMarket } from "../support/devnode.js";
 
 const { IOC, GTC, FOK } = Order_TimeInForce;

@@ -15,7 +15,6 @@ import {
   PeggedReference,
   Side,
 } from "tradewire/gen/vega/vega_pb.js";
-
 import { hashOfBytes } from "../../src/transaction/transaction-hash.js";
 
 let node: Devnode;

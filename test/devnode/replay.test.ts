@@ -11,7 +11,6 @@ import { createControls } from "../../src/devnode/controls.js";
 import { createFailures } from "../../src/devnode/failures.js";
 import { createLocalNetwork } from "../../src/devnode/local-network.js";
 import { checkOptions } from "../../src/devnode/options.js";
-
 import { stopOrder } from "../support/transactions.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0 } as const;

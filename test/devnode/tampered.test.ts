@@ -12,9 +12,7 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { SignatureSchema } from "tradewire/gen/vega/commands/v1/signature_pb.js";
 import { ProofOfWorkSchema, type Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-
 import { craft, lastBlock, sender, stopOrder } from "../support/transactions.js";
 
 /** A number that no enumeration has: over the wire any may come. */

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { type BlockTask, type Client, createClient, signerFromSeed, TransactionError } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { CoreService, SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import { lastBlock, market, restingOrder, sender, stopOrder } from "../support/transactions.js";
 
 /** A number that no enumeration has: over the wire any may come. */

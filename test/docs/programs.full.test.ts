@@ -87,7 +87,15 @@ function moduleOf(block: Block): string {
 /** Compile them as strictly as the library itself, but that fragments need not use what they make. */
 async function compile(folder: string): Promise<string> {
   const compilerOptions = {
-    ...{ target: "es2022", noEmit: false, declaration: false, allowJs: true, checkJs: true, rootDir: "." },
+    ...{
+      target: "es2022",
+      noEmit: false,
+      noEmitOnError: true,
+      declaration: false,
+      allowJs: true,
+      checkJs: true,
+      rootDir: ".",
+    },
     ...{ noUnusedLocals: false, noPropertyAccessFromIndexSignature: false, paths: {} },
   };
   const config = { extends: "../../tsconfig.json", compilerOptions, include: ["*.ts", "given.js"], exclude: [] };

@@ -21,7 +21,6 @@ import {
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type ListStopOrdersResponse, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import type { Running } from "../support/command-process.js";
 import { openMarket } from "../support/devnode.js";
 import { installExample } from "../support/example.js";

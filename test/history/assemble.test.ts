@@ -10,7 +10,6 @@ import {
   ProtocolError,
   TradewireError,
 } from "tradewire";
-
 import { csvZip, cutAt, cutEvery, noise } from "../support/archives.js";
 
 const extension = { "@type": "type.googleapis.com/google.protobuf.StringValue", value: "trades" };

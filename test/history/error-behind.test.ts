@@ -6,7 +6,6 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { createClient, type ErrorObject, type NetworkHistoryExport, NodeError, openArchive } from "tradewire";
-
 import { createErrorTail } from "../../src/json/error-tail.js";
 import { cutAt, cutEvery } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";

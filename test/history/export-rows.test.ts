@@ -9,7 +9,6 @@ import {
   ProtocolError,
   TradewireError,
 } from "tradewire";
-
 import { cutEvery, noise } from "../support/archives.js";
 import { type Script, serveExport, type Wire } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";

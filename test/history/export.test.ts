@@ -23,7 +23,6 @@ import {
   RequestError,
   TradewireError,
 } from "tradewire";
-
 import { csvZip, cutEvery, zipOf } from "../support/archives.js";
 import { type Script, serveExport, type Wire } from "../support/export-server.js";
 

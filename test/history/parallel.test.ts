@@ -15,7 +15,6 @@ import {
   type SavedExport,
 } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
-
 import { zipOf } from "../support/archives.js";
 import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";

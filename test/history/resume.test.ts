@@ -6,7 +6,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Client, createClient, ProtocolError, RequestError, type SavedExport, type SaveOptions } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-
 import { zipOf } from "../support/archives.js";
 import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";

@@ -7,7 +7,6 @@ import {
   StopOrderFilterSchema,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { StopOrder_Status, StopOrder_StatusSchema, StopOrderSchema } from "tradewire/gen/vega/vega_pb.js";
-
 import { messageFromJson } from "../../src/json/message.js";
 
 describe("an enum value that the definitions do not have", () => {

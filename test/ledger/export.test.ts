@@ -17,9 +17,7 @@ import {
   RequestError,
 } from "tradewire";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
-
 import { createLedgerExport } from "../../src/ledger/export.js";
-
 import { type ExportServer, type Script, serveExport, type Wire } from "../support/export-server.js";
 import { collect, failureOf } from "../support/listing-clients.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";

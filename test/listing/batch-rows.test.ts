@@ -5,7 +5,6 @@ import {
   type ListGovernanceDataResponseSchema,
   TradingDataService,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { serveNode, type TestNode } from "../support/node.js";
 
 /** Proposals of a v0.78.0 network, newest first, and the number of proposals in each that is a batch. */

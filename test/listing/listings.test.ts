@@ -10,7 +10,6 @@ import {
   type StopOrder_Status,
   StopOrder_StatusSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-
 import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
 
 let node: Devnode;

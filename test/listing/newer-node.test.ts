@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { createClient, enumName } from "tradewire";
 import { ListStopOrdersResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { SideSchema, StopOrder_StatusSchema, StopOrderSchema } from "tradewire/gen/vega/vega_pb.js";
-
 import { frame, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 import { collect } from "../support/listing-clients.js";
 import { type RawHttpServer, startRawHttp } from "../support/raw-http.js";

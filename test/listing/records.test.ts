@@ -5,7 +5,6 @@ import type {
   ListStopOrdersRequest,
   StopOrderConnectionSchema,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { clientsOf, collect, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 

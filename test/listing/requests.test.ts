@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, createClient, type PaginationRequest, RequestError, type StopOrderFilter } from "tradewire";
 import type { StopOrder_Status } from "tradewire/gen/vega/vega_pb.js";
-
 import { failureOf } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 

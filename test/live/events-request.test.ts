@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { createClient, RequestError, SlowConsumerError } from "tradewire";
-
 import { eventOf, inShort, startObserving, untilFailure } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, createClient, type FollowEvent, type FollowOptions, NodeError, RequestError } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-
 import { taken } from "../support/taken.js";
 
 const BLOCKS = 10;

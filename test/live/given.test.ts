@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
 import { createClient, RequestError, signerFromSeed } from "tradewire";
-
 import { taken } from "../support/taken.js";
 
 /** No node is needed: what is wrong is said before one is called. Port 1 refuses. */

@@ -15,12 +15,10 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { OrderSubmissionSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { type BusEventSchema, BusEventType } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { Order_Status, Order_TimeInForce, Order_Type, type OrderSchema, Side } from "tradewire/gen/vega/vega_pb.js";
-
 import { readEventsRequest } from "../../src/live/events-request.js";
 import { joinLifecycle } from "../../src/live/lifecycle.js";
 import { readEvent } from "../../src/live/live-event.js";
 import { identifiers } from "../../src/transaction/identifiers.js";
-
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { openMarket } from "../support/devnode.js";
 import { type BusCall, eventOf, quiet, startObserving, take } from "../support/event-server.js";

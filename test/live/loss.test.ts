@@ -3,7 +3,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { CanceledError, ConnectionError, NodeError, type RetryInfo } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import {
   type BusAnswer,
   eventOf,

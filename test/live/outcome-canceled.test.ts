@@ -1,7 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "@jest/globals";
 import { CanceledError, createClient } from "tradewire";
-
 import { serveNode } from "../support/node.js";
 
 test("looking for an earlier one ends with the signal, however long the node takes, and with a closed client", async () => {

@@ -13,7 +13,6 @@ import {
   StopOrder_Status,
   type StopOrderSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-
 import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";

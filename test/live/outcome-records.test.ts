@@ -15,7 +15,6 @@ import {
   Side,
   TransferType,
 } from "tradewire/gen/vega/vega_pb.js";
-
 import { transactionHash } from "tradewire/transaction";
 import { quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";

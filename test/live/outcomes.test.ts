@@ -13,7 +13,6 @@ import {
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-
 import { transports } from "../contract/transports.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";

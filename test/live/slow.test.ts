@@ -5,7 +5,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, jest, test } from "@jest/globals";
 import { createClient, SlowConsumerError } from "tradewire";
 import { ObserveTransactionResultsResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { createLateness } from "../../src/live/lateness.js";
 import { readAhead } from "../../src/live/read-ahead.js";
 import {

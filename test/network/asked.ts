@@ -1,7 +1,6 @@
 // Makes recorded calls with the client, and gives what they come to in the form of the recordings.
 import { type DescMethodUnary, fromJson, type JsonObject, type Message, toJson } from "@bufbuild/protobuf";
 import { type Client, NodeError } from "tradewire";
-
 import { methodNamed, type RecordedCall, type RecordedError, type RecordedResult } from "./recorded.js";
 
 /**

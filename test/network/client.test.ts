@@ -3,7 +3,6 @@ import { fromJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { createClient, OutcomeUnknownError, RequestError, TransactionError } from "tradewire";
 import { SubmitTransactionRequestSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import { askAgain } from "./asked.js";
 import { startPlayingNode } from "./playing-node.js";
 import { type RecordedCall, type RecordedResult, readRecorded } from "./recorded.js";

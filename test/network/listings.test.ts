@@ -14,7 +14,6 @@ import { type CommandInit, createClient, signerFromMnemonic } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { ErrorDetailSchema, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-
 import { openMarket, ownAsset } from "../support/devnode.js";
 import { restingOrder, stopOrder } from "../support/transactions.js";
 

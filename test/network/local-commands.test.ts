@@ -17,9 +17,7 @@ import { startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { validatorIds } from "../../src/devnode/made-up/network.js";
-
 import { identifiers } from "../../src/transaction/identifiers.js";
-
 import { openMarket } from "../support/devnode.js";
 import { readRecorded } from "./recorded.js";
 

@@ -4,7 +4,6 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { type Client, createClient, NodeError, type PaginationRequest, RequestError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { startPlayingNode } from "./playing-node.js";
 import { type RecordedCall, type RecordedError, readRecorded } from "./recorded.js";
 

@@ -7,7 +7,6 @@ import { InputDataSchema, type Transaction, TransactionSchema } from "tradewire/
 import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
 import { encodeHex } from "../../src/transaction/hex.js";
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-
 import { hashOfBytes } from "../../src/transaction/transaction-hash.js";
 
 /** How a transaction of a recorded case is made; `docs` of the members are in `recorded/README.md`. */

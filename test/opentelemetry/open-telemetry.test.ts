@@ -27,7 +27,6 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { type Client, type ClientConfig, createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { type OpenTelemetryOptions, openTelemetry } from "tradewire/opentelemetry";
 import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, type TestNode } from "../support/node.js";

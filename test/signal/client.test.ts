@@ -4,7 +4,6 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CanceledError, type Client, createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 

@@ -2,7 +2,6 @@ import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CanceledError, createClient, createTransaction, solveProofOfWork as solve } from "tradewire";
-
 import { failureOf } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 import { sender, stopOrder } from "../support/transactions.js";

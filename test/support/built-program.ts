@@ -16,8 +16,7 @@ export async function builtProgram(source: string, name: string): Promise<string
     external: (id) => !/^([./]|@oxc-project\/)/.test(id) && id !== source, // What it makes use of itself is built in.
     transform: { target: "node20" },
     resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
-    // What is not said would be a RegExp of the test's own realm, which the bundler does not take for one.
-    output: { file, codeSplitting: false, keepNames: true, sourcemapIgnoreList: false },
+    output: { file, codeSplitting: false, keepNames: true },
     logLevel: "warn",
   });
   return file;

@@ -17,7 +17,6 @@ import {
   type TradingDataService,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { type BusEvent, BusEventSchema, type TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
-
 import { serveNode, type TestNode } from "./node.js";
 
 /** A call of the bus, as the node sees it. */

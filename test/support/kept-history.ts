@@ -1,5 +1,4 @@
 import { type HistorySegment, openArchive } from "tradewire";
-
 import type { FollowClient } from "../../src/live/follow.js";
 import { segments } from "./made-history.js";
 import { archiveOf, tableCsv } from "./table-csv.js";

@@ -10,7 +10,6 @@ import {
 import { StringValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError, type ContextValues, createContextValues, type Transport } from "@connectrpc/connect";
 import type { ClosableTransport, TradewireError } from "tradewire";
-
 import { read, watch } from "./probe.js";
 
 /** A call as it reaches the transport. */

@@ -1,7 +1,6 @@
 // A planner or a worker of a queue, as a process of its own. It prints what happens, an object a line.
 import { createClient } from "tradewire";
 import { postgresSink, queueSync, runWorker } from "tradewire/sync";
-
 import type { ProgramOptions } from "./queue.js";
 
 const [role, json = ""] = process.argv.slice(2);

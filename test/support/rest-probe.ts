@@ -3,7 +3,6 @@ import { ConnectError, createClient, type Interceptor } from "@connectrpc/connec
 import { type ClosableTransport, readConfig, TradewireError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import type { HttpBody } from "tradewire/gen/google/api/httpbody_pb.js";
-
 import { limited } from "tradewire/transport";
 import { createRestTransport } from "../../src/transport/rest/rest.js";
 import { type RawAnswer, startRawHttp } from "./raw-http.js";

@@ -5,7 +5,6 @@ import { expect } from "@jest/globals";
 import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type SyncEvent, type SyncOptions, syncHistory } from "tradewire/sync";
-
 import { jsonLinesSink, readRows } from "./json-lines-sink.js";
 
 const BLOCKS = 10;

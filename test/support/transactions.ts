@@ -8,9 +8,7 @@ import {
 } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { encodeHex } from "../../src/transaction/hex.js";
-
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-
 import { openMarket } from "./devnode.js";
 
 /** A seed that does not occur anywhere else, as 64 hex digits. */

@@ -5,7 +5,6 @@ import { type NodeHistory, PartingError, type SyncClient, type Unit } from "trad
 import { checkHistory } from "../../src/history/segment-chain.js";
 import type { AgreedHistory } from "../../src/sync/agree.js";
 import { readHistory } from "../../src/sync/node-history.js";
-
 import { listingClient, segments } from "../support/made-history.js";
 
 const { signal } = new AbortController();

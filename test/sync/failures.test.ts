@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { CanceledError, createClient, NodeError } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
-
 import type { SyncEvent } from "tradewire/sync";
 import { kinds, type Syncing, settings, startSyncing } from "../support/syncing.js";
 

@@ -1,12 +1,10 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, createClient, decodeCsv, NodeError, ProtocolError, type Segment, tableNames } from "tradewire";
-
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import type { Unit, UnitCsv } from "tradewire/sync";
 import { fetchUnit } from "../../src/sync/fetch-unit.js";
 import { readHistory } from "../../src/sync/node-history.js";
-
 import { taken } from "../support/taken.js";
 
 const { signal } = new AbortController();

@@ -2,7 +2,6 @@ import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
 import { ConnectionError } from "tradewire";
 import { type LedgerEntry, type Sink, type SyncClient, type SyncEvent, syncHistory } from "tradewire/sync";
-
 import { listingClient, segments } from "../support/made-history.js";
 
 /** More segments than a survey lists of a table. */

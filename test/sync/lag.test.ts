@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { createSyncState, type SyncEvent, startWatch, syncHistory, syncStatus } from "tradewire/sync";
-
 import { run } from "../support/command.js";
 import { jsonLinesSink } from "../support/json-lines-sink.js";
 import { serveNode, type TestNode } from "../support/node.js";

@@ -2,7 +2,6 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { ConnectionError, type HistorySegment, NodeError, ProtocolError } from "tradewire";
 import { PartingError, SinkError, type SyncClient, type SyncEvent } from "tradewire/sync";
-
 import { kinds, type Syncing, startSyncing } from "../support/syncing.js";
 
 let syncing: Syncing;

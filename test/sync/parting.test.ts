@@ -4,7 +4,6 @@ import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { RequestError } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
 import { PartingError, planHistory, syncHistory, syncStatus, verifySync } from "tradewire/sync";
-
 import { jsonLinesSink, readRows } from "../support/json-lines-sink.js";
 import { listingClient } from "../support/made-history.js";
 import { type Syncing, settings, startSyncing } from "../support/syncing.js";

@@ -12,7 +12,6 @@ import {
   type SyncClient,
   verifySync,
 } from "tradewire/sync";
-
 import { type PostgresServer, startPostgres } from "../support/postgres.js";
 import { type Syncing, startSyncing } from "../support/syncing.js";
 import { withClient } from "./sinks/postgres/open-sink.js";

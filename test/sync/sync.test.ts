@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { CanceledError } from "tradewire";
 import { planHistory, type SyncEvent, syncStatus } from "tradewire/sync";
-
 import { jsonLinesSink, readRows } from "../support/json-lines-sink.js";
 import { type Syncing, startSyncing } from "../support/syncing.js";
 

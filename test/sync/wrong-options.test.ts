@@ -12,7 +12,6 @@ import {
   syncStatus,
   verifySync,
 } from "tradewire/sync";
-
 import { jsonLinesSink } from "../support/json-lines-sink.js";
 import { listingClient } from "../support/made-history.js";
 

@@ -7,7 +7,6 @@ import {
   type SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-
 import { transactionHash } from "tradewire/transaction";
 import { eventOf, quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";

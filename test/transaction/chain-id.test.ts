@@ -8,9 +8,7 @@ import {
   RequestError,
   type Signer,
 } from "tradewire";
-
 import { startDevnode } from "tradewire/devnode";
-
 import { openTransactionSync } from "../../src/transaction/verify.js";
 import { serveNode } from "../support/node.js";
 import { craft, sender, stopOrder } from "../support/transactions.js";

@@ -3,7 +3,6 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type ClientConfig, createClient, NodeError, OutcomeUnknownError } from "tradewire";
 import { SubmitTransactionRequest_Type, SubmitTransactionResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import { frame, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 import { head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 import { craft } from "../support/transactions.js";

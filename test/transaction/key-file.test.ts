@@ -18,7 +18,6 @@ import { join } from "node:path";
 import { inspect, promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { createKeyFile, FileError, signerFromKeyFile, signerFromSeed } from "tradewire";
-
 import { seed, sender } from "../support/transactions.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

@@ -8,7 +8,6 @@ import {
   RequestError,
   solveProofOfWork as solve,
 } from "tradewire";
-
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 

@@ -5,7 +5,6 @@ import { wordlist } from "@scure/bip39/wordlists/english.js";
 import { HARDENED, VegaWallet } from "@vegaprotocol/crypto";
 import fc from "fast-check";
 import { RequestError, signerFromMnemonic, verifySignature } from "tradewire";
-
 import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

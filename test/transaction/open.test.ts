@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
 import { openTransaction, RequestError } from "tradewire";
-
 import { craft, sender } from "../support/transactions.js";
 
 const block = { chainId: "test-1", height: 7n, hash: "07".repeat(32), difficulty: 2, hashFunction: "sha3_24_rounds" };

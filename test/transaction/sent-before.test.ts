@@ -11,7 +11,6 @@ import {
 } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
 import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import { sender, stopOrder } from "../support/transactions.js";
 
 const txHash = "AB".repeat(32);

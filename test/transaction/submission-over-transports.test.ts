@@ -18,7 +18,6 @@ import {
   SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { craft, lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 

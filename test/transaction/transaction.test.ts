@@ -9,7 +9,6 @@ import { CommandError, type CommandInit, createTransaction, RequestError, signer
 import { InputDataSchema, TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { isSpecified } from "../../src/transaction/check/index.js";
-
 import { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
 import { plainToJson, randomMessage } from "../support/random-message.js";
 

@@ -9,7 +9,6 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { type ClientConfig, createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { serveViolation, type Violation } from "../support/breaking-http2.js";
 import { builtProgram } from "../support/built-program.js";
 import { main, start } from "../support/command-process.js";

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { type ClientConfig, createClient } from "tradewire";
-
 import { createAuthority } from "../contract/certificates.js";
 
 let authority: ReturnType<typeof createAuthority>;

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { type CallEnd, type Client, ConnectionError, createClient, OutcomeUnknownError } from "tradewire";
-
 import { startGrpcServer } from "../support/grpc-server.js";
 import { startRawHttp } from "../support/raw-http.js";
 

@@ -25,7 +25,6 @@ import {
   type TradewireError,
 } from "tradewire";
 import { HistorySegmentSchema, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { serveStreams } from "../support/servers.js";

@@ -8,7 +8,6 @@ import {
   ListAllNetworkHistorySegmentsResponseSchema,
   TradingDataService,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";
 

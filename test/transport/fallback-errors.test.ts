@@ -1,7 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { CanceledError, createClient, NodeError, type TradewireError } from "tradewire";
-
 import { deadPort, serveSockets } from "../support/servers.js";
 
 const closing: (() => Promise<unknown>)[] = [];

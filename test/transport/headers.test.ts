@@ -2,7 +2,6 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, RequestError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { shapeMethod } from "../support/shapes.js";
 

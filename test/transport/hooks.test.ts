@@ -4,7 +4,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { type CallInfo, createClient, type FallbackInfo, type Hooks, type RetryInfo } from "tradewire";
 import { HistorySegmentSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { closedUrl, serveNode } from "../support/node.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];

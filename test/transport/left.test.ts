@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, OutcomeUnknownError } from "tradewire";
-
 import { createAuthority } from "../contract/certificates.js";
 import { startBreakingProxy } from "../support/breaking-proxy.js";
 import { startGrpcServer } from "../support/grpc-server.js";

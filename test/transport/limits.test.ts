@@ -6,7 +6,6 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, TradewireError } from "tradewire";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
-
 import { csvZip } from "../support/archives.js";
 import { serveNode, serveTcp } from "../support/node.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";

@@ -10,7 +10,6 @@ import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { CanceledError, type ClientConfig, ConnectionError, createClient, NodeError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
-
 import { idleLimited } from "tradewire/transport";
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";

@@ -3,7 +3,6 @@ import { Code } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient, ProtocolError } from "tradewire";
-
 import {
   ClientStreamResponseSchema,
   ConformanceService,

@@ -16,7 +16,6 @@ import {
 } from "tradewire";
 import type { RateLimit } from "tradewire/devnode";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
-
 import { type LimitedNode, serveLimited } from "../support/limited-node.js";
 
 const open: AsyncDisposable[] = [];

@@ -15,7 +15,6 @@ import {
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import type { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
 import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
-
 import { failureTrailers, frame, type GrpcAnswer, type GrpcServer, startGrpcServer } from "../support/grpc-server.js";
 import { chunk, head, type RawAnswer, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 

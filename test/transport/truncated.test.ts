@@ -4,7 +4,6 @@ import { describe, expect, it } from "@jest/globals";
 import { createClient, ProtocolError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
-
 import { envelope, serveStreams } from "../support/servers.js";
 
 const message = envelope(toBinary(HttpBodySchema, create(HttpBodySchema, { data: Buffer.from("rows") })));

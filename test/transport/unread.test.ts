@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError, createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode } from "../support/node.js";
 

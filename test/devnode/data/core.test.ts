@@ -13,7 +13,6 @@ import { createSpamPolicies } from "../../../src/devnode/core/spam-policies.js";
 import { stateMethods } from "../../../src/devnode/core/state-service.js";
 import { createStreams } from "../../../src/devnode/data/observe.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
-
 import {
   account,
   asset,

@@ -22,7 +22,6 @@ import {
 } from "tradewire/gen/vega/vega_pb.js";
 import { blockRows, compareText, csvRow, placeIn } from "../../../src/devnode/tables/index.js";
 import type { Event, Happening } from "../../../src/devnode/world/event.js";
-
 import { openPostgres, type Postgres } from "./postgres.js";
 
 let postgres: Postgres;

@@ -4,7 +4,6 @@ import { Client } from "pg";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { Table } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { postgresSink, queueStatus, retryFailed } from "tradewire/sync";
-
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { type Asked, eventually, PACE, type Program, startCountingNode, startProgram } from "../../support/queue.js";
 

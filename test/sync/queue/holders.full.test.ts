@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it, jest } from "@jest/globals";
 import { Client as Postgres } from "pg";
 import { type Client, createClient, type HistorySegment } from "tradewire";
-
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import {
   PartingError,
@@ -12,7 +11,6 @@ import {
   type SyncClient,
   type SyncEvent,
 } from "tradewire/sync";
-
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { eventually, PACE } from "../../support/queue.js";
 

@@ -4,7 +4,6 @@ import type { Client } from "pg";
 import { createClient } from "tradewire";
 import type { Devnode } from "tradewire/devnode";
 import { postgresSink, queueStatus, queueSync } from "tradewire/sync";
-
 import {
   type CountingNode,
   eventually,

@@ -3,7 +3,6 @@ import type { Client } from "pg";
 import { createClient } from "tradewire";
 import type { Devnode } from "tradewire/devnode";
 import { postgresSink, queueStatus, syncHistory } from "tradewire/sync";
-
 import {
   differences,
   PACE,

@@ -8,9 +8,7 @@ import { compactParquet, type LedgerEntry, parquetSink, verifySync } from "trade
 import { applyChange } from "../../../src/sync/sinks/parquet/apply-change.js";
 import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
 import { manifestOf } from "../../../src/sync/sinks/parquet/manifest.js";
-
 import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
-
 import { builtProgram } from "../../support/built-program.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 

@@ -4,7 +4,6 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { compactParquet, parquetSink } from "tradewire/sync";
-
 import { builtProgram } from "../../support/built-program.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 

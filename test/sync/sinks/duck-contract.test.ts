@@ -5,7 +5,6 @@ import { describe, it } from "@jest/globals";
 import type { TableName } from "tradewire";
 import { duckdbSink, parquetSink } from "tradewire/sync";
 import { type SinkHost, sinkContract } from "tradewire/sync/contract";
-
 import { ask } from "./support/units.js";
 
 /** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import { duckdbSink, parquetSink } from "tradewire/sync";
-
 import { builtProgram } from "../../support/built-program.js";
 import { ask, entriesOf, opening, withFolder } from "./support/units.js";
 

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, type TableName, tableSchema, type UnknownPart } from "tradewire";
 import { duckdbSink, parquetSink, type Sink, SinkError } from "tradewire/sync";
-
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 /** A sink, and how DuckDB reads a table of it. */

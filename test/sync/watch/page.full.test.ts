@@ -5,7 +5,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { ConnectionError } from "tradewire";
 import { createSyncState, type SyncState, startWatch, type Watch } from "tradewire/sync";
-
 import { findChromium } from "../../support/chromium.js";
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 

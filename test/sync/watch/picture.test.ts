@@ -8,7 +8,6 @@ import {
   type Sink,
   type TableCoverage,
 } from "tradewire/sync";
-
 import { entryOf, loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 describe("coverageOf", () => {

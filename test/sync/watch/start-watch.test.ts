@@ -6,7 +6,6 @@ import { CanceledError, ConnectionError, RequestError } from "tradewire";
 import { createSyncState, type SyncState, startWatch, type Watch, type WatchOptions } from "tradewire/sync";
 import { hostCheck } from "../../../src/http-server/own-host.js";
 import { parseListen } from "../../../src/sync/watch/address.js";
-
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 let ms = 0;

@@ -2,7 +2,6 @@ import { Code } from "@connectrpc/connect";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { ConnectionError } from "tradewire";
 import { createSyncState, SinkError, type SyncEvent, type SyncState } from "tradewire/sync";
-
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 let ms: number;

@@ -8,7 +8,6 @@ import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type ClosableTransport, ConnectionError, NodeError, ProtocolError } from "tradewire";
 import type { TlsConfig } from "../../../src/config/schema.js";
-
 import { createGrpcJsTransport } from "../../../src/transport/grpc-js/grpc-js.js";
 import { statusError } from "../../../src/transport/grpc-js/status.js";
 import { callError } from "../../../src/transport/layers/failure.js";

@@ -1,7 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { CanceledError, ConnectionError, type Hooks } from "tradewire";
-
 import { observing } from "../../../src/transport/layers/observing.js";
 
 const call = { id: 1, method: "test.Probe/Read", transport: "grpc" };

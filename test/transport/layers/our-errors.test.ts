@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, NodeError, RequestError, type TradewireError } from "tradewire";
@@ -44,6 +45,14 @@ describe.each(kinds)("the failure of a call (%s)", (_, make, method) => {
       method,
       cause: reason,
     });
+  });
+
+  it("is told as well of an error of another realm, as a test environment has one", async () => {
+    const error: unknown = runInNewContext(
+      'Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET", syscall: "read" })',
+    );
+    const { cause } = await failureOf(make(ours(() => Promise.reject(error)).transport));
+    expect(cause).toMatchObject({ summary: "the connection was lost (http://127.0.0.1:3007)", cause: error });
   });
 
   it("keeps what the node has said", async () => {

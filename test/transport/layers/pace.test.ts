@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { BannedError, type WaitInfo } from "tradewire";
-
 import { createPace, type Pace } from "tradewire/transport";
 import { reasonOf } from "../../support/memory-transport.js";
 import { read } from "../../support/probe.js";

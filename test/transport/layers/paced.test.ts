@@ -2,7 +2,6 @@ import { Code, ConnectError, createContextValues, type Transport } from "@connec
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { BannedError } from "tradewire";
 import { createPace, type Pace, paced } from "tradewire/transport";
-
 import {
   type Answer,
   ask,

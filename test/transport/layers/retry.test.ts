@@ -4,7 +4,6 @@ import { ConnectionError, NodeError, ProtocolError, type RetryInfo, type Tradewi
 import { limited, retryInterceptor } from "tradewire/transport";
 import type { RetryConfig } from "../../../src/config/schema.js";
 import { newCallId } from "../../../src/transport/call-id.js";
-
 import {
   type Answer,
   ask,

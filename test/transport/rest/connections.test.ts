@@ -6,7 +6,6 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { ConnectionError, createTransport, readConfig } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-
 import { MAX_ERROR_BYTES } from "../../../src/transport/rest/error.js";
 import { head, startRawHttp, whole } from "../../support/raw-http.js";
 import { failure, JSON_TYPE } from "../../support/rest-probe.js";

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { BannedError, Code, ConnectionError, NodeError, ProtocolError } from "tradewire";
-
 import { asking, eventFrame, observe, readAll, restClient } from "../../support/bus.js";
 import { closedUrl, serveTcp } from "../../support/node.js";
 import {

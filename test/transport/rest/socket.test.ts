@@ -7,7 +7,6 @@ import { CanceledError, Code, ConnectionError, createClient, RequestError, readC
 import { type ObserveEventBusResponse, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { WebSocket } from "ws";
-
 import { createSocketClient } from "../../../src/transport/rest/socket.js";
 import { createAuthority } from "../../contract/certificates.js";
 import { asking, type BusRequest, eventFrame, idsOf, observe, readAll, restClient } from "../../support/bus.js";

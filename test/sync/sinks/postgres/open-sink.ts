@@ -7,7 +7,6 @@ import {
   type Sink,
   type SinkOpening,
 } from "tradewire/sync";
-
 import type { PostgresServer } from "../../../support/postgres.js";
 import { openingOf } from "../../../support/units.js";
 

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { createTableSql, tableNames, tableSchema } from "tradewire";
 import { postgresSink, sinkColumns } from "tradewire/sync";
-
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 import { calm, count, entriesOf, withClient, withSink } from "./open-sink.js";

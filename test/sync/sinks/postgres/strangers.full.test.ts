@@ -2,7 +2,6 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type pg from "pg";
 import { postgresSink, queueStatus, runWorker } from "tradewire/sync";
-
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 import { calm, count, withClient } from "./open-sink.js";

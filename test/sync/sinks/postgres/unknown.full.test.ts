@@ -1,7 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { tableSchema, type UnknownPart } from "tradewire";
-
 import { postgresSink } from "tradewire/sync";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";

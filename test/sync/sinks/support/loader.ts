@@ -1,6 +1,5 @@
 /** Loads units into a sink until it is killed; several may run at once. Arguments: kind, folder, segments. */
 import { duckdbSink, parquetSink } from "tradewire/sync";
-
 import { columnsOf, fetchOf, opening, plainly, rowOf, unitAt } from "./units.js";
 
 const [kind, folder = "", segments] = process.argv.slice(2);

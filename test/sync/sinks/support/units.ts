@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { type CsvRow, encodeCsv, type TableName, tableSchema } from "tradewire";
-
 import type { FetchUnit, LedgerEntry, Sink, SinkOpening, Unit } from "tradewire/sync";
 
 /** Blocks of a segment. */
