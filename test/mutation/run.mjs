@@ -10,7 +10,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
-process.env["TRADEWIRE_TESTED"] = "src";
+process.env["TEST_SOURCES"] = "1";
 
 /** The folders of src/, and the tests of files without a test of their own. */
 const FOLDERS = {
@@ -46,7 +46,11 @@ async function mutate(file, folder) {
     testRunnerNodeArgs: ["--expose-gc", "--import", "./test/support/jest/load.mjs"],
     jest: {
       configFile: "jest.config.mjs",
-      config: { testMatch: tests.map((name) => `<rootDir>/test/${name}{,.*}.test.ts`), testTimeout: testMs },
+      config: {
+        testMatch: tests.map((name) => `<rootDir>/test/${name}{,.*}.test.ts`),
+        testEnvironment: "./test/mutation/environment.cjs",
+        testTimeout: testMs,
+      },
       enableFindRelatedTests: false,
     },
     coverageAnalysis: "perTest",
