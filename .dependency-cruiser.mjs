@@ -2,6 +2,7 @@
 const rooms = {
   api: [],
   errors: [],
+  runtime: [], // Clocks, timers and randomness: every room may know it.
   signal: ["errors"],
   given: ["errors"],
   config: ["errors", "schema", "file"],
@@ -64,15 +65,16 @@ const rooms = {
 /** The files of a room, and what every room may know. */
 const room = (name) => `^src/${name}/`;
 const GENERATED = "^gen/";
+const RUNTIME = room("runtime");
 
 const ofRooms = Object.entries(rooms).map(([name, known]) => ({
   name: `${name}-knows`,
-  comment: `src/${name} may know: gen${known.map((other) => `, ${other}`).join("")}`,
+  comment: `src/${name} may know: gen, runtime${known.map((other) => `, ${other}`).join("")}`,
   severity: "error",
   from: { path: room(name) },
   to: {
     path: "^(src|gen|test|bench)/",
-    pathNot: [GENERATED, room(name), ...known.map(room), ...(name === "cli" ? ["^src/client\\.ts$"] : [])],
+    pathNot: [GENERATED, RUNTIME, room(name), ...known.map(room), ...(name === "cli" ? ["^src/client\\.ts$"] : [])],
   },
 }));
 

@@ -19,7 +19,9 @@ const entries = [
   "src/sync/index",
   "src/sync/contract/index",
   "src/cli/main",
-  "src/cli/program", // For tests, which run the command without a process; the package does not export it.
+  // For tests, which run the command without a process, and replace the runtime; the package does not export them.
+  "src/cli/program",
+  "src/runtime/index",
 ];
 /** A module that tsc has compiled. */
 const COMPILED = /\/compiled\/(src|gen)\/.*\.js$/;
@@ -109,7 +111,7 @@ async function licence(folder) {
 /** What is in one file, with what it imports that no file before has. What none has is split where it is shared. */
 const groups = [
   ["call-key", /\/compiled\/src\/transport\/call-key\.js$/],
-  ["errors", /\/compiled\/src\/(errors|signal)\//],
+  ["errors", /\/compiled\/src\/(errors|runtime|signal)\//],
   ["yauzl", /\/node_modules\/yauzl\//],
   ["yazl", /\/node_modules\/yazl\//],
   ["protobuf", /\/node_modules\/@bufbuild\/protobuf\/|\/compiled\/gen\/client\//],

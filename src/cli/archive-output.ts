@@ -1,4 +1,5 @@
 import type { SavedArchive } from "../archive/save.js";
+import { monotonicMs } from "../runtime/index.js";
 import { type CommandContext, json, printable, size } from "./output.js";
 import { printTable } from "./terminal.js";
 
@@ -7,7 +8,7 @@ import { printTable } from "./terminal.js";
  * output as a JSON object.
  *
  * @param saved the archive
- * @param how `start` is when the work began, in milliseconds of `performance.now()`; `asJson` asks for the JSON object
+ * @param how `start` is when the work began, in milliseconds of `monotonicMs()`; `asJson` asks for the JSON object
  * @param context the streams to write to
  */
 export function tellSaved(
@@ -20,7 +21,7 @@ export function tellSaved(
     return;
   }
   out.write(`${saved.path}\n`);
-  const seconds = (performance.now() - start) / 1000;
+  const seconds = (monotonicMs() - start) / 1000;
   notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.verified} checked\n`);
   printTable(
     ["file", "bytes"],

@@ -1,8 +1,8 @@
 import { Option } from "commander";
 import { type ConfigSources, type LoadedConfig, readSources } from "../config/load.js";
 import { type Config, configSchema, MAX_JSON_BYTES } from "../config/schema.js";
-import { LONGEST_TIMER_MS } from "../config/values.js";
 import { RequestError } from "../errors/index.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 import { profiles } from "../schema/profile.js";
 import type { Streams } from "./output.js";
 import { wholeNumber } from "./whole-number.js";
@@ -164,7 +164,7 @@ export function milliseconds(option: string, text: string): number {
     });
   }
   const time = Math.round(Number(number) * (UNITS.get(unit) ?? 1));
-  if (time < 1 || time > LONGEST_TIMER_MS) {
+  if (time < 1 || time > MAX_TIMER_MS) {
     throw new RequestError(`${option} is ${text}, which is no time to wait`, { advice: "Give 1ms to 596h." });
   }
   return time;

@@ -1,6 +1,7 @@
 import type { Registry } from "@bufbuild/protobuf";
 import { type Client, createClient } from "../client.js";
 import type { Config } from "../config/schema.js";
+import { monotonicMs } from "../runtime/index.js";
 import type { FallbackInfo, Hooks } from "../transport/hooks.js";
 import { type ClientOptions, clientConfig } from "./client-options.js";
 import { printable, type Streams } from "./output.js";
@@ -82,8 +83,8 @@ function reportsOfWaits(report: (text: string) => void): Hooks {
   let reportedAt = Number.NEGATIVE_INFINITY;
   return {
     onWait({ method, waitMs, reason }) {
-      if (performance.now() - reportedAt >= WAIT_REPORT_MS) {
-        reportedAt = performance.now();
+      if (monotonicMs() - reportedAt >= WAIT_REPORT_MS) {
+        reportedAt = monotonicMs();
         report(`${method} waits ${Math.ceil(waitMs)} ms: ${reason}`);
       }
     },

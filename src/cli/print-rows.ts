@@ -1,9 +1,9 @@
-import { setTimeout } from "node:timers/promises";
 import { Option } from "commander";
 import type { ArchiveFile } from "../archive/files.js";
 import { nullStringOf } from "../csv/format.js";
 import type { CsvBatch, CsvRow } from "../csv/index.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
+import { wait } from "../signal/wait.js";
 import { type CommandContext, writeOut } from "./output.js";
 import { createRowFormat, type RowFormatName } from "./row-format.js";
 import { styled } from "./style.js";
@@ -177,7 +177,7 @@ async function writeBriefly(out: CommandContext["out"], text: string): Promise<v
     const written = new Promise<void>((resolve) => {
       out.write(text, () => resolve());
     });
-    await Promise.race([written, setTimeout(LAST_WRITE_TIMEOUT)]);
+    await Promise.race([written, wait(LAST_WRITE_TIMEOUT)]);
   }
 }
 

@@ -1,5 +1,6 @@
 import { fileError } from "../errors/file-error.js";
 import { FileError } from "../errors/index.js";
+import { startTimer } from "../runtime/index.js";
 import { ENDING_SIGNALS, EXIT, errorText, Interruption, interruptedCode } from "./output.js";
 import { runCommand } from "./program.js";
 
@@ -37,7 +38,7 @@ function endWithOutput(interrupt: AbortController): (code: number) => number {
       process.exit(); // With an argument, even `undefined`, it would forget the exit code.
     }
     const code = ofOutput ?? interruptedCode(signal);
-    setTimeout(() => process.exit(code), CLEANUP_MS).unref();
+    startTimer(() => process.exit(code), CLEANUP_MS, { ref: false });
     interrupt.abort(new DOMException("standard output cannot be written", "AbortError"));
   });
   return (code) => {

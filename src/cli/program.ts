@@ -1,5 +1,6 @@
 import { Command, CommanderError, Help } from "commander";
 import { OutcomeUnknownError, RequestError, TradewireError } from "../errors/index.js";
+import { monotonicMs } from "../runtime/index.js";
 import { COMMANDS, GROUPS } from "./commands.js";
 import { COMPLETE } from "./completion/shells.js";
 import { finish } from "./finish.js";
@@ -64,7 +65,7 @@ async function main(
   silence: () => void,
 ): Promise<number> {
   const { out, err, signal } = context;
-  const began = performance.now();
+  const began = monotonicMs();
   let running: Command | undefined;
   const program = await createProgram(version, context, (name) => args.includes(name));
   program.hook("preAction", (_, command) => {
@@ -100,7 +101,7 @@ async function main(
     return reason instanceof RequestError ? EXIT.usage : EXIT.failure;
   } finally {
     if (running?.opts()["verbose"] === true) {
-      err.write(`${fullName(running)}: ended after ${Math.round(performance.now() - began)} ms\n`);
+      err.write(`${fullName(running)}: ended after ${Math.round(monotonicMs() - began)} ms\n`);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../runtime/index.js";
 import { type Streams, size } from "./output.js";
 import { span } from "./sync/figures.js";
 
@@ -28,7 +29,7 @@ export interface ProgressLine {
  */
 export function createProgress({ notes, environment }: Pick<Streams, "notes" | "environment">): ProgressLine {
   const isShown = notes.isTTY === true && environment["TERM"] !== "dumb";
-  const start = performance.now();
+  const start = monotonicMs();
   let shownAt = Number.NEGATIVE_INFINITY;
   let isEnded = false;
   /** What was there from the beginning, of an export that goes on, says nothing of the pace. */
@@ -39,7 +40,7 @@ export function createProgress({ notes, environment }: Pick<Streams, "notes" | "
   }
   return {
     update({ bytes, part }) {
-      const now = performance.now();
+      const now = monotonicMs();
       if (!isShown || isEnded || now - shownAt < INTERVAL) {
         return;
       }

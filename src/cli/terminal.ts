@@ -1,4 +1,4 @@
-import { setImmediate as turn } from "node:timers/promises";
+import { yieldToEventLoop } from "../runtime/index.js";
 import { type CommandContext, type Streams, writeOut } from "./output.js";
 import { styled } from "./style.js";
 import { fitLines, fitTable, type LaidOut, leftOutOf } from "./table.js";
@@ -90,7 +90,7 @@ export function createTables(
         part += line;
         if (part.length >= PART_CHARACTERS) {
           await writeOut(context, part);
-          await turn(); // An interruption is noticed, and other calls go on.
+          await yieldToEventLoop(); // An interruption is noticed, and other calls go on.
           part = "";
         }
       }

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import * as z from "zod";
 import { isChainId } from "../errors/chain-id.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 import { isForbiddenHeader } from "./forbidden-headers.js";
 
 /** The URL of a server. */
@@ -25,11 +26,8 @@ export const wholeNumber = (smallest: number, largest: number, unit = "") => {
   return z.int(error).min(smallest, error).max(largest, error);
 };
 
-/** The longest time that Node's timers can wait, in milliseconds. A longer one is over at once for them. */
-export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 /** A time in milliseconds, up to the longest that Node's timers can wait. */
-export const milliseconds = wholeNumber(1, LONGEST_TIMER_MS, "of milliseconds ");
+export const milliseconds = wholeNumber(1, MAX_TIMER_MS, "of milliseconds ");
 
 /**
  * The schema of a size in bytes.

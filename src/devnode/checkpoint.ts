@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { makeFolder } from "../file/make-folder.js";
+import { monotonicMs } from "../runtime/index.js";
 import type { RecordedBlocks, RecordedSegment } from "./history/recorded.js";
 import type { Journal } from "./journal.js";
 import type { NetworkState } from "./local-network.js";
@@ -96,7 +97,7 @@ export function openCheckpoints(
 
   function write(state: NetworkState): void {
     journal.requireOpen();
-    const began = performance.now();
+    const began = monotonicMs();
     const { history } = state;
     const position = journal.position();
     makeFolder(path);
@@ -120,7 +121,7 @@ export function openCheckpoints(
     }
     isCurrent = true;
     sinceMs = 0;
-    dueMs = Math.max(maxRemadeMs, share * (performance.now() - began));
+    dueMs = Math.max(maxRemadeMs, share * (monotonicMs() - began));
   }
 
   function tryToWrite(save: () => NetworkState): void {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import { monotonicMs, unixMs } from "../runtime/index.js";
 import type { Checkpoints } from "./checkpoint.js";
 import type { Failure } from "./failure.js";
 import type { Failures } from "./failures.js";
@@ -79,7 +80,7 @@ export function createControls(
   isClosed: () => boolean,
 ): NodeControls {
   const MILLISECOND = 1_000_000n;
-  const clock = () => BigInt(Date.now()) * MILLISECOND;
+  const clock = () => BigInt(unixMs()) * MILLISECOND;
   let ahead = 0n;
   let count = 0;
   let snapshots = new Map<string, () => void>();
@@ -121,10 +122,10 @@ export function createControls(
         });
       }
       try {
-        const began = performance.now();
+        const began = monotonicMs();
         const block = network.makeBlock(clock() + ahead);
         storage?.journal.add(block);
-        storage?.checkpoints.made(performance.now() - began, network.save);
+        storage?.checkpoints.made(monotonicMs() - began, network.save);
         return block.height;
       } catch (reason) {
         broken = { reason };
@@ -202,7 +203,7 @@ export const snapshotSchema = optionsOf(
 
 /** Bring a network to where the blocks that are kept have led. */
 function goOn(network: LocalNetwork, { journal, checkpoints }: Storage): void {
-  const began = performance.now();
+  const began = monotonicMs();
   const checkpoint = checkpoints.read();
   if (checkpoint !== undefined) {
     network.restore(checkpoint.state);
@@ -214,7 +215,7 @@ function goOn(network: LocalNetwork, { journal, checkpoints }: Storage): void {
   }
   network.chain.restart();
   if (isRemade) {
-    checkpoints.made(performance.now() - began, network.save);
+    checkpoints.made(monotonicMs() - began, network.save);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { create, type DescMessage, type DescService, isMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.js";
+import { startImmediate } from "../runtime/index.js";
 import { type Failure, type Happening, methodName, type PlannedFailure, planFailure } from "./failure.js";
 
 /** What makes calls fail. */
@@ -139,7 +140,7 @@ function breakOff(
   const swallow = (done: unknown) => {
     const fail = () => typeof done === "function" && done(connectionLost());
     if (stream.destroyed) {
-      setImmediate(fail);
+      startImmediate(fail);
     } else {
       stream.once("close", fail);
     }

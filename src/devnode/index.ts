@@ -24,6 +24,7 @@ import { type LockInUse, STALE_MS, takeLock } from "../file/lock.js";
 import { makeFolder } from "../file/make-folder.js";
 import { hostCheck } from "../http-server/own-host.js";
 import { knownTypes } from "../json/any.js";
+import { startInterval } from "../runtime/index.js";
 import { withAdmin } from "./admin.js";
 import { openCheckpoints } from "./checkpoint.js";
 import { type Controls, createControls, type Storage } from "./controls.js";
@@ -144,10 +145,11 @@ export async function startDevnode(options: DevnodeOptions = {}): Promise<Devnod
     rest.on("request", failures.breakable(limited(open)));
     const upgrade = createGatewaySockets(router, services);
     cleanups.push(takeUpgrades(rest, { upgrade, answer: open, limited, failures }));
-    const clock = blockMs === 0 ? undefined : setInterval(() => void controls.makeBlock().catch(endClock), blockMs);
-    cleanups.push(() => clearInterval(clock));
+    const makeBlock = () => void controls.makeBlock().catch(endClock);
+    const stopClock = blockMs === 0 ? () => {} : startInterval(makeBlock, blockMs);
+    cleanups.push(stopClock);
     function endClock(reason: unknown): void {
-      clearInterval(clock);
+      stopClock();
       process.emitWarning(`the local node makes no more blocks: ${String(reason)}`);
     }
     for (const { release } of held) {

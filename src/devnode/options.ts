@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { isChainId } from "../errors/chain-id.js";
 import { RequestError } from "../errors/index.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 import { type Profile, profileRules, profiles } from "../schema/profile.js";
 import { NEWEST_SCHEMA_VERSION } from "../schema/table-schema.js";
 import { type TableName, tableNames } from "../schema/tables.js";
@@ -142,7 +143,7 @@ const schema = optionsOf(
     genesis: genesis.default({}),
     fundedKeys: z.array(z.string(KEYS).regex(/^[0-9a-f]{64}$/, KEYS), KEYS).optional(),
     activity: wholeNumber(0, MAX_ACTIVITY, `Give the trades of a block, 0 to ${MAX_ACTIVITY}.`).default(0),
-    blockMs: wholeNumber(0, 2 ** 31 - 1, "Give whole milliseconds, or 0 for no blocks.").default(1000),
+    blockMs: wholeNumber(0, MAX_TIMER_MS, "Give whole milliseconds, or 0 for no blocks.").default(1000),
     dataDir: z
       .string("Give the path of a folder, or leave it out.")
       .min(1, "Give the path of a folder, or leave it out.")

@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { monotonicMs } from "../runtime/index.js";
 
 /** The limit on the calls of each address. */
 export interface RateLimit {
@@ -49,7 +50,7 @@ export function createRateLimiter({ burst = 100, perSecond = 20, banMs = 600_000
   const visitors = new Map<string, { calls: number; pardons: number; at: number; bannedUntil: number }>();
 
   function judge(address: string): Verdict {
-    const now = performance.now();
+    const now = monotonicMs();
     const visitor = visitors.get(address) ?? { calls: burst, pardons: burst, at: now, bannedUntil: now };
     visitors.set(address, visitor);
     const added = ((now - visitor.at) / 1000) * perSecond;

@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { constants, copyFile, link, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { failedWith } from "../errors/file-error.js";
+import { randomUUID, startInterval } from "../runtime/index.js";
 import { hasEnded, isOfHere, processMark, temporaryName } from "./temporary.js";
 
 /** How often the holder of a lock shows that it is alive. */
@@ -66,19 +67,22 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
     await release(path, claim);
     throw reason;
   });
-  const heartbeat = setInterval(() => {
-    // A write has the time of the file system, which all machines share, and reaches this lock alone.
-    file
-      .write(claim, 0)
-      .then(() => file.datasync())
-      .catch(() => undefined); // Where it counts, the holder asks isHeld().
-  }, HEARTBEAT_MS);
-  heartbeat.unref();
+  const stopHeartbeat = startInterval(
+    () => {
+      // A write has the time of the file system, which all machines share, and reaches this lock alone.
+      file
+        .write(claim, 0)
+        .then(() => file.datasync())
+        .catch(() => undefined); // Where it counts, the holder asks isHeld().
+    },
+    HEARTBEAT_MS,
+    { ref: false },
+  );
   return {
     held: true,
     isHeld,
     async [Symbol.asyncDispose]() {
-      clearInterval(heartbeat);
+      stopHeartbeat();
       try {
         // Where a full disk, say, does not let it be released, the file is emptied: it is then stale in a minute.
         await release(path, claim).catch(() => file.truncate(0));

@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { readdir, readFile, readlink, rm } from "node:fs/promises";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { failedWith } from "../errors/file-error.js";
+import { randomBytes } from "../runtime/index.js";
 
 /**
  * Choose the name of a temporary file. On Linux it says which process writes the file: a hash of the machine, of its

@@ -2,6 +2,7 @@ import type { CallOptions, Client as ConnectClient } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { CoreService } from "../../gen/client/vega/api/v1/core_pb.js";
 import { CanceledError, TradewireError } from "../errors/index.js";
+import { unixMs } from "../runtime/index.js";
 
 /** How the last block of a data node compares with that of its core, and with this machine's clock. */
 export interface DataNodeLag {
@@ -46,7 +47,7 @@ const MAX_LAG_MS = 10_000;
 export async function measureLag({ core, data }: LagServices, options: CallOptions): Promise<DataNodeLag> {
   const [stored, made] = await Promise.all([data.getVegaTime({}, options), coreTimeOf(core, options)]);
   const { timestamp: dataNodeTime } = stored;
-  const behindClockMs = Date.now() - milliseconds(made ?? dataNodeTime);
+  const behindClockMs = unixMs() - milliseconds(made ?? dataNodeTime);
   const isOld = behindClockMs > MAX_LAG_MS;
   if (made === undefined) {
     return { state: isOld ? "old" : "current", dataNodeTime, behindClockMs };

@@ -1,3 +1,4 @@
+import { startInterval } from "../runtime/index.js";
 import { follow } from "../signal/follow.js";
 
 /** The requests of a call that streams both ways. */
@@ -33,7 +34,7 @@ export function createAsking<Q>(request: Q, signal: AbortSignal, timed?: TimedRe
 
   async function* requests(): AsyncGenerator<Q> {
     const leave = follow(signal, () => wake());
-    const timer = timed && setInterval(again, timed.everyMs).unref();
+    const stopTimer = timed && startInterval(again, timed.everyMs, { ref: false });
     try {
       while (!signal.aborted) {
         if (due > 0) {
@@ -46,7 +47,7 @@ export function createAsking<Q>(request: Q, signal: AbortSignal, timed?: TimedRe
         }
       }
     } finally {
-      clearInterval(timer);
+      stopTimer?.();
       leave();
     }
   }

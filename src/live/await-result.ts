@@ -3,6 +3,7 @@ import type {
   TransactionResult,
   TransactionResult_Status,
 } from "../../gen/vega/events/v1/events_pb.js";
+import { monotonicMs } from "../runtime/index.js";
 import { setBounded } from "../signal/set-bounded.js";
 import type { BlockWatch } from "./block-watch.js";
 import type { Outcome } from "./outcome.js";
@@ -109,7 +110,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
   const stopOrders = new Map<string, StopOrderEvent>();
   const others = new Map<string, Placed>();
   let { txHash } = sent;
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   const times: (bigint | undefined)[] = [];
   let isSubmitted = false;
   let similar: string | undefined;
@@ -171,7 +172,7 @@ export function awaitResult(watch: BlockWatch, sent: Sent, limits: WaitLimits): 
         }
         void lookUp?.().then((outcome) => outcome && end({ kind: "proved", outcome }));
       } else if (state.kind === "waiting" && lastBlock !== undefined && block >= lastBlock) {
-        takeUp({ kind: "too old", block, times, tookMs: performance.now() - startedAt });
+        takeUp({ kind: "too old", block, times, tookMs: monotonicMs() - startedAt });
       }
     },
     missed(from, to) {

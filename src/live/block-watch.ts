@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import type { BeginBlock, StopOrderEvent, TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
 import { ConnectionError, NodeError } from "../errors/index.js";
+import { type StopTimer, startTimer } from "../runtime/index.js";
 import { followingController } from "../signal/follow.js";
 import { untilAborted } from "../signal/until-aborted.js";
-import { type RetryWaits, retryMs } from "../signal/wait.js";
+import { type RetryWaits, retryMs, wait } from "../signal/wait.js";
 import { createBlockTimes } from "./block-times.js";
 
 /** What the watch takes of the event bus: results of transactions, stop orders, and the beginnings and ends of blocks. */
@@ -91,14 +91,14 @@ export function createBlockWatch(
   const observers = new Set<ResultObserver>();
   const waiting: { readonly resolve: () => void; readonly reject: (reason: unknown) => void }[] = [];
   let users = 0;
-  let closing: NodeJS.Timeout | undefined;
+  let stopClosing: StopTimer | undefined;
   let stream: Stream = { kind: "closed" };
   const times = createBlockTimes();
   let begun: { readonly block: bigint; readonly time: bigint } | undefined;
 
   function use(): () => void {
     users += 1;
-    clearTimeout(closing);
+    stopClosing?.();
     if (stream.kind === "closed") {
       stream = { kind: "opening", run: new AbortController(), last: undefined };
       void keepOpen(stream.run);
@@ -108,8 +108,8 @@ export function createBlockWatch(
       users -= isOver ? 0 : 1;
       isOver = true;
       if (users === 0) {
-        clearTimeout(closing);
-        closing = setTimeout(stop, KEPT_OPEN_MS).unref();
+        stopClosing?.();
+        stopClosing = startTimer(stop, KEPT_OPEN_MS, { ref: false });
       }
     };
   }
@@ -126,14 +126,17 @@ export function createBlockWatch(
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       const opened = followingController(signal);
       let silent: ConnectionError | undefined;
-      const silence = setTimeout(() => {
+      const endSilent = () => {
         silent = noBlocks();
         opened.abort();
-      }, LONGEST_SILENCE_MS).unref();
+      };
+      const limitSilence = () => startTimer(endSilent, LONGEST_SILENCE_MS, { ref: false });
+      let stopTimer = limitSilence();
       try {
         for await (const event of open(opened.signal)) {
           if (take(event, run)) {
-            silence.refresh();
+            stopTimer();
+            stopTimer = limitSilence();
             attempt = 1;
           }
         }
@@ -142,7 +145,7 @@ export function createBlockWatch(
           lost(silent ?? reason);
         }
       } finally {
-        clearTimeout(silence);
+        stopTimer();
         opened.abort();
         if (stream.kind === "live" && stream.run === run) {
           stream = { ...stream, kind: "opening" };
@@ -150,7 +153,7 @@ export function createBlockWatch(
       }
       // At once, where blocks came until now: results of each one that is missed are lost.
       const delayMs = attempt === 1 ? 0 : retryMs(attempt - 1, retry);
-      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+      await wait(delayMs, signal).catch(() => undefined);
     }
   }
 

@@ -2,14 +2,13 @@ import { requireFunction, requireKnown, requireOneOf, whole } from "../errors/ch
 import { observer } from "../errors/observer.js";
 import { CALL_OPTIONS, checkCallOptions } from "../given/call-options.js";
 import { readBlock, requireOrder } from "../history/request.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 import { readTable } from "../schema/tables.js";
 import type { FollowEvent, FollowOptions, FollowRequest, TypedFollowOptions } from "./follow.js";
 import { readCursor } from "./follow-position.js";
 
 const POLL_MS = 60_000;
 const ATTEMPTS = 5;
-/** The longest time between two looks, in milliseconds: what timers can wait. */
-const MAX_POLL_MS = 2 ** 31 - 1;
 const MAX_ATTEMPTS = 1000;
 
 /** The options that there are. */
@@ -56,7 +55,7 @@ export function checkFollow(request: FollowRequest, options: FollowOptions | Typ
     fromBlock,
     toBlock,
     position: cursor === undefined ? undefined : readCursor(cursor, table),
-    pollMs: whole("pollMs", pollMs, MAX_POLL_MS),
+    pollMs: whole("pollMs", pollMs, MAX_TIMER_MS),
     attempts: whole("attempts", attempts, MAX_ATTEMPTS),
     tell: observer<FollowEvent>(onEvent, "the follow"),
     signal,

@@ -4,7 +4,8 @@ import type { Transaction } from "../../gen/client/vega/commands/v1/transaction_
 import { CanceledError, OutcomeUnknownError, TransactionError } from "../errors/index.js";
 import { observer } from "../errors/observer.js";
 import { type CallOptions, connectOptions } from "../given/call-options.js";
-import { MAX_TIMEOUT_MS, within } from "../transaction/deadline.js";
+import { MAX_TIMER_MS, monotonicMs } from "../runtime/index.js";
+import { within } from "../transaction/deadline.js";
 import { type Submission, unknownOutcome } from "../transaction/submission.js";
 import { TIMEOUT_MS } from "../transaction/transactions.js";
 import { awaitResult } from "./await-result.js";
@@ -96,7 +97,7 @@ export async function execute(
   prepare: (signal: AbortSignal) => Promise<ReadyTransaction>,
 ): Promise<ExecutedCommand> {
   const { timeoutMs, signal: callers, onWait } = options;
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   const makingMs = timeoutMs ?? TIMEOUT_MS;
   const { ready, blockMs } = await within(makingMs, callers, async (signal) => {
     await node.watch.ready(signal); // Nothing is sent before the stream tells of what comes.
@@ -111,8 +112,8 @@ export async function execute(
   const aliveMs = Math.ceil((ready.pastBlocks + Number(BLOCKS_OF_GRACE)) * blockMs * SLOWER_BLOCKS);
   const limitMs =
     timeoutMs === undefined
-      ? Math.min(Math.max(aliveMs, MIN_WAIT_MS), MAX_TIMEOUT_MS)
-      : Math.max(1, Math.floor(timeoutMs - (performance.now() - startedAt)));
+      ? Math.min(Math.max(aliveMs, MIN_WAIT_MS), MAX_TIMER_MS)
+      : Math.max(1, Math.floor(timeoutMs - (monotonicMs() - startedAt)));
   observer(onWait, "the submission")({ txHash: sent.txHash, limitMs, lastBlock });
   return within(limitMs, callers, (deadline) => {
     const services = servicesOf(node, options, deadline);

@@ -3,7 +3,7 @@ import { CanceledError, RequestError, TradewireError } from "../errors/index.js"
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow, TypedValue } from "../schema/typed-row.js";
 import { followingController } from "../signal/follow.js";
-import { pause, requireGoing } from "../signal/wait.js";
+import { requireGoing, wait } from "../signal/wait.js";
 import { type CheckedFollow, checkFollow } from "./check-follow.js";
 import type {
   FollowClient,
@@ -107,7 +107,7 @@ async function* followed(
         if (next.segments.length === 0) {
           mending.progressed();
           tell({ case: next.isBehind ? "behind" : "idle", againMs: pollMs });
-          await pause(pollMs, signal);
+          await wait(pollMs, signal);
         }
       } catch (reason) {
         requireGoing(signal);
@@ -116,7 +116,7 @@ async function* followed(
         }
         const againMs = mending.restMs(reason);
         tell({ case: "waiting", error: reason, againMs });
-        await pause(againMs, signal);
+        await wait(againMs, signal);
       }
     }
   } catch (reason) {

@@ -1,3 +1,5 @@
+import { monotonicMs } from "../runtime/index.js";
+
 /** A consumer that has kept its source waiting for so long lately was slow, in milliseconds: a burst fills a buffer too. */
 const LATE_MS = 100;
 
@@ -20,13 +22,13 @@ export interface Lateness {
 export function createLateness(): Lateness {
   let waitedMs = 0;
   let endedAt = Number.NEGATIVE_INFINITY;
-  const isLately = () => performance.now() - endedAt < LATELY_MS;
+  const isLately = () => monotonicMs() - endedAt < LATELY_MS;
   return {
     async during(wait) {
-      const begunAt = performance.now();
+      const begunAt = monotonicMs();
       waitedMs = isLately() ? waitedMs : 0;
       await wait;
-      endedAt = performance.now();
+      endedAt = monotonicMs();
       waitedMs += endedAt - begunAt;
     },
     isLate: () => isLately() && waitedMs >= LATE_MS,

@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { failureKind, mayPass } from "../errors/failure-kind.js";
 import { BannedError, ConnectionError, NodeError, type TradewireError } from "../errors/index.js";
+import { unixMs } from "../runtime/index.js";
 import { backoffMs } from "../signal/wait.js";
 
 /** What remembers failures in a row. */
@@ -47,7 +48,7 @@ export function createMending(attempts: number): Mending {
       if (refused > 1 || broken >= attempts) {
         throw error;
       }
-      return Math.max(backoffMs(failures), error instanceof BannedError ? error.until.getTime() - Date.now() : 0);
+      return Math.max(backoffMs(failures), error instanceof BannedError ? error.until.getTime() - unixMs() : 0);
     },
   };
 }

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError, ProtocolError, SlowConsumerError, TradewireError } from "../errors/index.js";
+import { monotonicMs } from "../runtime/index.js";
 import { followingController } from "../signal/follow.js";
-import { type RetryWaits, retryMs } from "../signal/wait.js";
+import { type RetryWaits, retryMs, wait } from "../signal/wait.js";
 
 /** A stream that cannot be resumed. What happens while there is no connection is missing. */
 export interface Observed<M, T> {
@@ -47,7 +47,7 @@ export async function* observe<M, T>(
   isLate: () => boolean,
 ): AsyncGenerator<readonly T[]> {
   for (let attempt = 1; ; attempt += 1) {
-    const openedAt = performance.now();
+    const openedAt = monotonicMs();
     const connection = followingController(signal);
     let loss: TradewireError | undefined;
     try {
@@ -74,10 +74,10 @@ export async function* observe<M, T>(
       throw loss instanceof ConnectionError && !loss.connected ? loss : streamLost(observed, loss);
     }
     observed.lost();
-    attempt = performance.now() - openedAt > retry.maxMs ? 1 : attempt; // It was there for a while, and quiet.
+    attempt = monotonicMs() - openedAt > retry.maxMs ? 1 : attempt; // It was there for a while, and quiet.
     const delayMs = retryMs(attempt, retry);
     onLoss(attempt, delayMs, loss);
-    await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+    await wait(delayMs, signal).catch(() => undefined);
     throwIfAborted(signal);
   }
 }

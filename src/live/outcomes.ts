@@ -3,6 +3,7 @@ import { requireKnown, requireObject } from "../errors/check-values.js";
 import { OutcomeUnknownError, RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { CALL_OPTIONS, type CallOptions, checkCallOptions } from "../given/call-options.js";
+import { monotonicMs } from "../runtime/index.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { timeLeft, within } from "../transaction/deadline.js";
 import type { CommandSource } from "../transaction/input-data.js";
@@ -147,7 +148,7 @@ export function createOutcomes(
     requireKnown("options", options, EXECUTE_OPTIONS);
     checkCallOptions(options);
     const { headers, signal: callers, timeoutMs = TIMEOUT_MS } = options;
-    const startedAt = performance.now();
+    const startedAt = monotonicMs();
     const checked = readSubmission(request);
     await within(timeoutMs, callers, (signal) => requireSignature(checked.tx, chainOf({ signal, headers })));
     const { execute } = await load();
@@ -174,7 +175,7 @@ export function createOutcomes(
       requireKnown("options", options, CALL_OPTIONS);
       checkCallOptions(options);
       const { timeoutMs = OUTCOME_TIMEOUT_MS } = options;
-      const startedAt = performance.now();
+      const startedAt = monotonicMs();
       const signed = given instanceof OutcomeUnknownError ? given.signed : given;
       if (typeof signed === "object") {
         const { headers } = options;

@@ -4,6 +4,7 @@ import type { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CanceledError, NodeError, TradewireError } from "../errors/index.js";
 import { connectOptions } from "../given/call-options.js";
 import { describeLag, measureLag } from "../history/data-node-lag.js";
+import { timeoutSignal } from "../runtime/index.js";
 import {
   type Brought,
   type CommandPart,
@@ -400,7 +401,7 @@ function statusOf(parts: readonly { readonly status: "executed" | "failed"; read
 }
 
 function lookOptions({ headers, deadline }: Pick<TraceServices, "headers" | "deadline">): CallOptions {
-  const look = AbortSignal.timeout(LOOK_MS);
+  const look = timeoutSignal(LOOK_MS);
   return connectOptions({ signal: deadline === undefined ? look : AbortSignal.any([look, deadline]), headers });
 }
 

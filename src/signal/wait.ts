@@ -1,11 +1,9 @@
 import { CanceledError } from "../errors/index.js";
+import { MAX_TIMER_MS, randomFraction, startTimer } from "../runtime/index.js";
 import { follow } from "./follow.js";
 
 /** The first and the longest time between two attempts, in milliseconds. */
 const [FIRST_MS, LONGEST_MS] = [500, 30_000];
-
-/** The longest time that Node's timers can wait, in milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Choose how long to wait before something is tried again: a time that doubles with each failure, of which a random part
@@ -15,7 +13,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * @returns milliseconds
  */
 export function backoffMs(failures: number): number {
-  return Math.round(Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS) * (0.5 + Math.random() / 2));
+  return Math.round(Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS) * (0.5 + randomFraction() / 2));
 }
 
 /** The waits before calls are made again, in milliseconds: the first one, which doubles, and the longest. */
@@ -32,24 +30,28 @@ export interface RetryWaits {
  * @returns milliseconds
  */
 export function retryMs(attempt: number, { baseMs, maxMs }: RetryWaits): number {
-  return Math.random() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
+  return randomFraction() * Math.min(baseMs * 2 ** (attempt - 1), maxMs);
 }
 
 /**
- * Wait, no longer than until a signal is aborted.
+ * Waits, but no longer than until a signal is aborted.
  *
- * @param ms milliseconds
+ * @param ms milliseconds; what timers cannot wait is cut to the longest time that they can
  * @param signal ends the wait at once
- * @param onStart is given what ends the wait as if the time were over
+ * @param onStart gets a function that ends the wait as if the time were over
  * @throws {@link CanceledError} where the signal is aborted
  */
-export async function pause(ms: number, signal: AbortSignal, onStart?: (end: () => void) => void): Promise<void> {
+export async function wait(
+  ms: number,
+  signal?: AbortSignal | undefined,
+  onStart?: (end: () => void) => void,
+): Promise<void> {
   requireGoing(signal);
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(end, Math.min(ms, LONGEST_TIMER_MS));
+    const stopTimer = startTimer(end, Math.min(ms, MAX_TIMER_MS));
     const leave = follow(signal, end);
     function end(): void {
-      clearTimeout(timer);
+      stopTimer();
       leave();
       resolve();
     }

@@ -9,6 +9,7 @@ import {
 } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
+import { MAX_TIMER_MS } from "../runtime/index.js";
 import { readTable, type TableName, tableNames } from "../schema/tables.js";
 import type { SyncClient, SyncHooks, SyncOptions } from "./options.js";
 
@@ -20,8 +21,6 @@ const MAX_PARALLEL = 100;
 const MAX_SEGMENTS_PER_EXPORT = 1000;
 /** The most attempts at a unit. */
 const MAX_ATTEMPTS = 1000;
-/** The longest wait of Node's timers, in milliseconds. */
-const MAX_MS = 2 ** 31 - 1;
 
 /** All options, so that other names are refused. A name that is missing here does not compile. */
 const NAMES: { readonly [name in keyof Required<SyncOptions>]: true } = {
@@ -81,7 +80,7 @@ export function checkSyncOptions(options: SyncOptions): CheckedOptions {
     tables: checkTables(options.tables),
     range: checkBlocks(options.range),
     follow,
-    pollMs: whole("pollMs", pollMs, MAX_MS),
+    pollMs: whole("pollMs", pollMs, MAX_TIMER_MS),
     parallel: whole("parallel", parallel, MAX_PARALLEL),
     segmentsPerExport: whole("segmentsPerExport", segmentsPerExport, MAX_SEGMENTS_PER_EXPORT),
     replaceFrom: options.replaceFrom === undefined ? undefined : block("replaceFrom", options.replaceFrom),

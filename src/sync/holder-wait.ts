@@ -1,4 +1,4 @@
-import { pause } from "../signal/wait.js";
+import { wait } from "../signal/wait.js";
 import type { NodeAway } from "./agree.js";
 import { notHeld } from "./load-unit.js";
 import type { Patience } from "./patiently.js";
@@ -36,7 +36,7 @@ export function createHolderWait({ patienceMs, tell, signal }: Patience): Holder
         throw error;
       }
       tell({ case: "waiting", error, againMs });
-      await pause(againMs, signal);
+      await wait(againMs, signal);
     },
   };
 }

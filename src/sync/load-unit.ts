@@ -2,7 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { failureKind, isOfSink } from "../errors/failure-kind.js";
 import { ConnectionError, TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
-import { backoffMs, pause, requireGoing } from "../signal/wait.js";
+import { monotonicMs } from "../runtime/index.js";
+import { backoffMs, requireGoing, wait } from "../signal/wait.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { createNodes, type NodeOfSync } from "./nodes.js";
 import type { SyncClient, SyncHooks } from "./options.js";
@@ -54,7 +55,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
   /** Loads a unit once. `began` says whether the node was asked. */
   async function loadOnce(unit: Unit, node: NodeOfSync, began: { at?: number }): Promise<LoadResult> {
     const fetch: FetchUnit = async () => {
-      began.at = performance.now();
+      began.at = monotonicMs();
       tell({ case: "began", unit, node: node.name });
       const onBytes = (bytes: number) => tell({ case: "arrived", unit, bytes });
       const csv = await fetchUnit(node.client, unit, { signal, onBytes })();
@@ -126,7 +127,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
       if (lost && isOfSink(error)) {
         await waitForSink(error, againMs);
       } else {
-        await pause(againMs, signal);
+        await wait(againMs, signal);
       }
       attempt += lost ? 0 : 1;
       avoid = isOfSink(error) && kind !== "final" ? undefined : node;
@@ -138,7 +139,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
       throw error;
     }
     tell({ case: "waiting", error, againMs });
-    await pause(againMs, signal);
+    await wait(againMs, signal);
   }
 }
 
@@ -181,7 +182,7 @@ export function isNotHeld(error: TradewireError): boolean {
 
 function tellResult(tell: Tell, unit: Unit, result: LoadResult, began: { readonly at?: number }): void {
   if (result.outcome === "loaded") {
-    const ms = Math.round(performance.now() - (began.at ?? performance.now()));
+    const ms = Math.round(monotonicMs() - (began.at ?? monotonicMs()));
     tell({ case: "loaded", entry: result.entry, ms });
   } else {
     tell({ case: "left", unit, outcome: result.outcome });

@@ -1,5 +1,6 @@
 import type { TradewireError } from "../errors/index.js";
-import { pause, requireGoing } from "../signal/wait.js";
+import { monotonicMs } from "../runtime/index.js";
+import { requireGoing, wait } from "../signal/wait.js";
 import { nodeName } from "./node-history.js";
 import type { SyncClient } from "./options.js";
 import { createReach, type Reach } from "./reach.js";
@@ -79,7 +80,7 @@ export function createNodes(clients: readonly SyncClient[], { patienceMs, tell, 
   }
 
   function choose(having: readonly State[], avoid: NodeOfSync | undefined): State | undefined {
-    const now = performance.now();
+    const now = monotonicMs();
     // A node that was lost is asked by one call at a time until it has answered.
     const back = having.filter(
       ({ reach, busy }) => reach.lostAt === undefined || (reach.restsUntil <= now && busy === 0),
@@ -96,7 +97,7 @@ export function createNodes(clients: readonly SyncClient[], { patienceMs, tell, 
 
   /** Waits until one of the nodes may be back, or was reached. All are lost. */
   async function waitForAny(having: readonly State[]): Promise<void> {
-    const now = performance.now();
+    const now = monotonicMs();
     const { error } = having[0]?.reach ?? {};
     const until = Math.min(...having.map(({ reach: { restsUntil } }) => (restsUntil > now ? restsUntil : Infinity)));
     if (error !== undefined && until !== Infinity && until !== toldOf) {
@@ -105,7 +106,7 @@ export function createNodes(clients: readonly SyncClient[], { patienceMs, tell, 
     }
     let wake: (() => void) | undefined;
     try {
-      await pause(Math.ceil(until - now), signal, (end) => {
+      await wait(Math.ceil(until - now), signal, (end) => {
         wake = end;
         waiting.add(end);
       });

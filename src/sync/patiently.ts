@@ -1,6 +1,6 @@
 import { mayPass } from "../errors/failure-kind.js";
 import { TradewireError } from "../errors/index.js";
-import { pause, requireGoing } from "../signal/wait.js";
+import { requireGoing, wait } from "../signal/wait.js";
 import { createReach } from "./reach.js";
 import type { Tell } from "./tell.js";
 
@@ -37,7 +37,7 @@ export async function patiently<T>(act: () => Promise<T>, { patienceMs, tell, si
         throw reason;
       }
       tell({ case: "waiting", error: reason, againMs });
-      await pause(againMs, signal);
+      await wait(againMs, signal);
     }
   }
 }

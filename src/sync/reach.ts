@@ -1,13 +1,14 @@
 import { BannedError, type TradewireError } from "../errors/index.js";
+import { monotonicMs, unixMs } from "../runtime/index.js";
 import { backoffMs } from "../signal/wait.js";
 
 /** Whether something, a node or a sink, can be reached, and until when it is left alone after a failure. */
 export interface Reach {
   /** What it last failed with; `undefined` once it was reached again. */
   readonly error: TradewireError | undefined;
-  /** Since when it could not be reached, by `performance.now()`; `undefined` where it can be, even if it rests. */
+  /** Since when it could not be reached, by `monotonicMs()`; `undefined` where it can be, even if it rests. */
   readonly lostAt: number | undefined;
-  /** Until when it rests, by `performance.now()`, as the machine's clock may be set; 0 where it does not. */
+  /** Until when it rests, by `monotonicMs()`, as the machine's clock may be set; 0 where it does not. */
   readonly restsUntil: number;
   /** Whether it was waited for as long as it may be. */
   readonly givenUp: boolean;
@@ -53,7 +54,7 @@ export function createReach(patienceMs: number): Reach {
       [restsUntil, lostAt, last] = [0, undefined, undefined];
     },
     failed(error, lost) {
-      const now = performance.now();
+      const now = monotonicMs();
       last = error;
       if (restsUntil > now && lostAt !== undefined) {
         return Math.ceil(restsUntil - now); // Calls that were under way fail with the first one.
@@ -62,7 +63,7 @@ export function createReach(patienceMs: number): Reach {
       if (lost) {
         lostAt ??= now;
       }
-      const asked = error instanceof BannedError ? error.until.getTime() - Date.now() : 0;
+      const asked = error instanceof BannedError ? error.until.getTime() - unixMs() : 0;
       const left = lostAt === undefined ? Number.POSITIVE_INFINITY : lostAt + patienceMs - now;
       givenUp = left <= 0;
       const most = givenUp ? Number.POSITIVE_INFINITY : Math.ceil(left);

@@ -1,3 +1,4 @@
+import { monotonicMs } from "../runtime/index.js";
 import type { TableName } from "../schema/tables.js";
 import type { AgreedHistory } from "./agree.js";
 import type { Sink, Survey, SurveyQuestion, TableSurvey } from "./sink.js";
@@ -33,7 +34,7 @@ export function createSurveyor(
 ): (question: Omit<SurveyQuestion, "behind">) => Promise<Survey> {
   let settled: Settled | undefined;
   return async (question) => {
-    const now = performance.now();
+    const now = monotonicMs();
     const fromBlock = question.history.segments[0]?.fromBlock ?? 0n;
     // Asked before the ledger is read, so that what changes in between is noticed the next time.
     const identity = await sink.identity?.();

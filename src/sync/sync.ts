@@ -1,7 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, SinkError } from "../errors/index.js";
+import { monotonicMs } from "../runtime/index.js";
 import { followingController } from "../signal/follow.js";
-import { pause } from "../signal/wait.js";
+import { wait } from "../signal/wait.js";
 import type { AgreedHistory } from "./agree.js";
 import { type CheckedOptions, checkSyncOptions, clientsOf } from "./check-options.js";
 import { createHolderWait } from "./holder-wait.js";
@@ -79,10 +80,10 @@ async function run(
 
   const read = (known?: NodeHistory) => patiently(() => readHistory(clients, signal, known), patience);
   let look = await read();
-  let readAt = performance.now();
+  let readAt = monotonicMs();
   tellNodes(look, tell);
   async function lookAgain(): Promise<void> {
-    readAt = performance.now();
+    readAt = monotonicMs();
     look = await read(look);
     tellNodes(look, tell);
   }
@@ -92,7 +93,7 @@ async function run(
   const loadOne = createLoader({ ...options, sink, clients, has, replace, signal });
   /** Loads a unit, once nodes that were away are asked again where that is due. */
   async function load(unit: Unit): Promise<UnitOutcome> {
-    if (look.away.length > 0 && performance.now() - readAt >= pollMs) {
+    if (look.away.length > 0 && monotonicMs() - readAt >= pollMs) {
       await lookAgain();
     }
     return loadOne(unit);
@@ -133,7 +134,7 @@ async function run(
       return { chainId: "", tables: [], ...done, failed: [] };
     }
     tell({ case: "idle", againMs: pollMs });
-    await pause(pollMs, signal);
+    await wait(pollMs, signal);
     await lookAgain();
   }
   let wake: (() => void) | undefined;
@@ -170,10 +171,10 @@ async function run(
       if (await loadAll(units)) {
         pauseMs = FIRST_PAUSE_MS;
       } else if (units.some((unit) => !failed.has(keyOf(unit)))) {
-        await pause(pauseMs, signal); // Another sync is loading what is left.
+        await wait(pauseMs, signal); // Another sync is loading what is left.
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       }
-      if (follow && performance.now() - readAt >= pollMs) {
+      if (follow && monotonicMs() - readAt >= pollMs) {
         await lookAgain();
         failed.clear();
       }
@@ -184,7 +185,7 @@ async function run(
       await lookAgain();
     } else if (follow) {
       tell({ case: "idle", againMs: pollMs });
-      await pause(pollMs, signal, (end) => {
+      await wait(pollMs, signal, (end) => {
         wake = end;
       });
       wake = undefined;

@@ -4,7 +4,7 @@ import { failureKind } from "../errors/failure-kind.js";
 import { RequestError, SinkError } from "../errors/index.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
-import { backoffMs, pause, requireGoing } from "../signal/wait.js";
+import { backoffMs, requireGoing, wait } from "../signal/wait.js";
 import { checkBlocks, checkTables, clientsOf } from "./check-options.js";
 import { fetchUnit } from "./fetch-unit.js";
 import { readHistory } from "./node-history.js";
@@ -249,7 +249,7 @@ async function compare(
       if ((kind !== "again" && kind !== "waits") || attempt >= ATTEMPTS) {
         throw reason;
       }
-      await pause(backoffMs(attempt), signal);
+      await wait(backoffMs(attempt), signal);
     }
   }
 }

@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code, type Client as ConnectClient } from "@connectrpc/connect";
 import type { CoreService, LastBlockHeightResponse, PoWStatistic } from "../../gen/client/vega/api/v1/core_pb.js";
-import { CanceledError, NodeError, RequestError } from "../errors/index.js";
+import { NodeError, RequestError } from "../errors/index.js";
 import { type CallOptions, connectOptions } from "../given/call-options.js";
+import { monotonicMs } from "../runtime/index.js";
 import { untilAborted } from "../signal/until-aborted.js";
+import { wait } from "../signal/wait.js";
 import { requireChain } from "./chain-to-sign.js";
 import { requireAffordable } from "./proof-of-work.js";
 import type { BlockTask } from "./transaction.js";
@@ -117,7 +118,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
 
   return {
     async take({ publicKey, chainId: named, maxDifficulty, headers, signal }) {
-      const until = performance.now() + LONGEST_WAIT_MS;
+      const until = monotonicMs() + LONGEST_WAIT_MS;
       for (;;) {
         const block = await service.lastBlockHeight({}, connectOptions({ signal, headers }));
         requireChain(block.chainId, named);
@@ -132,7 +133,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
             giveBack: takeOne(served),
           };
         }
-        if (performance.now() > until) {
+        if (monotonicMs() > until) {
           throw new RequestError(
             `block ${block.height} has served its transactions, and no next one came in a minute`,
             {
@@ -140,9 +141,7 @@ export function createBlockAllowance(service: SpamService): BlockAllowance {
             },
           );
         }
-        await sleep(POLL_MS, undefined, { signal }).catch((cause: unknown) => {
-          throw new CanceledError({ cause });
-        });
+        await wait(POLL_MS, signal);
       }
     },
   };

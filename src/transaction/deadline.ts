@@ -1,9 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
+import { MAX_TIMER_MS, monotonicMs, startTimer } from "../runtime/index.js";
 import { follow } from "../signal/follow.js";
-
-/** The maximum time that Node's timers can wait, in milliseconds. */
-export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * Do something within a time, and say so where the time is up.
@@ -20,12 +18,12 @@ export async function within<T>(
   signal: AbortSignal | undefined,
   act: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS) {
-    throw new RequestError(`timeoutMs is ${timeoutMs}`, { advice: `Give whole milliseconds, 1 to ${MAX_TIMEOUT_MS}.` });
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMER_MS) {
+    throw new RequestError(`timeoutMs is ${timeoutMs}`, { advice: `Give whole milliseconds, 1 to ${MAX_TIMER_MS}.` });
   }
   const ending = new AbortController();
   const timeout = new DOMException(`${timeoutMs} ms are over`, "TimeoutError");
-  const timer = setTimeout(() => ending.abort(timeout), timeoutMs);
+  const stopTimer = startTimer(() => ending.abort(timeout), timeoutMs);
   const cancel = () => ending.abort(signal?.reason);
   const leave = follow(signal, cancel);
   if (signal?.aborted === true) {
@@ -36,7 +34,7 @@ export async function within<T>(
   } catch (reason) {
     throw ending.signal.reason === timeout && isEnd(reason) ? timeUp(timeoutMs, reason) : reason;
   } finally {
-    clearTimeout(timer);
+    stopTimer();
     leave();
   }
 }
@@ -45,11 +43,11 @@ export async function within<T>(
  * Returns what is left of a time.
  *
  * @param timeoutMs the time for all of it, in whole milliseconds; one that is not possible is returned as it is
- * @param startedAt when it began, by `performance.now()`
+ * @param startedAt when it began, by `monotonicMs()`
  * @returns the time that is left, in whole milliseconds, at least 1
  */
 export function timeLeft(timeoutMs: number, startedAt: number): number {
-  const leftMs = timeoutMs - Math.floor(performance.now() - startedAt);
+  const leftMs = timeoutMs - Math.floor(monotonicMs() - startedAt);
   return timeoutMs < 1 ? timeoutMs : Math.max(1, leftMs);
 }
 

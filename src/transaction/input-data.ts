@@ -3,6 +3,7 @@ import { type InputData, InputDataSchema } from "../../gen/vega/commands/v1/tran
 import { requireObject, wrong } from "../errors/check-values.js";
 import { CommandError, RequestError } from "../errors/index.js";
 import { readInit } from "../given/init.js";
+import { randomBytes } from "../runtime/index.js";
 import { commandProblems } from "./check/index.js";
 
 /** A command by its name and fields, such as `{ case: "stopOrdersSubmission", value: { risesAbove: {...} } }`. */
@@ -119,7 +120,7 @@ function decode(bytes: Uint8Array): InputData {
 /** A random nonce that is not 0. */
 function randomNonce(): bigint {
   for (;;) {
-    const [nonce = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+    const nonce = randomBytes(8).readBigUInt64LE();
     if (nonce !== 0n) {
       return nonce;
     }

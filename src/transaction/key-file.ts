@@ -1,4 +1,3 @@
-import { randomFillSync } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { Code } from "@connectrpc/connect";
@@ -6,6 +5,7 @@ import { requireText } from "../errors/check-values.js";
 import { fileError, quotedPath } from "../errors/file-error.js";
 import { FileError } from "../errors/index.js";
 import { currentUser, entryExposure, pathExposure } from "../file/exposure.js";
+import { fillRandom } from "../runtime/index.js";
 import { SEED_BYTES, type SeedSigner, type Signer, secretBytes, signerFromSeed } from "./signer.js";
 
 /** 64 hex digits and a line end. */
@@ -27,7 +27,7 @@ const OF_OTHERS = 0o077;
  */
 export async function createKeyFile(path: string): Promise<{ readonly publicKey: string }> {
   requireText("the path of the key file", path, "trading.key");
-  const seed = randomFillSync(secretBytes(SEED_BYTES));
+  const seed = fillRandom(secretBytes(SEED_BYTES));
   const text = Buffer.alloc(FILE_BYTES, "\n");
   seed.forEach((byte, index) => {
     text[2 * index] = digit(byte >> 4);

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
+import { type StopTimer, startTimer } from "../runtime/index.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { NONCE_END, type NonceSearch, nonceSearchModule } from "./nonce-search.js";
 
@@ -64,8 +65,8 @@ interface Answer {
 interface Thread {
   readonly worker: Worker;
   readonly pending: Map<number, { resolve(answer: Answer): void; reject(error: unknown): void }>;
-  /** Ends the thread when it has been idle for long. */
-  idle?: NodeJS.Timeout;
+  /** Stops the timer that ends the thread when it has been idle for long. */
+  stopIdle?: StopTimer;
 }
 
 /** The running threads. Idle ones wait a while for the next search, and do not keep the process alive. */
@@ -134,7 +135,7 @@ function startThread(): Thread {
     thread.pending.delete(answer.id);
     if (thread.pending.size === 0) {
       worker.unref();
-      thread.idle = setTimeout(() => end(thread), IDLE_MS).unref();
+      thread.stopIdle = startTimer(() => end(thread), IDLE_MS, { ref: false });
     }
   });
   worker.on("error", (error) => {
@@ -156,7 +157,7 @@ function end(thread: Thread): void {
 function ask(thread: Thread, job: NonceSearch & { readonly id: number }): Promise<Answer> {
   const { worker, pending } = thread;
   return new Promise((resolve, reject) => {
-    clearTimeout(thread.idle);
+    thread.stopIdle?.();
     pending.set(job.id, { resolve, reject });
     worker.ref();
     worker.postMessage(job);

@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
 import { requireChainId } from "../errors/chain-id.js";
 import { requireKnown, requireObject, wrong } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";
+import { randomBytes } from "../runtime/index.js";
 import { untilAborted } from "../signal/until-aborted.js";
 import { encodeHex } from "./hex.js";
 import type { CommandSource } from "./input-data.js";

@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextValues, type UnaryResponse } from "@connectrpc/connect";
 import { unwritable } from "../errors/unwritable.js";
+import { type StopTimer, startInterval, startTimer } from "../runtime/index.js";
 import { createBag } from "../signal/bag.js";
 import { follow } from "../signal/follow.js";
 import { connectError, type HeaderInit, timedOut } from "./bare-call.js";
@@ -63,7 +64,7 @@ export interface CallMaking {
 export function transportOfCalls({ codec, open, check, close }: CallMaking): ClosableTransport {
   const calls = createBag<MessageCall>();
   let underWay = 0;
-  let checks: NodeJS.Timeout | undefined;
+  let stopChecks: StopTimer | undefined;
   let closed = false;
 
   function begin(
@@ -85,10 +86,10 @@ export function transportOfCalls({ codec, open, check, close }: CallMaking): Clo
     const onEnd = () => release();
     const call = opened(() => open(method, { header: new Headers(header), timeoutMs: limitMs, contextValues, onEnd }));
     const leave = follow(signal, () => call.fail(ConnectError.from(signal?.reason, Code.Canceled)));
-    const timer = limitMs === undefined ? undefined : setTimeout(() => call.fail(timedOut()), limitMs);
+    const stopTimer = limitMs === undefined ? undefined : startTimer(() => call.fail(timedOut()), limitMs);
     const done = calls.add(call);
     // This keeps the process alive as well: Node stops reading from a connection that nghttp2 has given up.
-    checks ??= setInterval(check, CHECK_MS);
+    stopChecks ??= startInterval(check, CHECK_MS);
     underWay += 1;
     let isReleased = false;
     release = () => {
@@ -98,11 +99,11 @@ export function transportOfCalls({ codec, open, check, close }: CallMaking): Clo
       isReleased = true;
       underWay -= 1;
       if (underWay === 0) {
-        clearInterval(checks);
-        checks = undefined;
+        stopChecks?.();
+        stopChecks = undefined;
       }
       done();
-      clearTimeout(timer);
+      stopTimer?.();
       leave();
       onOver();
     };

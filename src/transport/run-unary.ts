@@ -1,5 +1,6 @@
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type UnaryRequest, type UnaryResponse } from "@connectrpc/connect";
+import { startTimer } from "../runtime/index.js";
 import { controllerOf, follow } from "../signal/follow.js";
 import { timedOut } from "./bare-call.js";
 
@@ -46,9 +47,9 @@ export async function runUnary<I extends DescMessage, O extends DescMessage>({
     follows();
   }
   const timeout = () => abort.abort(timedOut());
-  const timer = timeoutMs === undefined ? undefined : setTimeout(timeout, timeoutMs);
+  const stopTimer = timeoutMs === undefined ? undefined : startTimer(timeout, timeoutMs);
   const end = (reason: unknown) => {
-    clearTimeout(timer);
+    stopTimer?.();
     leave?.();
     if (shared === undefined) {
       abort.abort(reason);

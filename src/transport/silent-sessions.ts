@@ -1,4 +1,5 @@
 import type { ClientHttp2Session } from "node:http2";
+import { startTimer } from "../runtime/index.js";
 import { pingAnswerMs } from "./keepalive.js";
 
 /** How often connections with calls under way are checked, in milliseconds. */
@@ -93,11 +94,13 @@ export function pingSession(session: ClientHttp2Session, withinMs: number): Prom
   return new Promise((resolve) => {
     const queued = outboundFrames(session);
     const timers = [
-      setTimeout(() => done("silent"), withinMs),
-      setTimeout(() => outboundFrames(session) > queued && done("stuck"), Math.min(SENT_MS, withinMs)),
+      startTimer(() => done("silent"), withinMs),
+      startTimer(() => outboundFrames(session) > queued && done("stuck"), Math.min(SENT_MS, withinMs)),
     ];
     const done = (outcome: PingOutcome) => {
-      timers.forEach(clearTimeout);
+      for (const stop of timers) {
+        stop();
+      }
       resolve(outcome);
     };
     const isOpen = !session.closed && !session.destroyed;

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { startTimer } from "../runtime/index.js";
 import { follow } from "../signal/follow.js";
 import { connectError, timedOut } from "./bare-call.js";
 
@@ -36,7 +37,7 @@ export async function untilEnd<T>(
   }
   const leave = follow(signal, () => end(signal?.reason));
   const timeout = () => end(timedOut());
-  const timer = timeoutMs === undefined || timeoutMs <= 0 ? undefined : setTimeout(timeout, timeoutMs);
+  const stopTimer = timeoutMs === undefined || timeoutMs <= 0 ? undefined : startTimer(timeout, timeoutMs);
   try {
     return await run({
       reason: () => ended,
@@ -47,7 +48,7 @@ export async function untilEnd<T>(
   } catch (reason) {
     throw ended ?? connectError(reason);
   } finally {
-    clearTimeout(timer);
+    stopTimer?.();
     leave();
   }
 }

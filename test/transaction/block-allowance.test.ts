@@ -261,7 +261,7 @@ describe("the wait for the next block", () => {
     await new Promise(setImmediate);
     const reason = new Error("enough");
     abort.abort(reason);
-    expect(await failure).toMatchObject({ name: "CanceledError", cause: { cause: reason } });
+    expect(await failure).toMatchObject({ name: "CanceledError", cause: reason });
   });
 
   it("ends after a minute", async () => {

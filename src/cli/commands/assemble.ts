@@ -4,6 +4,7 @@ import { saveArchive } from "../../archive/save.js";
 import { RequestError } from "../../errors/index.js";
 import { assemble } from "../../history/assemble.js";
 import { capturedChunks } from "../../history/captured.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { type Profile, profileRules } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
 import { profileOption } from "../client-options.js";
@@ -59,7 +60,7 @@ async function runAssemble(file: string, options: AssembleCommandOptions, contex
     }
     return;
   }
-  const start = performance.now();
+  const start = monotonicMs();
   const force = options.force === true;
   const { signal } = context;
   const saved = await saveArchive(bytes, {

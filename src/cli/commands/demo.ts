@@ -7,6 +7,7 @@ import type { ClientConfig } from "../../config/schema.js";
 import { startDevnode } from "../../devnode/index.js";
 import { ProtocolError } from "../../errors/index.js";
 import type { SavedExport } from "../../history/network-history-export.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { type CommandContext, size } from "../output.js";
 
 /** The range that the demonstration exports. It crosses a change of the database schema. */
@@ -30,10 +31,10 @@ export function addDemo(command: Command, { out, signal }: CommandContext): void
 
       const save = async (config: ClientConfig & { readonly transport: string }): Promise<SavedExport> => {
         await using client = createClient(config);
-        const start = performance.now();
+        const start = monotonicMs();
         const target = join(folder, config.transport, "/");
         const saved = await client.exportNetworkHistory(REQUEST, { signal }).saveTo(target, { force: true });
-        const milliseconds = Math.round(performance.now() - start);
+        const milliseconds = Math.round(monotonicMs() - start);
         out.write(`  over ${config.transport}: ${saved.path}\n`);
         out.write(`    ${size(saved.bytes)} in ${milliseconds} ms, SHA-256 ${saved.sha256}\n`);
         return saved;

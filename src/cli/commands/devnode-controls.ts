@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { type Command, InvalidArgumentError } from "commander";
 import { DEFAULT_REST_PORT } from "../../config/load.js";
 import { ConnectionError, ProtocolError, RequestError } from "../../errors/index.js";
+import { timeoutSignal } from "../../runtime/index.js";
 import { type CommandContext, json } from "../output.js";
 import { wholeNumber } from "../whole-number.js";
 
@@ -68,7 +69,7 @@ async function post(url: string, command: string, body: object, signal: AbortSig
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    signal: AbortSignal.any([signal, timeoutSignal(TIMEOUT_MS)]),
   }).catch((cause: unknown) => {
     throw new ConnectionError(`no node answers at ${target.origin}`, {
       code: Code.Unavailable,

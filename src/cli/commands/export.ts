@@ -6,6 +6,7 @@ import { NodeError, RequestError } from "../../errors/index.js";
 import type { NetworkHistoryExport } from "../../history/network-history-export.js";
 import { rangeError } from "../../history/request.js";
 import { type BlockRange, checkRange } from "../../history/segments.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { readTable, tableNames } from "../../schema/tables.js";
 import { tellSaved } from "../archive-output.js";
 import { commandClient } from "../client.js";
@@ -165,7 +166,7 @@ async function runTarget(
       await writeOut(context, part);
     }
   } else {
-    const start = performance.now();
+    const start = monotonicMs();
     const { verify, parallel, resume } = options;
     const saved = await exported.saveTo(await outTarget(target, ".zip"), {
       force: options.force === true,

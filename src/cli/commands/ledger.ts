@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { RequestError } from "../../errors/index.js";
 import type { LedgerExport } from "../../ledger/ledger-export.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { STANDARD } from "../input.js";
@@ -97,14 +98,14 @@ async function save(
   { out: standardOutput, notes }: CommandContext,
   progress: ProgressLine,
 ): Promise<void> {
-  const start = performance.now();
+  const start = monotonicMs();
   const saved = await ledger.saveTo(await outTarget(out, ".csv"), { force });
   progress.end();
   if (asJson) {
     standardOutput.write(json(saved));
     return;
   }
-  const seconds = (performance.now() - start) / 1000;
+  const seconds = (monotonicMs() - start) / 1000;
   standardOutput.write(`${saved.path}\n`);
   notes.write(`${size(saved.bytes)} in ${seconds.toFixed(1)} s, SHA-256 ${saved.sha256}, ${saved.rows} rows\n`);
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { mergeArchives } from "../../archive/merge.js";
+import { monotonicMs } from "../../runtime/index.js";
 import type { Profile } from "../../schema/profile.js";
 import { tellSaved } from "../archive-output.js";
 import { profileOption } from "../client-options.js";
@@ -32,7 +33,7 @@ export function addMerge(command: Command, context: CommandContext): void {
     .option("--json", "print the result as a JSON object")
     .action(async (files: string[], options: MergeCommandOptions) => {
       await Promise.all(files.map(requireArchive));
-      const start = performance.now();
+      const start = monotonicMs();
       const force = options.force === true;
       const { profile, maxRowBytes } = options;
       const target = await outTarget(options.out, ".zip");

@@ -13,6 +13,7 @@ import { brokenAnswer, noVerdict } from "../../errors/broken-answer.js";
 import { CanceledError, ConnectionError, RequestError, TradewireError, TransactionError } from "../../errors/index.js";
 import { isRefusalCode } from "../../errors/refusal.js";
 import type { ExecutedCommand, OutcomeWait } from "../../live/execution.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { namedChain } from "../../transaction/chain-to-sign.js";
 import { timeLeft, within } from "../../transaction/deadline.js";
 import { readCommand } from "../../transaction/input-data.js";
@@ -212,7 +213,7 @@ async function submit(task: SubmitTask): Promise<void> {
 async function submitAndWait(task: SubmitTask): Promise<void> {
   const { client, options, context } = task;
   const { signal, notes } = context;
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   const limitMs = typeof options.wait === "number" ? options.wait : undefined;
   const announce = (until: AbortSignal) => announced(task, until);
   const { request, tid } = await (limitMs === undefined ? announce(signal) : within(limitMs, signal, announce));

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { monotonicMs } from "../../runtime/index.js";
 import type { Verified } from "../../sync/options.js";
 import { partingError } from "../../sync/parting.js";
 import { type Repaired, repairSync } from "../../sync/repair.js";
@@ -50,8 +51,8 @@ async function runVerify(options: VerifyCommandOptions, context: CommandContext)
   let [units, rows, drawn] = [0n, 0n, 0];
   const onVerified = (verified: Verified) => {
     [units, rows] = [units + 1n, rows + verified.rows];
-    if (performance.now() - drawn > DRAW_MS) {
-      drawn = performance.now();
+    if (monotonicMs() - drawn > DRAW_MS) {
+      drawn = monotonicMs();
       display?.draw([`${grouped(units)} units, ${grouped(rows)} rows verified`]);
     }
   };

@@ -4,6 +4,7 @@ import { failedWith, fileError, quotedPath, readingAdvice } from "../../errors/f
 import { RequestError } from "../../errors/index.js";
 import { saveWhole } from "../../file/save-whole.js";
 import { readCursor } from "../../live/follow-position.js";
+import { type StopTimer, startTimer } from "../../runtime/index.js";
 import type { TableName } from "../../schema/tables.js";
 
 /** How long a cursor waits to be saved, in milliseconds: many come in that time while a history is caught up with. */
@@ -45,7 +46,7 @@ export async function openCursorFile(path: string, table: TableName): Promise<Cu
     requireCursor(path, cursor, table);
   }
   let unsaved: string | undefined;
-  let timer: NodeJS.Timeout | undefined;
+  let stopTimer: StopTimer | undefined;
   let saving: Promise<void> = Promise.resolve();
 
   async function save(): Promise<void> {
@@ -62,14 +63,14 @@ export async function openCursorFile(path: string, table: TableName): Promise<Cu
     async keep(cursor) {
       await saving;
       unsaved = cursor;
-      timer ??= setTimeout(() => {
-        timer = undefined;
+      stopTimer ??= startTimer(() => {
+        stopTimer = undefined;
         saving = save();
         saving.catch(() => undefined); // It is awaited before the next one.
       }, SAVE_MS);
     },
     async end() {
-      clearTimeout(timer);
+      stopTimer?.();
       await saving;
       await save();
     },

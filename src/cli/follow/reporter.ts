@@ -1,4 +1,5 @@
 import type { FollowEvent } from "../../live/follow.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { type CommandContext, printable } from "../output.js";
 import { grouped } from "../sync/figures.js";
 
@@ -27,8 +28,8 @@ export function createFollowReporter({ out, notes: err }: Pick<CommandContext, "
   let told: string | undefined;
 
   function draw(isDue: boolean): void {
-    if (isDrawn && (isDue || performance.now() - drawnAt >= INTERVAL)) {
-      drawnAt = performance.now();
+    if (isDrawn && (isDue || monotonicMs() - drawnAt >= INTERVAL)) {
+      drawnAt = monotonicMs();
       err.write(`\r\x1b[K${blocks}${grouped(rows)} rows${state}`);
     }
   }

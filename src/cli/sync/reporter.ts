@@ -1,3 +1,4 @@
+import { startInterval, unixMs } from "../../runtime/index.js";
 import type { SyncEvent } from "../../sync/events.js";
 import type { SyncState } from "../../sync/watch/state.js";
 import type { LineTaker } from "../client.js";
@@ -59,7 +60,7 @@ function onTerminal(
   const display = createDisplay(notes);
   const eventLine = createEventLines();
   const draw = () => display.draw(linesOf(state.snapshot(), sizeOf(notes)));
-  const timer = setInterval(draw, DRAW_MS);
+  const stopDrawing = startInterval(draw, DRAW_MS);
   notes.on("resize", draw);
   draw();
   return {
@@ -72,7 +73,7 @@ function onTerminal(
     },
     notes: display,
     end() {
-      clearInterval(timer);
+      stopDrawing();
       notes.off("resize", draw);
       display.end();
     },
@@ -97,14 +98,14 @@ function inLog(
     last = figures;
     notes.write(`${text}\n`);
   };
-  const timer = setInterval(log, LOG_MS);
+  const stopLog = startInterval(log, LOG_MS);
   log();
   return {
     take(event) {
       told(event);
       const text = eventLine(event);
       if (text !== undefined) {
-        notes.write(`${new Date().toISOString().slice(0, 19)}Z ${text}\n`);
+        notes.write(`${new Date(unixMs()).toISOString().slice(0, 19)}Z ${text}\n`);
       }
       // The first plan and the begin of a wait are told at once; then the line of each minute has it.
       if ((event.case === "waiting" && !waited) || (event.case === "planned" && !planned)) {
@@ -117,7 +118,7 @@ function inLog(
     end() {
       if (!ended) {
         ended = true;
-        clearInterval(timer);
+        stopLog();
         // What failed before anything happened has no figures to tell.
         if (line().figures !== last) {
           log();

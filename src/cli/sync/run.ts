@@ -1,5 +1,6 @@
 import { CanceledError, RequestError } from "../../errors/index.js";
 import type { BlockRange } from "../../history/segments.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { checkSyncOptions } from "../../sync/check-options.js";
 import type { FailedUnit, SyncClient, SyncOptions, SyncSummary } from "../../sync/options.js";
 import { queueSync, retryFailed } from "../../sync/queue/index.js";
@@ -51,7 +52,7 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
   const state = createSyncState(how);
   await using watch = await watching(options, state, { signal, queue: queued && (() => countsOf(queued)) });
   const reporter = createReporter(state, options.json === true, context);
-  const began = performance.now();
+  const began = monotonicMs();
   let summary: SyncSummary;
   try {
     if (watch !== undefined) {
@@ -77,7 +78,7 @@ export async function runSync(options: SyncCommandOptions, context: CommandConte
     throw reason;
   }
   reporter.end();
-  const seconds = (performance.now() - began) / 1000;
+  const seconds = (monotonicMs() - began) / 1000;
   tell(summary, { seconds, name: sinkOf(target).name, beyond: beyondRange(state.snapshot()) }, options, context);
 }
 

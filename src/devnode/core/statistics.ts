@@ -1,6 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { StatisticsSchema } from "../../../gen/vega/api/v1/core_pb.js";
 import { ChainStatus } from "../../../gen/vega/vega_pb.js";
+import { unixMs } from "../../runtime/index.js";
 import { epochOf, epochTimestamps } from "../data/epochs.js";
 import { VERSION } from "../data/network.js";
 import type { Streams } from "../data/observe.js";
@@ -84,7 +85,7 @@ export function createStatistics(options: StatisticsOptions): () => MessageInitS
 }
 
 function now(): bigint {
-  return BigInt(Date.now()) * 1_000_000n;
+  return BigInt(unixMs()) * 1_000_000n;
 }
 
 /** A time in Unix nanoseconds as RFC 3339 has it, without zeros at the end. */

@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { BusEvent } from "../../../gen/vega/events/v1/events_pb.js";
+import { startInterval, startTimer } from "../../runtime/index.js";
 import { apiError } from "../api-error.js";
 import { busEvents } from "./bus-event.js";
 import { type BusFilter, busFilter } from "./bus-filter.js";
@@ -123,10 +124,11 @@ function collectBatches(blocks: AsyncIterable<readonly BusEvent[]>, waitMs: numb
     Object.assign(state, changes);
     wake();
   };
-  const clock = waitMs === undefined ? undefined : setInterval(() => change({ hasTicked: true }), waitMs);
+  const tick = () => change({ hasTicked: true });
+  const stopClock = waitMs === undefined ? () => {} : startInterval(tick, waitMs);
   const failed = collect();
   return {
-    stop: () => clearInterval(clock),
+    stop: stopClock,
 
     async next(size: number): Promise<BusEvent[] | "wait" | "end"> {
       for (;;) {
@@ -206,11 +208,11 @@ async function nextRequest(
 ): Promise<BusRequest | undefined> {
   let stopWaiting = () => {};
   const tooLate = new Promise<undefined>((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), REQUEST_WAIT_MS);
+    const stopTimer = startTimer(() => resolve(undefined), REQUEST_WAIT_MS);
     const abort = () => resolve(undefined);
     signal.addEventListener("abort", abort);
     stopWaiting = () => {
-      clearTimeout(timer);
+      stopTimer();
       signal.removeEventListener("abort", abort);
     };
   });

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { yieldToEventLoop } from "../../runtime/index.js";
 import type { TableName } from "../../schema/tables.js";
 import { type MadeUp, REACH_BLOCKS } from "../made-up/index.js";
 import { hashOf } from "../made-up/numbers.js";
@@ -137,7 +137,7 @@ export function createHistory(options: HistoryOptions): History {
         if (piece.length > 0) {
           yield piece;
         }
-        await setImmediate(); // Others have their turn.
+        await yieldToEventLoop(); // Others have their turn.
       }
     },
 
@@ -148,7 +148,7 @@ export function createHistory(options: HistoryOptions): History {
         for (const entries of batch) {
           signal?.throwIfAborted();
           yield* entries;
-          await setImmediate();
+          await yieldToEventLoop();
         }
       }
     },

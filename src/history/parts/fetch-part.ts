@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { parseCsvName } from "../../archive/names.js";
 import { failureKind } from "../../errors/failure-kind.js";
 import { BannedError, ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../errors/index.js";
-import { pause, type RetryWaits, retryMs } from "../../signal/wait.js";
+import { type RetryWaits, retryMs, wait } from "../../signal/wait.js";
 import { checkFileName, noFile, secondFile } from "../expected-file.js";
 import type { ExportProgress, SavedExport } from "../network-history-export.js";
 import type { RangePart } from "./part-plan.js";
@@ -58,7 +58,7 @@ export async function fetchPart(part: RangePart, path: string, fetching: PartFet
       }
       const delayMs = retryMs(attempt, retry);
       retry.onRetry?.({ attempt, delayMs, error });
-      await pause(delayMs, signal);
+      await wait(delayMs, signal);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { CanceledError } from "../../errors/index.js";
+import { wait } from "../../signal/wait.js";
 import type { FetchUnit, LoadResult, Sink } from "../sink.js";
 import { arriving, madeUp, rowsOf, unitAt } from "./given.js";
 import { CHAIN, entriesOf, expectRows, plainly, type SinkCase, type SinkHost, sinkCase, withOpened } from "./host.js";
@@ -146,7 +147,7 @@ async function untilDone(load: () => Promise<LoadResult>): Promise<LoadResult> {
       return result;
     }
     ok(looks < 1000, "a unit stays busy");
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await wait(10);
   }
 }
 

@@ -1,4 +1,5 @@
 import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
+import { unixMs } from "../../runtime/index.js";
 import { arriving, bytesOf, madeUp, rowsOf, unitAt } from "./given.js";
 import { entriesOf, expectRows, plainly, type SinkCase, type SinkHost, sinkCase, withOpened } from "./host.js";
 
@@ -16,7 +17,7 @@ export const loadingCases: readonly SinkCase[] = [
       deepStrictEqual(entry, { ...unit, rows: BigInt(csv.rows.length), bytes: BigInt((await bytesOf(csv)).length) });
       match(sha256, /^[0-9a-f]{64}$/);
       match(loadedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
-      ok(Math.abs(Date.now() - Date.parse(loadedAt)) < 3_600_000);
+      ok(Math.abs(unixMs() - Date.parse(loadedAt)) < 3_600_000);
       deepStrictEqual(await entriesOf(sink, TABLE), [result.entry]);
       strictEqual(await sink.countRows(result.entry), 16n);
     });

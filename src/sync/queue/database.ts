@@ -1,7 +1,7 @@
-import { setTimeout } from "node:timers/promises";
 import type { Client, PoolClient, PoolConfig, QueryResultRow } from "pg";
 import type PgBoss from "pg-boss";
 import { CanceledError, RequestError } from "../../errors/index.js";
+import { startTimer } from "../../runtime/index.js";
 import { surviveLoss } from "../sinks/postgres/connections.js";
 import { sinkError } from "../sinks/postgres/errors.js";
 import { loadPackages } from "../sinks/postgres/packages.js";
@@ -182,13 +182,14 @@ export function dbOf(client: Runner): PgBoss.Db & { readonly failure: () => unkn
  * @param client the connection
  */
 export async function endConnection(client: Client): Promise<void> {
-  const late = new AbortController();
   const ended = client.end().catch(() => undefined);
-  await Promise.race([
-    ended,
-    setTimeout(END_MS, undefined, { signal: late.signal, ref: false }).catch(() => undefined),
-  ]);
-  late.abort();
+  await new Promise<void>((resolve) => {
+    const stopTimer = startTimer(resolve, END_MS, { ref: false });
+    void ended.then(() => {
+      stopTimer();
+      resolve();
+    });
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
-import { pause } from "../../signal/wait.js";
+import { monotonicMs, randomFraction } from "../../runtime/index.js";
+import { wait } from "../../signal/wait.js";
 import type { Database } from "./database.js";
 import { admit } from "./node-state.js";
 import { jittered } from "./pace.js";
@@ -49,7 +50,7 @@ export function createGate(db: Database, nodes: readonly string[], permits: Perm
   async function tryEnter(having?: ReadonlySet<number>): Promise<Admitted | undefined> {
     // The node that this worker asks least is tried first; among equals, chance.
     const order = nodes
-      .map((node, index) => ({ node, index, rank: (busy[index] ?? 0) + Math.random() }))
+      .map((node, index) => ({ node, index, rank: (busy[index] ?? 0) + randomFraction() }))
       .filter(({ index }) => having?.has(index) ?? true)
       .sort((a, b) => a.rank - b.rank);
     for (const { node, index } of order) {
@@ -74,7 +75,7 @@ export function createGate(db: Database, nodes: readonly string[], permits: Perm
   async function waitForTurn(ms: number, signal: AbortSignal): Promise<void> {
     let wake: (() => void) | undefined;
     try {
-      await pause(jittered(ms), signal, (end) => {
+      await wait(jittered(ms), signal, (end) => {
         wake = end;
         waiting.add(end);
       });
@@ -88,7 +89,7 @@ export function createGate(db: Database, nodes: readonly string[], permits: Perm
   async function enterWithin(until: number, signal: AbortSignal, having?: ReadonlySet<number>) {
     for (let ms = FIRST_MS; ; ms = Math.min(ms * 2, LONGEST_MS)) {
       const admitted = await tryEnter(having);
-      if (admitted !== undefined || performance.now() >= until) {
+      if (admitted !== undefined || monotonicMs() >= until) {
         return admitted;
       }
       await waitForTurn(ms, signal);
@@ -104,7 +105,7 @@ export function createGate(db: Database, nodes: readonly string[], permits: Perm
         }
       }
     },
-    enterOneOf: (having, ms, signal) => enterWithin(performance.now() + ms, signal, having),
+    enterOneOf: (having, ms, signal) => enterWithin(monotonicMs() + ms, signal, having),
     async leave({ index, permit }) {
       busy[index] = (busy[index] ?? 1) - 1;
       await permit.release();

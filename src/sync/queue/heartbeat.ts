@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { pause } from "../../signal/wait.js";
+import { wait } from "../../signal/wait.js";
 import { putBack, reap } from "./claims.js";
 import type { Database } from "./database.js";
 import { jittered, type Pace } from "./pace.js";
@@ -48,7 +48,7 @@ export interface Beating {
 export async function keepBeating(db: Database, { workerId, pace, held, signal }: Beating): Promise<void> {
   while (!signal.aborted) {
     try {
-      await pause(jittered(pace.beatMs), signal);
+      await wait(jittered(pace.beatMs), signal);
       if (await beat(db, workerId, pace)) {
         await reapInTurn(db, pace);
       }

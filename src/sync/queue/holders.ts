@@ -1,5 +1,6 @@
 import { mayPass } from "../../errors/failure-kind.js";
 import { TradewireError } from "../../errors/index.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { requireGoing } from "../../signal/wait.js";
 import type { AgreedHistory } from "../agree.js";
 import { readHistory } from "../node-history.js";
@@ -46,11 +47,11 @@ export interface HoldersOptions extends Patience {
  */
 export async function readHolders(clients: readonly SyncClient[], options: HoldersOptions): Promise<Holders> {
   const { chainId, sinkName, listMs, newMs, tell, signal } = options;
-  let readAt = performance.now();
+  let readAt = monotonicMs();
   let reading: Promise<void> | undefined;
 
   async function read(): Promise<AgreedHistory> {
-    readAt = performance.now();
+    readAt = monotonicMs();
     const look = await readHistory(clients, signal);
     requireSameChain(sinkName, chainId, look.chainId);
     for (const { node, error } of look.away) {
@@ -83,7 +84,7 @@ export async function readHolders(clients: readonly SyncClient[], options: Holde
     },
     async of(unit) {
       const isNew = unit.toBlock > (look.segments.at(-1)?.toBlock ?? 0n);
-      const isDue = () => performance.now() - readAt >= (isNew ? newMs : listMs);
+      const isDue = () => monotonicMs() - readAt >= (isNew ? newMs : listMs);
       if ((look.away.length > 0 || !look.isHeld(unit)) && (reading !== undefined || isDue())) {
         reading ??= readAgain().finally(() => {
           reading = undefined;

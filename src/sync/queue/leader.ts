@@ -3,8 +3,9 @@ import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
 import { failureKind } from "../../errors/failure-kind.js";
 import { SinkError } from "../../errors/index.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { followingController } from "../../signal/follow.js";
-import { pause, requireGoing } from "../../signal/wait.js";
+import { requireGoing, wait } from "../../signal/wait.js";
 import { createReach } from "../reach.js";
 import type { Tell } from "../tell.js";
 import { type Database, endConnection } from "./database.js";
@@ -56,7 +57,7 @@ export async function takeLead(db: Database, options: LeadOptions): Promise<Lead
         throw error;
       }
       options.tell({ case: "waiting", error, againMs });
-      await pause(againMs, options.signal);
+      await wait(againMs, options.signal);
     }
   }
 }
@@ -78,11 +79,11 @@ async function waitForLead(db: Database, { pace, tell, signal }: LeadOptions): P
       if (rows[0]?.leads === true) {
         break;
       }
-      if (performance.now() >= tellAt) {
-        tellAt = performance.now() + TELL_MS;
+      if (monotonicMs() >= tellAt) {
+        tellAt = monotonicMs() + TELL_MS;
         tell({ case: "waiting", error: anotherLeads(), againMs: TELL_MS });
       }
-      await pause(Math.min(jittered(pace.lookMs), pace.leadIdleMs / 2), ending.signal);
+      await wait(Math.min(jittered(pace.lookMs), pace.leadIdleMs / 2), ending.signal);
     }
   } catch (reason) {
     const lost = ending.signal.aborted;
@@ -136,7 +137,7 @@ async function keepLeading(say: Lead["say"], pace: Pace, ending: AbortController
           throw reason;
         } // Else the lead is held, and what is wrong with the queue's tables is what the planner fails for.
       });
-      await pause(pace.leadBeatMs, ending.signal);
+      await wait(pace.leadBeatMs, ending.signal);
     }
   } catch {
     ending.abort();

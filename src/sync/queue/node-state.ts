@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { BannedError, SinkError, type TradewireError } from "../../errors/index.js";
-import { pause } from "../../signal/wait.js";
+import { unixMs } from "../../runtime/index.js";
+import { wait } from "../../signal/wait.js";
 import type { Budget } from "./budget.js";
 import type { Database } from "./database.js";
 import { jittered, type Pace } from "./pace.js";
@@ -41,15 +42,15 @@ export async function takeCall(db: Database, node: string, budget: Budget, signa
   const level = "least($3, coalesce(tokens, $3) + $2 * greatest(0, extract(epoch FROM clock_timestamp() - filled_at)))";
   const sql = `UPDATE ${db.schema}.tradewire_nodes SET tokens = ${level} - 1, filled_at = clock_timestamp()
     WHERE node = $1 AND ${level} > -$3 RETURNING greatest(0, -tokens) / $2 * 1000 AS ms`;
-  for (let wait = 0; wait < MAX_WAITS; wait += 1) {
+  for (let attempt = 0; attempt < MAX_WAITS; attempt += 1) {
     const [row] = await db.query<{ ms: number }>("asking for a call", sql, [node, rate, burst]);
     if (row !== undefined) {
       if (row.ms > 0) {
-        await pause(row.ms, signal);
+        await wait(row.ms, signal);
       }
       return;
     }
-    await pause(jittered((burst / rate) * 1000), signal);
+    await wait(jittered((burst / rate) * 1000), signal);
   }
   throw new SinkError(`the budget of calls of ${node} was used up for ${MAX_WAITS} times as long as it lasts`, {
     code: Code.Aborted,
@@ -125,7 +126,7 @@ export async function unreachable(
   error: TradewireError,
   [first, longest]: Pace["restMs"],
 ): Promise<boolean> {
-  const asked = error instanceof BannedError ? Math.max(0, error.until.getTime() - Date.now()) : 0;
+  const asked = error instanceof BannedError ? Math.max(0, error.until.getTime() - unixMs()) : 0;
   const rows = await db.query<{ failures: number }>(
     "saying that a node fails",
     `UPDATE ${db.schema}.tradewire_nodes SET failures = failures + 1, error = $2, probe_until = NULL, rest_until = now() +

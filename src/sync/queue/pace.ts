@@ -1,3 +1,5 @@
+import { randomFraction } from "../../runtime/index.js";
+
 /** The times of a queue, in milliseconds. Tests take shorter ones. */
 export interface Pace {
   /** Between two beats of a worker. */
@@ -49,5 +51,5 @@ export const PACE: Pace = {
  * @returns milliseconds
  */
 export function jittered(ms: number): number {
-  return ms * (0.5 + Math.random() / 2);
+  return ms * (0.5 + randomFraction() / 2);
 }

@@ -1,4 +1,5 @@
-import { pause } from "../../signal/wait.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { wait } from "../../signal/wait.js";
 import type { AgreedHistory } from "../agree.js";
 import { createHolderWait } from "../holder-wait.js";
 import { readHistory } from "../node-history.js";
@@ -69,14 +70,14 @@ export async function planAsLeader(
   const queueing = { replace: replaceFrom !== undefined, attempts: options.attempts, retrySeconds: pace.retrySeconds };
 
   let history = await read();
-  let readAt = performance.now();
+  let readAt = monotonicMs();
   while (history.segments.length === 0 && history.chainId === "") {
     if (!follow) {
       return { chainId: "", tables: [], units: 0, rows: 0n, bytes: 0n, dead: [] };
     }
     tell({ case: "idle", againMs: pollMs });
-    await pause(pollMs, signal);
-    [history, readAt] = [await read(history), performance.now()];
+    await wait(pollMs, signal);
+    [history, readAt] = [await read(history), monotonicMs()];
   }
   await patiently(() => planning.open(history.chainId), patience);
   await lead.client.query(`UPDATE ${db.schema}.tradewire_queue SET chain_id = $1`, [history.chainId]);
@@ -88,7 +89,7 @@ export async function planAsLeader(
   const holders = createHolderWait(patience);
   let began: readonly TableSurvey[] | undefined;
   let stands: readonly TableSurvey[] = [];
-  const ledAt = performance.now();
+  const ledAt = monotonicMs();
   let maintainedAt = ledAt;
   const told = new Set<string>();
   const compare = createSurveyor(sink);
@@ -130,25 +131,25 @@ export async function planAsLeader(
     } else if (nothingLeft && !follow) {
       return { chainId: history.chainId, tables: stands, ...loadedSince(began ?? stands, stands), dead: present.dead };
     }
-    if (performance.now() - ledAt > pace.silentMs) {
+    if (monotonicMs() - ledAt > pace.silentMs) {
       await patiently(() => reapInTurn(db, pace), patience); // Behind an outage, all workers seem silent for a while.
     }
-    if (performance.now() - maintainedAt >= MAINTAIN_MS) {
-      maintainedAt = performance.now();
+    if (monotonicMs() - maintainedAt >= MAINTAIN_MS) {
+      maintainedAt = monotonicMs();
       await db.boss.maintain();
     }
     if (unheld !== undefined) {
       await holders.wait(unheld, history.away);
-      [history, readAt] = [await read(history), performance.now()];
+      [history, readAt] = [await read(history), monotonicMs()];
       [listedAll, unheld] = [false, undefined];
-    } else if (follow && performance.now() - readAt >= pollMs) {
-      [history, readAt] = [await read(history), performance.now()];
+    } else if (follow && monotonicMs() - readAt >= pollMs) {
+      [history, readAt] = [await read(history), monotonicMs()];
       [listedAll, nothingLeft] = [false, false];
     } else if (follow && nothingLeft) {
-      tell({ case: "idle", againMs: Math.max(0, Math.round(pollMs - (performance.now() - readAt))) });
-      await pause(Math.max(pace.lookMs, pollMs - (performance.now() - readAt)), signal);
+      tell({ case: "idle", againMs: Math.max(0, Math.round(pollMs - (monotonicMs() - readAt))) });
+      await wait(Math.max(pace.lookMs, pollMs - (monotonicMs() - readAt)), signal);
     } else {
-      await pause(pace.lookMs, signal);
+      await wait(pace.lookMs, signal);
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { isTableName } from "../../schema/tables.js";
-import { pause } from "../../signal/wait.js";
+import { wait } from "../../signal/wait.js";
 import type { TableSurvey } from "../sink.js";
 import type { Tell } from "../tell.js";
 import type { NodeHistory } from "../unit.js";
@@ -45,10 +45,10 @@ export async function keepTelling(db: Database, { tell, history, pace, signal }:
         told = row.plan;
         tell({ case: "planned", history: history(), tables: tablesIn(told) });
       }
-      await pause(jittered(pace.listMs), signal);
+      await wait(jittered(pace.listMs), signal);
     } catch {
       // The database cannot be reached, which those who load tell of; or the signal was aborted.
-      await pause(jittered(pace.beatMs), signal).catch(() => undefined);
+      await wait(jittered(pace.beatMs), signal).catch(() => undefined);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { failureKind } from "../../errors/failure-kind.js";
-import { backoffMs, pause } from "../../signal/wait.js";
+import { monotonicMs } from "../../runtime/index.js";
+import { backoffMs, wait } from "../../signal/wait.js";
 import type { Tell } from "../tell.js";
 import { failJob, finishJob, type Job, putBack } from "./claims.js";
 import type { Database } from "./database.js";
@@ -35,13 +36,13 @@ export async function settle(db: Database, settling: Settling): Promise<void> {
       return await note(db, settling);
     } catch (reason) {
       const kind = failureKind(reason);
-      endsAt = signal.aborted ? Math.min(endsAt, performance.now() + AT_END_MS) : endsAt;
-      if ((kind !== "waits" && kind !== "again") || performance.now() > endsAt) {
+      endsAt = signal.aborted ? Math.min(endsAt, monotonicMs() + AT_END_MS) : endsAt;
+      if ((kind !== "waits" && kind !== "again") || monotonicMs() > endsAt) {
         throw reason;
       }
       const ms = Math.min(backoffMs(failures), LONGEST_MS);
       // A worker that is to end meanwhile tries once more at once, and then no longer than it may.
-      await pause(ms, signal.aborted ? new AbortController().signal : signal).catch(() => undefined);
+      await wait(ms, signal.aborted ? new AbortController().signal : signal).catch(() => undefined);
     }
   }
 }

@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
 import { SinkError } from "../../errors/index.js";
+import { monotonicMs, randomUUID } from "../../runtime/index.js";
 import { followingController } from "../../signal/follow.js";
-import { pause } from "../../signal/wait.js";
+import { wait } from "../../signal/wait.js";
 import { clientsOf } from "../check-options.js";
 import type { SyncClient } from "../options.js";
 import { patiently } from "../patiently.js";
@@ -138,11 +138,11 @@ async function chainToBe(db: Database, pace: Pace, tell: Tell, signal: AbortSign
     if (chainId !== undefined) {
       return chainId;
     }
-    if (performance.now() >= tellAt) {
-      tellAt = performance.now() + TELL_MS;
+    if (monotonicMs() >= tellAt) {
+      tellAt = monotonicMs() + TELL_MS;
       tell({ case: "waiting", error: noPlanner(db.name), againMs: TELL_MS });
     }
-    await pause(jittered(pace.lookMs), signal);
+    await wait(jittered(pace.lookMs), signal);
   }
 }
 
@@ -168,11 +168,11 @@ function createRest(
   let resting: Promise<void> | undefined;
   async function untilAnyIsDue(empty: number): Promise<void> {
     for (let ms = first * 2 ** (empty - 1); ; ms *= 2) {
-      if (performance.now() >= tellAt) {
-        tellAt = performance.now() + listMs;
+      if (monotonicMs() >= tellAt) {
+        tellAt = monotonicMs() + listMs;
         tell({ case: "idle", againMs: listMs });
       }
-      await pause(jittered(Math.min(ms, longest)), signal);
+      await wait(jittered(Math.min(ms, longest)), signal);
       // Where the database cannot be asked, those who then try to take a unit wait for it.
       if (await isAnyDue(db).catch(() => true)) {
         return;

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { monotonicMs } from "../../runtime/index.js";
 import { METRICS_TYPE } from "./metrics.js";
 import { page, pageScript, pageStyle } from "./page/page.js";
 import { isReady, type SyncSnapshot } from "./snapshot.js";
@@ -101,8 +102,8 @@ function bigintAsText(_: string, value: unknown): unknown {
 function heldFor<T>(ms: number, make: () => Promise<T>): () => Promise<T> {
   let held: { readonly value: Promise<T>; readonly until: number } | undefined;
   return () => {
-    if (held === undefined || performance.now() >= held.until) {
-      held = { value: make(), until: performance.now() + ms };
+    if (held === undefined || monotonicMs() >= held.until) {
+      held = { value: make(), until: monotonicMs() + ms };
     }
     return held.value;
   };

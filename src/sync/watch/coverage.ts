@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import type { BlockRange } from "../../history/segments.js";
+import { yieldToEventLoop } from "../../runtime/index.js";
 import type { TableName } from "../../schema/tables.js";
 import type { Sink, TableCoverage } from "../sink.js";
 
@@ -37,7 +37,7 @@ export async function coverageOf(
     for await (const entry of sink.entries(table)) {
       read += 1;
       if (read % ENTRIES_AT_ONCE === 0) {
-        await setImmediate();
+        await yieldToEventLoop();
       }
       addBlocks(blocks, ends, Number(entry.fromBlock - range.fromBlock), Number(entry.toBlock - range.fromBlock));
     }

@@ -1,3 +1,4 @@
+import { type StopTimer, startTimer } from "../../runtime/index.js";
 import { followingController } from "../../signal/follow.js";
 import type { Sink } from "../sink.js";
 import { coverageOf } from "./coverage.js";
@@ -27,16 +28,16 @@ export function keepCovered(
   { everyMs = 300_000, signal }: { readonly everyMs?: number; readonly signal?: AbortSignal | undefined } = {},
 ): () => void {
   const controller = followingController(signal);
-  let timer: NodeJS.Timeout | undefined;
+  let stopTimer: StopTimer | undefined;
   const ask = async () => {
     const asked = await state
       .cover(({ tables, range, parts }) => coverageOf(sink, tables, range, parts))
       .catch(() => true);
     if (!controller.signal.aborted) {
-      timer = setTimeout(ask, asked ? everyMs : FIRST_MS).unref();
+      stopTimer = startTimer(ask, asked ? everyMs : FIRST_MS, { ref: false });
     }
   };
-  controller.signal.addEventListener("abort", () => clearTimeout(timer));
+  controller.signal.addEventListener("abort", () => stopTimer?.());
   if (!controller.signal.aborted) {
     void ask();
   }

@@ -1,3 +1,5 @@
+import { monotonicMs, type StopTimer, startTimer } from "../../runtime/index.js";
+
 /** Counts the units of a queue by state. */
 export type QueueCounts = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
 
@@ -30,17 +32,17 @@ export function createQueueCounts(
     asking = undefined;
   };
   return async () => {
-    if (queue !== undefined && asking === undefined && performance.now() - asked > HOLDS_MS) {
-      asked = performance.now();
+    if (queue !== undefined && asking === undefined && monotonicMs() - asked > HOLDS_MS) {
+      asked = monotonicMs();
       asking = ask(queue);
     }
     if (asking !== undefined) {
-      let timer: NodeJS.Timeout | undefined;
+      let stopTimer: StopTimer | undefined;
       const enough = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, WAIT_MS);
+        stopTimer = startTimer(resolve, WAIT_MS);
       });
       await Promise.race([asking, enough]);
-      clearTimeout(timer);
+      stopTimer?.();
     }
     return last;
   };

@@ -1,4 +1,5 @@
 import type { BlockRange } from "../../history/segments.js";
+import { monotonicMs, unixMs } from "../../runtime/index.js";
 import { type TableName, tableNames } from "../../schema/tables.js";
 import { setBounded } from "../../signal/set-bounded.js";
 import type { SyncEvent } from "../events.js";
@@ -26,7 +27,7 @@ export interface SyncStateOptions {
   readonly tables?: readonly TableName[] | undefined;
   /** As of `syncHistory`: segments that lie wholly within it count; all by default. */
   readonly range?: SyncOptions["range"];
-  /** Tells the time in milliseconds, never running backwards; `performance.now` by default. */
+  /** Tells the time in milliseconds, never running backwards; `monotonicMs` by default. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -63,9 +64,9 @@ export interface SyncState {
 export function createSyncState({
   tables = tableNames,
   range,
-  now = () => performance.now(),
+  now = () => monotonicMs(),
 }: SyncStateOptions = {}): SyncState {
-  const epoch = Date.now() - now();
+  const epoch = unixMs() - now();
   const time = (at: number) => new Date(epoch + at).toISOString();
   const startedAt = now();
   const progress = new Map(tables.map((table) => [table, createTableProgress(table, now)]));

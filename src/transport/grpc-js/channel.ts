@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { Channel, type ChannelCredentials, type ChannelOptions, connectivityState, credentials } from "@grpc/grpc-js";
 import { isLoopback } from "../../config/loopback.js";
 import type { GrpcConfig } from "../../config/schema.js";
-import { limitAwake } from "../awake-time.js";
+import { startAwakeTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -109,7 +109,7 @@ function addressTarget(addresses: readonly string[]): string {
  * Call `onTimeout` unless a connecting channel connects, or fails to connect, in time.
  *
  * @param channel the channel, which was told to connect
- * @param connectMs the longest time until a connection is made, in milliseconds; see {@link limitAwake}
+ * @param connectMs the longest time until a connection is made, in milliseconds; see {@link startAwakeTimer}
  * @param onTimeout called when the time is up
  * @returns a function that ends the watch
  */
@@ -117,7 +117,7 @@ export function limitConnecting(channel: Channel, connectMs: number, onTimeout: 
   if (channel.getConnectivityState(false) === connectivityState.READY) {
     return () => undefined; // As for most calls.
   }
-  const stop = limitAwake(connectMs, onTimeout);
+  const stop = startAwakeTimer(onTimeout, connectMs);
   function watch(): void {
     const state = channel.getConnectivityState(false);
     if (state === connectivityState.IDLE || state === connectivityState.CONNECTING) {

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Channel, connectivityState } from "@grpc/grpc-js";
 import type { GrpcConfig } from "../../config/schema.js";
 import { notConnectedInTime } from "../../errors/network-failure.js";
+import { monotonicMs, unixMs } from "../../runtime/index.js";
 import { createBag } from "../../signal/bag.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { protoCodec } from "../codec.js";
@@ -72,13 +73,13 @@ export function createGrpcJsTransport(
       }
       const own = current;
       const { channel } = own;
-      const startedAt = performance.now();
-      const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeoutMs;
+      const startedAt = monotonicMs();
+      const deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : unixMs() + timeoutMs;
       const raw = channel.createCall(`/${method.parent.typeName}/${method.name}`, deadline, null, null, null);
       const takeOut = underWay.add(raw);
       own.calls += 1;
       const over = (error?: ConnectError) => {
-        const silentMs = performance.now() - Math.max(startedAt, heardAt);
+        const silentMs = monotonicMs() - Math.max(startedAt, heardAt);
         const isCut = error?.code === Code.DeadlineExceeded || (error !== undefined && heardAt < startedAt);
         takeOut();
         own.calls -= 1;
@@ -95,7 +96,7 @@ export function createGrpcJsTransport(
       };
       const call = startCall(raw, metadata, over, () => {
         const session = sessionOf(raw);
-        heardAt = performance.now();
+        heardAt = monotonicMs();
         own.maxCalls ??= session?.destroyed === false ? session.remoteSettings.maxConcurrentStreams : undefined;
         silence.heard(session);
       });

@@ -10,7 +10,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/schema.js";
 import { ConnectionError } from "../../errors/index.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { limitAwake } from "../awake-time.js";
+import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { createSilenceCheck, DOUBT_MS, pingSession } from "../silent-sessions.js";
@@ -52,7 +52,7 @@ export interface Sessions {
 interface Session {
   readonly http2: ClientHttp2Session;
   streams: number;
-  /** When bytes came last, by `performance.now()`. */
+  /** When bytes came last, by `monotonicMs()`. */
   aliveAt: number;
   /** When a stream ended while nothing came: a proxy may have forgotten the connection, or nghttp2 have given it up. */
   doubtedAt: number;
@@ -88,7 +88,7 @@ export function createSessions(
       const session: Session = {
         http2,
         streams: 0,
-        aliveAt: performance.now(),
+        aliveAt: monotonicMs(),
         doubtedAt: Number.NEGATIVE_INFINITY,
         isRetired: false,
       };
@@ -98,7 +98,7 @@ export function createSessions(
         reject(opened ? reason : whileConnecting(reason));
         http2.destroy(reason);
       };
-      const stopTimer = limitAwake(withinMs, () => fail(notConnectedInTime()));
+      const stopTimer = startAwakeTimer(() => fail(notConnectedInTime()), withinMs);
       http2.on("error", fail);
       // Without streams, a session does not learn of all that happens to its socket.
       http2.once("connect", (_, socket) =>
@@ -136,7 +136,7 @@ export function createSessions(
   async function usable(): Promise<Session> {
     const known = current;
     const session = roomy() ?? (await known);
-    const begin = performance.now();
+    const begin = monotonicMs();
     if (session !== undefined && takesStreams(session) && hasRoom(session)) {
       const isDoubtful = session.doubtedAt > session.aliveAt;
       const isFresh = session.streams > 0 || begin - session.aliveAt < Math.min(FRESH_MS, pings.everyMs);
@@ -153,7 +153,7 @@ export function createSessions(
       throw tooManyStreams(config.url);
     }
     if (current === known) {
-      const opening = open(Math.max(connectMs - (performance.now() - begin), 1));
+      const opening = open(Math.max(connectMs - (monotonicMs() - begin), 1));
       current = opening;
       opening.catch(() => {
         current = current === opening ? undefined : current;
@@ -188,7 +188,7 @@ export function createSessions(
     notifyResponseByteRead(stream) {
       const session = stream.session === undefined ? undefined : all.get(stream.session);
       if (session !== undefined) {
-        session.aliveAt = performance.now();
+        session.aliveAt = monotonicMs();
         silence.heard(session.http2);
       }
     },
@@ -239,11 +239,11 @@ function retire(session: Session): void {
 
 /** Count the streams of a session: the process may end while it has none. */
 function count(session: Session, stream: ClientHttp2Stream): void {
-  const openedAt = performance.now();
+  const openedAt = monotonicMs();
   session.streams += 1;
   session.http2.ref();
   stream.once("close", () => {
-    const now = performance.now();
+    const now = monotonicMs();
     session.streams -= 1;
     if (now - Math.max(openedAt, session.aliveAt) >= DOUBT_MS) {
       session.doubtedAt = now;
@@ -266,9 +266,9 @@ function count(session: Session, stream: ClientHttp2Stream): void {
 function keepAlive(session: Session, pings: { everyMs: number }): void {
   const { http2 } = session;
   http2.unref();
-  let timer = setTimeout(check, pings.everyMs).unref();
+  let stopTimer = startTimer(check, pings.everyMs, { ref: false });
   async function check(): Promise<void> {
-    const silentMs = performance.now() - session.aliveAt;
+    const silentMs = monotonicMs() - session.aliveAt;
     if (session.streams === 0) {
       if (silentMs > IDLE_SESSION_MS) {
         http2.close();
@@ -277,8 +277,8 @@ function keepAlive(session: Session, pings: { everyMs: number }): void {
       http2.destroy(Object.assign(new Error("a ping was not answered"), { code: "ECONNRESET" }));
     }
     if (!http2.destroyed) {
-      const leftMs = session.aliveAt + pings.everyMs - performance.now();
-      timer = setTimeout(check, leftMs > 0 ? Math.ceil(leftMs) : pings.everyMs).unref();
+      const leftMs = session.aliveAt + pings.everyMs - monotonicMs();
+      stopTimer = startTimer(check, leftMs > 0 ? Math.ceil(leftMs) : pings.everyMs, { ref: false });
     }
   }
   http2.on("goaway", (code) => {
@@ -286,13 +286,13 @@ function keepAlive(session: Session, pings: { everyMs: number }): void {
       pings.everyMs = Math.min(pings.everyMs * 2, MAX_KEEPALIVE_MS);
     }
   });
-  http2.on("close", () => clearTimeout(timer));
+  http2.on("close", () => stopTimer());
 }
 
 async function answersPing(session: Session, withinMs: number): Promise<boolean> {
   const isAnswered = (await pingSession(session.http2, withinMs)) === "answered";
   if (isAnswered) {
-    session.aliveAt = performance.now();
+    session.aliveAt = monotonicMs();
   }
   return isAnswered;
 }

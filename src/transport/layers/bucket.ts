@@ -1,3 +1,5 @@
+import { monotonicMs } from "../../runtime/index.js";
+
 /** A bucket of calls: it is filled at a constant rate, and each call takes one out of it. */
 export interface Bucket {
   /** Milliseconds until there is a call to take; 0 where there is one. */
@@ -26,10 +28,10 @@ export interface Bucket {
 export function createBucket(rate: number, capacity = rate): Bucket {
   let [perSecond, most] = [rate, Math.max(capacity, 1)];
   let calls = most;
-  let at = performance.now();
+  let at = monotonicMs();
 
   function fill(): void {
-    const now = performance.now();
+    const now = monotonicMs();
     calls = Math.min(calls + ((now - at) / 1000) * perSecond, most);
     at = now;
   }

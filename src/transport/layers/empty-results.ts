@@ -1,5 +1,6 @@
 import { type DescMessage, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { monotonicMs } from "../../runtime/index.js";
 import { watched } from "../watched.js";
 
 /** The empty messages in a row, and the time in which a stream may have as many, in milliseconds. */
@@ -27,7 +28,7 @@ export function limitEmpty<O extends DescMessage>(
         count = 0;
         return result;
       }
-      const now = performance.now();
+      const now = monotonicMs();
       if (count === 0 || now - since > WITHIN_MS) {
         count = 0;
         since = now;

@@ -5,6 +5,7 @@ import { requireList } from "../../errors/check-kinds.js";
 import { requireKnown } from "../../errors/check-values.js";
 import { failingWith } from "../../errors/failing.js";
 import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { callId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { Hooks } from "../hooks.js";
@@ -71,17 +72,17 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
     const brokenOff = contextValues.get(brokenOffOver);
     const candidates = members
       .filter(({ name }) => brokenOff?.has(name) !== true)
-      .map((member) => ({ member, pauses: performance.now() < (pausing.get(member.name)?.until ?? 0) }));
+      .map((member) => ({ member, pauses: monotonicMs() < (pausing.get(member.name)?.until ?? 0) }));
     return [...candidates.filter(({ pauses }) => !pauses), ...candidates.filter(({ pauses }) => pauses)];
   }
 
   function failed({ name }: FallbackMember): void {
     const known = pausing.get(name);
-    if (known !== undefined && performance.now() < known.until) {
+    if (known !== undefined && monotonicMs() < known.until) {
       return; // Calls that fail at the same time count as one failure.
     }
     const next = known === undefined ? pauseMs : Math.min(known.pauseMs * 2, maxPauseMs);
-    pausing.set(name, { until: performance.now() + next, pauseMs: next });
+    pausing.set(name, { until: monotonicMs() + next, pauseMs: next });
   }
 
   /**

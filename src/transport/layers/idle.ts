@@ -2,6 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
 import { isHttpBody } from "../../json/message.js";
+import { monotonicMs, startTimer } from "../../runtime/index.js";
 import { onArrival } from "../arrival.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { watched } from "../watched.js";
@@ -71,29 +72,28 @@ const NONE = () => undefined;
 const NO_CLOCK: IdleClock = { restart: NONE, arrived: NONE, pause: NONE, stop: NONE };
 
 function startClock(idleMs: number, onIdle: () => void): IdleClock {
-  let since: number | undefined = performance.now();
-  let timer = setTimeout(check, idleMs);
+  let since: number | undefined = monotonicMs();
+  let stopTimer = startTimer(check, idleMs, { ref: false }); // The connection keeps the process alive.
   function check(): void {
-    const silentMs = since === undefined ? 0 : performance.now() - since;
+    const silentMs = since === undefined ? 0 : monotonicMs() - since;
     if (silentMs >= idleMs) {
       onIdle();
     } else {
-      timer = setTimeout(check, Math.ceil(idleMs - silentMs)).unref();
+      stopTimer = startTimer(check, Math.ceil(idleMs - silentMs), { ref: false });
     }
   }
-  timer.unref(); // The connection keeps the process alive.
   return {
     restart() {
-      since = performance.now();
+      since = monotonicMs();
     },
     arrived() {
-      since = since === undefined ? undefined : performance.now();
+      since = since === undefined ? undefined : monotonicMs();
     },
     pause() {
       since = undefined;
     },
     stop() {
-      clearTimeout(timer);
+      stopTimer();
     },
   };
 }

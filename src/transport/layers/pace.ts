@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextValues } from "@connectrpc/connect";
 import { BannedError } from "../../errors/index.js";
+import { monotonicMs, type StopTimer, startTimer, unixMs } from "../../runtime/index.js";
 import { follow } from "../../signal/follow.js";
 import { callId } from "../call-id.js";
 import type { Hooks, WaitInfo } from "../hooks.js";
@@ -67,12 +68,12 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   let heldUntil = 0;
   let ban: { readonly end: number; readonly until: Date } | undefined;
   let waiting: Waiting[] = [];
-  let timer: NodeJS.Timeout | undefined;
+  let stopTimer: StopTimer | undefined;
   let isClosed = false;
 
   /** The wait until the next call may be sent, and its reason; infinite until an answer comes. */
   function delay(): Omit<WaitInfo, "id" | "method"> & { readonly isGuess?: boolean } {
-    const held = heldUntil - performance.now();
+    const held = heldUntil - monotonicMs();
     if (held > 0) {
       return { waitMs: held, reason: "the node refused a call" };
     }
@@ -83,12 +84,12 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
         : { waitMs: ownMs, reason: "limits.callsPerSecond" };
     }
     // Without a limit in its answers, a node has none.
-    const isFresh = performance.now() - heardAt < (node === undefined ? Number.POSITIVE_INFINITY : CAUTIOUS_AFTER_MS);
-    const steps = node === undefined ? Math.floor((performance.now() - crowdedAt) / CAUTIOUS_STEP_MS) : 0;
+    const isFresh = monotonicMs() - heardAt < (node === undefined ? Number.POSITIVE_INFINITY : CAUTIOUS_AFTER_MS);
+    const steps = node === undefined ? Math.floor((monotonicMs() - crowdedAt) / CAUTIOUS_STEP_MS) : 0;
     const isCautious = !isFresh && inFlight >= CAUTIOUS_CALLS && inFlight >= CAUTIOUS_CALLS * (steps + 1);
     if (isCautious && node === undefined && inFlight < USUAL_BURST) {
       const nextAt = crowdedAt + (steps + 1) * CAUTIOUS_STEP_MS;
-      const waitMs = Math.max(Math.ceil(nextAt - performance.now()), 1);
+      const waitMs = Math.max(Math.ceil(nextAt - monotonicMs()), 1);
       return { waitMs, reason: "the node's rate limit", isGuess: true };
     }
     const isOwnSlower = own !== undefined && own.msFor(1) >= (node?.msFor(1) ?? 0);
@@ -102,18 +103,19 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
     isCrowded ||= inFlight > 0;
     inFlight += 1;
     if (inFlight === CAUTIOUS_CALLS) {
-      crowdedAt = performance.now();
+      crowdedAt = monotonicMs();
     }
   }
 
   /** Send the calls whose turn has come, and come back for the others. */
   function sendNext(): void {
-    clearTimeout(timer);
+    stopTimer?.();
     for (;;) {
       const [next] = waiting;
       const { waitMs } = delay();
       if (next === undefined || waitMs > 0) {
-        timer = next === undefined || waitMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(sendNext, waitMs);
+        const isLast = next === undefined || waitMs === Number.POSITIVE_INFINITY;
+        stopTimer = isLast ? undefined : startTimer(sendNext, waitMs);
         return;
       }
       waiting.shift();
@@ -125,7 +127,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
   function stopAll(reason: () => unknown): void {
     const stopped = waiting;
     waiting = [];
-    clearTimeout(timer);
+    stopTimer?.();
     for (const { stop } of stopped) {
       stop(reason());
     }
@@ -185,15 +187,15 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
         learn(headers);
         isCrowded &&= inFlight > 0;
         if (!isError || headers.has("grpc-status")) {
-          heardAt = performance.now();
+          heardAt = monotonicMs();
         }
         const [banned, refused] = isError ? [banMs(answer), refusalMs(answer)] : [];
         if (banned !== undefined) {
-          const until = new Date(Date.now() + banned);
-          ban = { end: performance.now() + banned, until };
+          const until = new Date(unixMs() + banned);
+          ban = { end: monotonicMs() + banned, until };
           stopAll(() => bannedError(until, answer));
         } else if (refused !== undefined) {
-          heldUntil = performance.now() + refused;
+          heldUntil = monotonicMs() + refused;
         }
         sendNext();
       };
@@ -203,7 +205,7 @@ export function createPace(callsPerSecond: number | undefined, { onWait }: Hooks
       if (isClosed) {
         throw closedError();
       }
-      if (ban !== undefined && performance.now() < ban.end) {
+      if (ban !== undefined && monotonicMs() < ban.end) {
         throw bannedError(ban.until, answer, answer === undefined || isOwnStatus(answer));
       }
     },

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { monotonicMs } from "../../runtime/index.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { isOwnStatus, markOwnStatus } from "../own-status.js";
 import { endUnsent } from "./failure.js";
@@ -33,12 +34,12 @@ export function paced(
     contextValues: ContextValues | undefined,
     send: (timeoutMs: number | undefined) => Promise<T>,
   ): Promise<T> {
-    const start = performance.now();
+    const start = monotonicMs();
     const answered = await pace.turn(method, signal, contextValues).catch((reason: unknown) => {
       throw signal?.aborted === true ? endUnsent(signal.reason) : reason;
     });
     const isLimited = timeoutMs !== undefined && timeoutMs > 0;
-    const left = isLimited ? Math.max(Math.ceil(timeoutMs - (performance.now() - start)), 1) : timeoutMs;
+    const left = isLimited ? Math.max(Math.ceil(timeoutMs - (monotonicMs() - start)), 1) : timeoutMs;
     try {
       const response = await send(left);
       answered(response.header.has("ratelimit-remaining") ? response.header : response.trailer);

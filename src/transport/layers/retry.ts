@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { RetryConfig } from "../../config/schema.js";
 import { ConnectionError, NodeError, type TradewireError } from "../../errors/index.js";
-import { retryMs } from "../../signal/wait.js";
+import { unixMs } from "../../runtime/index.js";
+import { retryMs, wait } from "../../signal/wait.js";
 import { callId } from "../call-id.js";
 import type { Hooks } from "../hooks.js";
 import { methodName } from "../method-name.js";
@@ -43,7 +43,7 @@ export function retryInterceptor({ tries, ...waits }: RetryConfig, { onRetry }: 
         const delayMs = asked ?? retryMs(attempt, waits);
         onRetry?.({ id: callId(req.contextValues), method: methodName(req.method), attempt, delayMs, error });
         // The check below handles an abort during the wait.
-        await sleep(delayMs, undefined, { signal: req.signal }).catch(() => undefined);
+        await wait(delayMs, req.signal).catch(() => undefined);
         if (req.signal.aborted) {
           throw reason;
         }
@@ -87,6 +87,6 @@ function retryAfter(error: ConnectError): number | undefined {
   const value = error.metadata.get("retry-after") ?? "";
   // HTTP's dates end in GMT. Alone, Date.parse would take "1.5" for a day of 2001.
   const date = Date.parse(value.endsWith(" GMT") ? value : "");
-  const delay = /^\d+$/.test(value) ? Number(value) * 1000 : date - Date.now();
+  const delay = /^\d+$/.test(value) ? Number(value) * 1000 : date - unixMs();
   return Number.isNaN(delay) ? undefined : Math.max(delay, 0);
 }

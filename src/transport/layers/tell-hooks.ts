@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { HttpBodySchema } from "../../../gen/client/google/api/httpbody_pb.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { newCallId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import type { CallInfo, Hooks } from "../hooks.js";
@@ -30,7 +31,7 @@ export function tellingHooks(transport: AnyTransport, endpoint: Endpoint, given:
   const hooks = observing(given);
 
   function begin(method: DescMethod, signal: AbortSignal | undefined, contextValues: ContextValues) {
-    const start = performance.now();
+    const start = monotonicMs();
     const name = methodName(method);
     const call: CallInfo = { id: newCallId(contextValues), method: name, transport: endpoint.name };
     let messages = 0;
@@ -47,7 +48,7 @@ export function tellingHooks(transport: AnyTransport, endpoint: Endpoint, given:
           : { error: callError(reason, { transport: endpoint.name, method: name, url: endpoint.url, signal }) };
       const where = sentTo(contextValues);
       hooks.onCallEnd?.(call, {
-        durationMs: performance.now() - start,
+        durationMs: monotonicMs() - start,
         messages,
         ...error,
         ...(where && { sentTo: where }),

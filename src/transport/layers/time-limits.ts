@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
-import { LONGEST_TIMER_MS } from "../../config/values.js";
+import { MAX_TIMER_MS, monotonicMs } from "../../runtime/index.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { runUnary } from "../run-unary.js";
 import { isEndUnsent } from "./failure.js";
@@ -124,7 +124,7 @@ const endKey = createContextKey<number | undefined>(undefined, { description: "w
  */
 export function timeLeft(contextValues: ContextValues): number | undefined {
   const end = contextValues.get(endKey);
-  return end === undefined ? undefined : end - performance.now();
+  return end === undefined ? undefined : end - monotonicMs();
 }
 
 /**
@@ -134,8 +134,8 @@ export function timeLeft(contextValues: ContextValues): number | undefined {
  */
 function timeLimit(givenMs: number | undefined, callers: ContextValues) {
   const isLimited = givenMs !== undefined && givenMs > 0 && givenMs !== Number.POSITIVE_INFINITY;
-  const timeoutMs = isLimited ? Math.min(givenMs, LONGEST_TIMER_MS) : undefined;
-  const end = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
+  const timeoutMs = isLimited ? Math.min(givenMs, MAX_TIMER_MS) : undefined;
+  const end = timeoutMs === undefined ? undefined : monotonicMs() + timeoutMs;
   const own = createContextValues().set(endKey, end);
   const values: ContextValues = {
     get: (key) => (key.id === endKey.id ? own : callers).get(key),
@@ -151,6 +151,6 @@ function timeLimit(givenMs: number | undefined, callers: ContextValues) {
   return {
     values,
     timeoutMs,
-    left: () => (end === undefined ? undefined : Math.max(Math.ceil(end - performance.now()), 1)),
+    left: () => (end === undefined ? undefined : Math.max(Math.ceil(end - monotonicMs()), 1)),
   };
 }

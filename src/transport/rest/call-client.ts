@@ -1,6 +1,7 @@
 import type { RestConfig } from "../../config/schema.js";
 import { beforeAnyByte } from "../../errors/network-failure.js";
 import { createGathering } from "../../json/gathering.js";
+import { monotonicMs } from "../../runtime/index.js";
 import { createBag } from "../../signal/bag.js";
 import type { TransportSettings } from "../closable.js";
 import { DOUBT_MS } from "../silent-sessions.js";
@@ -29,7 +30,7 @@ export interface WholeResponse {
   readonly body: Buffer;
 }
 
-/** A connection without a call, and until when it may get another, by `performance.now()`. */
+/** A connection without a call, and until when it may get another, by `monotonicMs()`. */
 interface IdleConnection {
   readonly connection: Connection;
   readonly until: number;
@@ -75,7 +76,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
     if (closed || idle.length === MAX_IDLE) {
       connection.destroy();
     } else {
-      idle.push({ connection, until: performance.now() + idleMs(header) });
+      idle.push({ connection, until: monotonicMs() + idleMs(header) });
     }
   }
 
@@ -85,7 +86,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
    */
   function takeIdle(): Connection | undefined {
     const newest = idle.pop();
-    if (newest !== undefined && newest.until < performance.now()) {
+    if (newest !== undefined && newest.until < monotonicMs()) {
       newest.connection.destroy();
       dropIdle(); // The others are older.
       return undefined;
@@ -105,7 +106,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
         }
         const known = takeIdle();
         const connection = known ?? open(lost);
-        const startedAt = performance.now();
+        const startedAt = monotonicMs();
         const gathering = createGathering();
         let status = 0;
         let received: Headers | undefined;
@@ -139,7 +140,7 @@ export function createCallClient(config: RestConfig, settings: TransportSettings
         const takeOut = underWay.add(fail);
         ending.onEnd((reason) => {
           fail(reason);
-          if (known !== undefined && received === undefined && performance.now() - startedAt >= DOUBT_MS) {
+          if (known !== undefined && received === undefined && monotonicMs() - startedAt >= DOUBT_MS) {
             dropIdle(); // A proxy may have forgotten this connection, and with it those that are as old.
           }
         });

@@ -3,7 +3,7 @@ import { connect as tlsConnect } from "node:tls";
 import { type buildConnector, Client } from "undici";
 import type { RestConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { limitAwake } from "../awake-time.js";
+import { startAwakeTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -53,10 +53,10 @@ export function connectionOpener(
         callback(...outcome);
       }
     };
-    const stopTimer = limitAwake(connectMs, () => {
+    const stopTimer = startAwakeTimer(() => {
       done(notConnectedInTime(), null);
       socket.destroy();
-    });
+    }, connectMs);
     socket.setNoDelay(true).setKeepAlive(true, TCP_KEEPALIVE_MS);
     socket.on("session", (newest: Buffer) => {
       session = newest; // The next connection takes it up.

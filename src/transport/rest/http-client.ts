@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { RestConfig } from "../../config/schema.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { limitAwake } from "../awake-time.js";
+import { monotonicMs, startAwakeTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { DOUBT_MS } from "../silent-sessions.js";
@@ -72,14 +72,14 @@ export function createHttpClient(
           failed(reason);
           request.destroy(reason);
         };
-        const stopTimer = limitAwake(connectMs, () => fail(notConnectedInTime()));
+        const stopTimer = startAwakeTimer(() => fail(notConnectedInTime()), connectMs);
         const connected = () => {
           connecting = false;
           stopTimer();
         };
-        const startedAt = performance.now();
+        const startedAt = monotonicMs();
         const abortRequest = () => {
-          const isDoubtful = request.reusedSocket && performance.now() - startedAt >= DOUBT_MS;
+          const isDoubtful = request.reusedSocket && monotonicMs() - startedAt >= DOUBT_MS;
           fail(new Error("aborted", { cause: signal.reason }));
           if (isDoubtful) {
             dropIdle(); // A proxy may have forgotten this connection, and with it those that are as old.

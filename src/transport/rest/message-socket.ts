@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { WebSocket } from "ws";
 import { BROKEN_FRAME, brokenAnswer, tooLarge } from "../../errors/broken-answer.js";
 import { isError } from "../../errors/is-error.js";
+import { startInterval, startTimer } from "../../runtime/index.js";
 
 /** What ws says of a message that is too large, or of too many pieces. */
 const TOO_MUCH: ReadonlySet<string> = new Set([
@@ -53,15 +54,19 @@ export function messageSocket(
   };
 
   let readAtPing = -1;
-  const pings = setInterval(() => {
-    // While it is held back, its pongs are too.
-    const read = socket.isPaused ? -1 : bytesRead();
-    if (!socket.isPaused && read === readAtPing) {
-      fail(closedByServer("a ping was not answered"));
-    }
-    readAtPing = read;
-    socket.ping();
-  }, pingMs).unref();
+  const stopPings = startInterval(
+    () => {
+      // While it is held back, its pongs are too.
+      const read = socket.isPaused ? -1 : bytesRead();
+      if (!socket.isPaused && read === readAtPing) {
+        fail(closedByServer("a ping was not answered"));
+      }
+      readAtPing = read;
+      socket.ping();
+    },
+    pingMs,
+    { ref: false },
+  );
 
   socket.on("message", (data) => {
     if (Buffer.isBuffer(data)) {
@@ -72,7 +77,7 @@ export function messageSocket(
   });
   socket.on("error", (reason) => fail(frameError(reason, maxBytes)));
   socket.on("close", () => {
-    clearInterval(pings);
+    stopPings();
     fail(closedByServer("the socket was closed"));
     wake();
   });
@@ -103,8 +108,10 @@ export function messageSocket(
       socket.removeAllListeners("message");
       socket.resume(); // The answer stands behind what was not read.
       socket.close(NORMAL);
-      const timer = setTimeout(() => socket.terminate(), CLOSE_MS).unref();
-      socket.once("close", () => clearTimeout(timer));
+      socket.once(
+        "close",
+        startTimer(() => socket.terminate(), CLOSE_MS, { ref: false }),
+      );
     },
   };
 }

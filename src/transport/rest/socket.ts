@@ -5,7 +5,7 @@ import type { RestConfig } from "../../config/schema.js";
 import { BROKEN_HANDSHAKE, brokenAnswer } from "../../errors/broken-answer.js";
 import { ConnectionError } from "../../errors/index.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { limitAwake } from "../awake-time.js";
+import { startAwakeTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
 import { SOCKET_PING_MS, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
@@ -89,8 +89,9 @@ export function createSocketClient(
           open.delete(end);
         };
         const abort = () => end(new Error("aborted", { cause: signal.reason }));
-        const stopTimer = limitAwake(connectMs, () =>
-          end(isConnected ? notOpenInTime(config.url) : notConnectedInTime()),
+        const stopTimer = startAwakeTimer(
+          () => end(isConnected ? notOpenInTime(config.url) : notConnectedInTime()),
+          connectMs,
         );
         open.add(end);
         signal.addEventListener("abort", abort, { once: true });

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { requireKnown, requireOneOf, requireText } from "../../../errors/check-values.js";
+import { unixMs } from "../../../runtime/index.js";
 import type { Sink, SinkOpening, UnitCsv } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier } from "../columns.js";
@@ -133,7 +134,7 @@ export function duckdbSink(path: string, options: DuckdbSinkOptions = {}): Sink 
             for (const [column, value] of unknown) {
               tellUnknown(unit, rules, String(column), String(value));
             }
-            const made = { ...unit, ...spooled.measures, loadedAt: new Date().toISOString() };
+            const made = { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
             await insertEntry(connection, made);
             return made;
           };

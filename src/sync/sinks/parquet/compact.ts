@@ -4,6 +4,7 @@ import { Code } from "@connectrpc/connect";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { checkSignal, requireKnown, requireText, whole } from "../../../errors/check-values.js";
 import { SinkError } from "../../../errors/index.js";
+import { unixMs } from "../../../runtime/index.js";
 import type { TableName } from "../../../schema/tables.js";
 import { requireGoing } from "../../../signal/wait.js";
 import { checkTables } from "../../check-options.js";
@@ -146,7 +147,7 @@ function joinedEntry(group: readonly LedgerEntry[]): LedgerEntry | undefined {
       rows: group.reduce((sum, { rows }) => sum + rows, 0n),
       bytes: group.reduce((sum, { bytes }) => sum + bytes, 0n),
       sha256: "",
-      loadedAt: new Date().toISOString(),
+      loadedAt: new Date(unixMs()).toISOString(),
     }
   );
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Code } from "@connectrpc/connect";
@@ -6,6 +5,7 @@ import * as z from "zod";
 import { failedWith } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
 import { type Lock, takeLock } from "../../../file/lock.js";
+import { randomUUID } from "../../../runtime/index.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { writeWhole } from "./durable.js";
 import { entryJson, fromJson, toJson } from "./entry-json.js";

@@ -1,3 +1,4 @@
+import { unixMs } from "../../../runtime/index.js";
 import type { FetchUnit, SinkOpening } from "../../sink.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { FROM_BLOCK, identifier, sinkColumns } from "../columns.js";
@@ -73,7 +74,7 @@ export async function writeUnit(
       signal,
     );
     await syncFile(part);
-    return { ...unit, ...spooled.measures, loadedAt: new Date().toISOString() };
+    return { ...unit, ...spooled.measures, loadedAt: new Date(unixMs()).toISOString() };
   });
 }
 

@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { csvName } from "../../../archive/names.js";
 import { reportUnknown } from "../../../archive/unknown-part.js";
 import { SinkError } from "../../../errors/index.js";
 import { quoted } from "../../../errors/quoted.js";
+import { monotonicMs } from "../../../runtime/index.js";
 import type { TableName } from "../../../schema/tables.js";
+import { wait } from "../../../signal/wait.js";
 import type { SinkOpening } from "../../sink.js";
 import type { Unit } from "../../unit.js";
 import { checkAddedCount, checkAddedName, FROM_BLOCK, identifier, sinkColumns, targetOf } from "../columns.js";
@@ -66,7 +67,7 @@ export function takeUnknown(
   }
 
   async function change(what: string, statement: string, signal: AbortSignal): Promise<void> {
-    const until = performance.now() + CHANGE_PATIENCE_MS;
+    const until = monotonicMs() + CHANGE_PATIENCE_MS;
     for (;;) {
       try {
         return await connections.transaction(what, { signal, spare: true }, async (client) => {
@@ -74,10 +75,10 @@ export function takeUnknown(
           await client.query(statement);
         });
       } catch (reason) {
-        if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || performance.now() > until) {
+        if (!(reason instanceof SinkError) || reason.code !== Code.Aborted || monotonicMs() > until) {
           throw reason;
         }
-        await sleep(CHANGE_PAUSE_MS, undefined, { signal });
+        await wait(CHANGE_PAUSE_MS, signal);
       }
     }
   }
