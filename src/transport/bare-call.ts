@@ -6,17 +6,6 @@ import { isError } from "../errors/is-error.js";
 export type HeaderInit = ConstructorParameters<typeof Headers>[0];
 
 /**
- * Put a call's limits into the form that Connect's functions for transports take.
- *
- * @param signal the signal that ends the call, if any
- * @param timeoutMs the longest time of the call, in milliseconds; 0 or less stands for no limit
- * @returns the limits that are set
- */
-export function callLimits(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
-  return { ...(signal && { signal }), ...(timeoutMs !== undefined && timeoutMs > 0 && { timeoutMs }) };
-}
-
-/**
  * Make the error of a call whose time is up.
  *
  * @returns the error, in Connect's words

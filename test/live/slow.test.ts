@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { createClient, SlowConsumerError } from "tradewire";
 import { ObserveTransactionResultsResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { createLateness } from "../../src/live/lateness.js";
@@ -18,6 +18,7 @@ import {
   untilFailure,
 } from "../support/event-server.js";
 import { envelope, serveStreams } from "../support/servers.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 /** A node that sends events without end, and drops the call when its first `count` events are out and it was told to. */
 function flooding(
@@ -175,20 +176,17 @@ test.each(["grpc", "grpc-js"] as const)("nor do small ones of many elements, ove
 describe("a consumer", () => {
   /** What is thought of a consumer that lets the source wait so often, so long each, and then reads for a while. */
   async function isLateAfter(waits: number, eachMs: number, laterMs: number): Promise<boolean> {
-    let now = 50_000;
-    const clock = jest.spyOn(performance, "now").mockImplementation(() => now);
+    using runtime = useVirtualRuntime();
     const lateness = createLateness();
     for (let made = 0; made < waits; made += 1) {
       const wait = Promise.resolve().then(() => {
-        now += eachMs;
+        runtime.skip(eachMs);
       });
       await lateness.during(wait);
-      now += 1;
+      runtime.skip(1);
     }
-    now += laterMs;
-    const isLate = lateness.isLate();
-    clock.mockRestore();
-    return isLate;
+    runtime.skip(laterMs);
+    return lateness.isLate();
   }
 
   test.each([

@@ -1,15 +1,12 @@
-import { afterEach, expect, it, jest } from "@jest/globals";
+import { expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { Segment, TableName } from "tradewire";
 import { type LedgerEntry, mergedSurvey } from "tradewire/sync";
 import { createSurveyor } from "../../src/sync/surveyor.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const TABLES = ["trades", "orders"] as const;
 const ALL = { fromBlock: 0n, toBlock: 2n ** 63n - 1n };
-
-afterEach(() => {
-  jest.restoreAllMocks();
-});
 
 function segmentAt(number: number): Segment {
   const [fromBlock, toBlock] = [BigInt(number * 10 - 9), BigInt(number * 10)];
@@ -119,8 +116,7 @@ it("reads only what is behind the last block that all tables have, and all of it
   const sink = ledger();
   const compare = createSurveyor(sink);
   const question = (last: number) => ({ history: historyTo(last), tables: TABLES, range: ALL, limit: 1000 });
-  let now = 5000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
+  using runtime = useVirtualRuntime();
   const asked = async (last: number) => {
     sink.asked.length = 0;
     const { missing } = await compare(question(last));
@@ -137,9 +133,9 @@ it("reads only what is behind the last block that all tables have, and all of it
   sink.load("orders", 4);
   expect(await asked(5)).toEqual({ behind: 30n, missing: ["s5", "s5"] });
   expect(await asked(5)).toEqual({ behind: 40n, missing: ["s5", "s5"] });
-  now += 3_599_999;
+  runtime.skip(3_599_999);
   sink.forget();
   expect(await asked(5)).toEqual({ behind: 40n, missing: ["s5", "s5"] });
-  now += 1;
+  runtime.skip(1);
   expect(await asked(4)).toEqual({ behind: undefined, missing: ["s1", "s1", "s2", "s2", "s3", "s3", "s4", "s4"] });
 });

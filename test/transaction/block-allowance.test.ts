@@ -1,9 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, NodeError, RequestError } from "tradewire";
 import { GetSpamStatisticsResponseSchema, LastBlockHeightResponseSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createBlockAllowance, type Share } from "../../src/transaction/block-allowance.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 const publicKey = "5e".repeat(32);
 const last = {
@@ -17,14 +18,11 @@ const last = {
 };
 const next = { ...last, height: 8n, hash: "08".repeat(32) };
 
-let now = 0;
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  now = 1000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 type Block = MessageInitShape<typeof LastBlockHeightResponseSchema>;
 type Statistics = NonNullable<MessageInitShape<typeof GetSpamStatisticsResponseSchema>["statistics"]>;
@@ -77,10 +75,10 @@ async function waits(node: { block: Block }, take: Promise<Share>): Promise<bool
   const share = take.finally(() => {
     isOver = true;
   });
-  await new Promise(setImmediate);
+  await runtime.pass(0);
   const before = isOver;
   node.block = next;
-  expect((await share).block.height).toBe(before ? 7n : 8n);
+  expect((await runtime.until(share)).block.height).toBe(before ? 7n : 8n);
   return !before;
 }
 
@@ -267,14 +265,12 @@ describe("the wait for the next block", () => {
   it("ends after a minute", async () => {
     const { node, take, signals } = allowanceAt(last, () => seen(100n));
     const failure = reasonOf(take());
-    await new Promise(setImmediate);
-    now += 60_000;
-    while (signals.length < 2) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await runtime.pass(0);
+    runtime.skip(60_000);
+    await runtime.pass(0);
+    expect(signals).toHaveLength(2);
     node.block = { ...last, height: 9n };
-    now += 1;
-    expect(await failure).toMatchObject({
+    expect(await runtime.until(failure)).toMatchObject({
       name: "RequestError",
       summary: "block 9 has served its transactions, and no next one came in a minute",
       advice: "Check that the network makes blocks; nothing was sent.",

@@ -2,13 +2,13 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { CanceledError, ConnectionError, OutcomeUnknownError, RequestError } from "tradewire";
 import { within } from "../../src/transaction/deadline.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] });
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.useRealTimers();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 const reasonOf = (promise: Promise<unknown>) =>
   promise.then(
@@ -33,14 +33,14 @@ describe("what is done within a time", () => {
     const { signal } = new AbortController();
     const removed = jest.spyOn(signal, "removeEventListener");
     expect(await within(50, signal, async () => "done")).toBe("done");
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
     expect(removed).toHaveBeenCalledWith("abort", expect.any(Function));
   });
 
   it("fails with its own failure before the time is up", async () => {
     const reason = new CanceledError();
     expect(await reasonOf(within(50, undefined, () => Promise.reject(reason)))).toBe(reason);
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("ends when the time is up, and was not sent", async () => {
@@ -49,9 +49,9 @@ describe("what is done within a time", () => {
     void failure.then(() => {
       isOver = true;
     });
-    await jest.advanceTimersByTimeAsync(49);
+    await runtime.pass(49);
     expect(isOver).toBe(false);
-    await jest.advanceTimersByTimeAsync(1);
+    await runtime.pass(1);
     const error = await failure;
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({
@@ -71,7 +71,7 @@ describe("what is done within a time", () => {
         endless(() => late),
       ),
     );
-    await jest.advanceTimersByTimeAsync(50);
+    await runtime.pass(50);
     expect(await failure).toMatchObject({ connected: false, cause: late });
     expect(await reasonOf(within(50, undefined, () => Promise.reject(late)))).toBe(late);
   });
@@ -94,7 +94,7 @@ describe("what is done within a time", () => {
         endless(() => error),
       ),
     );
-    await jest.advanceTimersByTimeAsync(50);
+    await runtime.pass(50);
     expect(await failure).toBe(error);
   });
 
@@ -108,7 +108,7 @@ describe("what is done within a time", () => {
       name: "CanceledError",
       cause: reason,
     });
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("is not ended by a signal that was not aborted", async () => {

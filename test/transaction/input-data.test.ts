@@ -1,13 +1,10 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { CommandError, type CommandInit, RequestError } from "tradewire";
 import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { encodeInputData, hasUnknownCommand, readCommand } from "../../src/transaction/input-data.js";
 import { stopOrder } from "../support/transactions.js";
-
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const LARGEST = 2n ** 64n - 1n;
@@ -24,15 +21,10 @@ describe("a command", () => {
   });
 
   test("has a random nonce, which is not 0", () => {
-    const random = [0n, 0n, 7n];
-    jest.spyOn(crypto, "getRandomValues").mockImplementation((array) => {
-      if (array instanceof BigUint64Array) {
-        array[0] = random.shift() ?? 1n;
-      }
-      return array;
-    });
+    using runtime = useVirtualRuntime();
+    const none = new Uint8Array(8);
+    runtime.nextBytes(none, none, none.with(0, 7));
     expect(fromBinary(InputDataSchema, encodeInputData(join, { blockHeight: 5n }))).toMatchObject({ nonce: 7n });
-    expect(random).toEqual([]);
   });
 
   test("that is wrong is refused, with all its problems", () => {

@@ -7,10 +7,10 @@ import {
   createContextValues,
   type Interceptor,
 } from "@connectrpc/connect";
-import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { TimeoutConfig } from "../../config/schema.js";
 import { MAX_TIMER_MS, monotonicMs } from "../../runtime/index.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
+import { runStreaming } from "../run-streaming.js";
 import { runUnary } from "../run-unary.js";
 import { isEndUnsent } from "./failure.js";
 
@@ -88,10 +88,10 @@ export function limited(
 
     async stream(method, signal, timeoutMs, header, input, contextValues = createContextValues()) {
       const limit = timeLimit(timeoutMs, contextValues);
-      return runStreamingCall({
+      return runStreaming({
         interceptors: [...interceptors],
-        ...(signal && { signal }),
-        ...(limit.timeoutMs !== undefined && { timeoutMs: limit.timeoutMs }),
+        signal,
+        timeoutMs: limit.timeoutMs,
         req: {
           stream: true,
           service: method.parent,

@@ -8,15 +8,15 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type StreamRequest } from "@connectrpc/connect";
-import { runStreamingCall } from "@connectrpc/connect/protocol";
 import type { RestConfig } from "../../config/schema.js";
 import { RequestError } from "../../errors/index.js";
 import { answersRaw, type HttpBinding, httpBindings } from "../../http-rule/http-rule.js";
 import { writeFirstCall } from "../../http-rule/write-call.js";
 import { arrivalOf } from "../arrival.js";
-import { asConnectError, callLimits, connectError, type HeaderInit } from "../bare-call.js";
+import { asConnectError, connectError, type HeaderInit } from "../bare-call.js";
 import type { ClosableTransport, TransportSettings } from "../closable.js";
 import { methodName } from "../method-name.js";
+import { runStreaming } from "../run-streaming.js";
 import { untilEnd } from "../until-end.js";
 import type { CallClient } from "./call-client.js";
 import { errorFromResponse, MAX_ERROR_BYTES } from "./error.js";
@@ -150,8 +150,9 @@ export function createRestTransport(
           Code.Unimplemented,
         );
       }
-      return runStreamingCall<I, O>({
-        ...callLimits(signal, timeoutMs),
+      return runStreaming<I, O>({
+        signal,
+        timeoutMs,
         req: { stream: true, ...request, method, contextValues, message: input },
         next: (req) =>
           asConnectError(async () => {

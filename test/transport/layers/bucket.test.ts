@@ -1,14 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { createBucket } from "../../../src/transport/layers/bucket.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
-let now = 0;
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  now = 5000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 /** Take what there is without a wait, and count it. */
 function takeAll(bucket: ReturnType<typeof createBucket>): number {
@@ -33,9 +31,9 @@ describe("a bucket", () => {
   it("is filled at its rate, and no further than full", () => {
     const bucket = createBucket(10);
     takeAll(bucket);
-    now += 300;
+    runtime.skip(300);
     expect(takeAll(bucket)).toBe(3);
-    now += 60_000;
+    runtime.skip(60_000);
     expect(takeAll(bucket)).toBe(10);
   });
 
@@ -44,9 +42,9 @@ describe("a bucket", () => {
     expect(bucket.waitMs()).toBe(0);
     bucket.take();
     expect(bucket.waitMs()).toBe(334);
-    now += 333;
+    runtime.skip(333);
     expect(bucket.waitMs()).toBe(1);
-    now += 1;
+    runtime.skip(1);
     expect(bucket.waitMs()).toBe(0);
   });
 
@@ -60,7 +58,7 @@ describe("a bucket", () => {
 
   it("is filled before a call is taken, so that time counts once", () => {
     const bucket = createBucket(10, 2);
-    now += 1000;
+    runtime.skip(1000);
     bucket.take();
     expect(takeAll(bucket)).toBe(1);
   });
@@ -91,10 +89,10 @@ describe("a bucket that is corrected", () => {
   it("takes the new rate from then on, and the old one for the time before", () => {
     const bucket = createBucket(10, 100);
     takeAll(bucket);
-    now += 1000;
+    runtime.skip(1000);
     bucket.correct(50, 60, false);
     expect(takeAll(bucket)).toBe(10);
-    now += 1000;
+    runtime.skip(1000);
     expect(takeAll(bucket)).toBe(50);
     expect(bucket.msFor(1)).toBe(20);
   });
@@ -102,10 +100,10 @@ describe("a bucket that is corrected", () => {
   it("can hold more once more was known", () => {
     const bucket = createBucket(10);
     bucket.correct(10, 30, true);
-    now += 60_000;
+    runtime.skip(60_000);
     expect(takeAll(bucket)).toBe(30);
     bucket.correct(10, 5, true);
-    now += 60_000;
+    runtime.skip(60_000);
     expect(takeAll(bucket)).toBe(30);
   });
 });

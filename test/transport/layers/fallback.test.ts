@@ -26,16 +26,13 @@ import {
   thrown,
 } from "../../support/memory-transport.js";
 import { join, say, talk } from "../../support/probe.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
-/** The time of the clock that resting transports look at. */
-let now = 0;
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  now = 1000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 const ofNode = (code: Code) => new NodeError({ code, message: "no", details: [] });
 const ofConnection = (connected: boolean, code = Code.Unavailable) =>
@@ -179,10 +176,10 @@ describe("a transport that could not be reached", () => {
   it("rests: nothing is sent over it until its pause is over", async () => {
     const { transport, counts } = composed([fail(refused()), succeed], { pauseMs: 500 });
     await ask(transport);
-    now += 499;
+    runtime.skip(499);
     await ask(transport);
     expect(counts()).toEqual([1, 2]);
-    now += 1;
+    runtime.skip(1);
     await ask(transport);
     expect(counts()).toEqual([2, 3]);
   });
@@ -191,10 +188,10 @@ describe("a transport that could not be reached", () => {
     const { transport, counts } = composed([fail(refused()), succeed], { pauseMs: 100, maxPauseMs: 350 });
     await ask(transport);
     for (const [index, pause] of [100, 200, 350, 350].entries()) {
-      now += pause - 1;
+      runtime.skip(pause - 1);
       await ask(transport);
       expect(counts()[0]).toBe(index + 1);
-      now += 1;
+      runtime.skip(1);
       await ask(transport);
       expect(counts()[0]).toBe(index + 2);
     }
@@ -204,10 +201,10 @@ describe("a transport that could not be reached", () => {
     const { transport, counts } = composed([fail(refused()), succeed]);
     await ask(transport);
     for (const [index, pause] of [30_000, 60_000, 120_000, 240_000, 300_000, 300_000].entries()) {
-      now += pause - 1;
+      runtime.skip(pause - 1);
       await ask(transport);
       expect(counts()[0]).toBe(index + 1);
-      now += 1;
+      runtime.skip(1);
       await ask(transport);
       expect(counts()[0]).toBe(index + 2);
     }
@@ -217,12 +214,12 @@ describe("a transport that could not be reached", () => {
     const first: Play = (_, before) => (before === 2 ? texts("back") : fail(refused())(_, before));
     const { transport, counts } = composed([first, succeed], { pauseMs: 100, maxPauseMs: 1000 });
     await ask(transport); // It rests 100 ms.
-    now += 100;
+    runtime.skip(100);
     await ask(transport); // It rests 200 ms.
-    now += 200;
+    runtime.skip(200);
     expect(await ask(transport)).toBe("back");
     await ask(transport); // It rests 100 ms.
-    now += 100;
+    runtime.skip(100);
     await ask(transport);
     expect(counts()[0]).toBe(5);
   });
@@ -231,7 +228,7 @@ describe("a transport that could not be reached", () => {
     const { transport, counts } = composed([fail(refused()), succeed], { pauseMs: 100, maxPauseMs: 1000 });
     await Promise.all([ask(transport), ask(transport), ask(transport)]);
     expect(counts()).toEqual([3, 3]);
-    now += 100;
+    runtime.skip(100);
     await ask(transport);
     expect(counts()).toEqual([4, 4]);
   });
@@ -289,7 +286,7 @@ describe("the time of a call", () => {
 
   it("is what is left of the whole call's", async () => {
     const slow: Play = () => {
-      now += 400;
+      runtime.skip(400);
       throw refused();
     };
     const { transport, inner } = composed([slow, succeed, succeed]);

@@ -1,16 +1,16 @@
 import { Code, createContextValues } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ConnectionError } from "tradewire";
 import { idleLimited } from "tradewire/transport";
 import { arrivalOf } from "../../../src/transport/arrival.js";
 import { ask, listen, memoryTransport, open, reasonOf, text, texts } from "../../support/memory-transport.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] });
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.useRealTimers();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 const IDLE_MS = 1000;
 const silence = {
@@ -19,7 +19,7 @@ const silence = {
 };
 
 /** Let pass some time, and what is to happen then. */
-const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+const pass = (ms: number) => runtime.pass(ms);
 
 /**
  * A stream that the test feeds. Its transport ends it, with the signal's reason, when its signal is aborted; `before`
@@ -86,9 +86,9 @@ describe("a stream in which nothing comes", () => {
     const first = iterator.next();
     give("a");
     await first;
-    expect(jest.getTimerCount()).toBe(1);
+    expect(runtime.timers()).toBe(1);
     abort.abort();
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("is not ended for a reader that takes its time", async () => {
@@ -127,7 +127,7 @@ describe("a stream that is over", () => {
     const inner = memoryTransport(() => texts("a", "b"));
     expect(await listen(idleLimited(inner, IDLE_MS))).toEqual(["a", "b"]);
     expect(inner.calls[0]?.signal?.aborted).toBe(true);
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("lets its transport go, where it fails", async () => {
@@ -137,7 +137,7 @@ describe("a stream that is over", () => {
     });
     expect(await reasonOf(open(idleLimited(inner, IDLE_MS)))).toBe(reason);
     expect(inner.calls[0]?.signal?.aborted).toBe(true);
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("lets its transport go, where it breaks off", async () => {
@@ -149,7 +149,7 @@ describe("a stream that is over", () => {
     const inner = memoryTransport(() => ({ messages: messages() }));
     expect(await reasonOf(listen(idleLimited(inner, IDLE_MS)))).toBe(reason);
     expect(inner.calls[0]?.signal?.aborted).toBe(true);
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("lets its transport go, where the reader stops", async () => {
@@ -160,7 +160,7 @@ describe("a stream that is over", () => {
     await first;
     expect(await iterator.return?.("end")).toEqual({ done: true, value: "end" });
     expect(signal()?.aborted).toBe(true);
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 
   it("ends with the caller's signal", async () => {
@@ -175,21 +175,13 @@ describe("a stream that is over", () => {
 });
 
 it("the clock does not keep the process alive", async () => {
-  const timers: NodeJS.Timeout[] = [];
-  const { setTimeout: set } = globalThis;
-  const spied = (...args: Parameters<typeof set>) => {
-    const timer = set(...args);
-    timers.push(timer);
-    return timer;
-  };
-  jest.spyOn(globalThis, "setTimeout").mockImplementation(Object.assign(spied, set));
   const { transport } = fed();
   const iterator = (await open(transport)).message[Symbol.asyncIterator]();
+  expect([runtime.timers(), runtime.refs()]).toEqual([1, 0]);
   await pass(500);
   const next = iterator.next();
   await pass(900); // The first timer has found that the reader has waited for half of the time.
-  jest.mocked(globalThis.setTimeout).mockRestore();
-  expect(timers.map((timer) => timer.hasRef())).toEqual([false, false]);
+  expect([runtime.timers(), runtime.refs()]).toEqual([1, 0]);
   await iterator.return?.();
   await reasonOf(next);
 });
@@ -200,7 +192,7 @@ it("other calls pass as they are", async () => {
   expect(await ask(idleLimited(inner, IDLE_MS), { signal, timeoutMs: 70 })).toBe("here");
   expect(inner.calls).toMatchObject([{ timeoutMs: 70 }]);
   expect(inner.calls[0]?.signal).toBe(signal);
-  expect(jest.getTimerCount()).toBe(0);
+  expect(runtime.timers()).toBe(0);
 });
 
 it("closing closes the transport", async () => {

@@ -4,19 +4,16 @@ import { BannedError, type WaitInfo } from "tradewire";
 import { createPace, type Pace } from "tradewire/transport";
 import { reasonOf } from "../../support/memory-transport.js";
 import { read } from "../../support/probe.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  jest.useFakeTimers({
-    now: Date.parse("2030-01-01T00:00:00Z"),
-    doNotFake: ["nextTick", "queueMicrotask", "setImmediate"],
-  });
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.useRealTimers();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 /** Let pass some time, and what is to happen then. */
-const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+const pass = (ms: number) => runtime.pass(ms);
 
 type Answered = Awaited<ReturnType<Pace["turn"]>>;
 
@@ -130,10 +127,8 @@ describe("a pace of one's own", () => {
     await answer(limit(nodes, nodes));
     await ask();
     // The timer is late: the time of the one that waits has come, but it has not gone.
-    const now = performance.now();
-    jest.spyOn(performance, "now").mockReturnValue(now + 100);
+    runtime.skip(100);
     await ask();
-    jest.mocked(performance.now).mockRestore();
     expect(waits[1]).toEqual({ method: "test.Probe/Read", waitMs, reason });
   });
 });
@@ -388,6 +383,6 @@ describe("a pace that is closed", () => {
     expect(await reasonOf(Promise.resolve(waiting))).toMatchObject(closed);
     expect(await reasonOf(pace.turn(read, undefined))).toMatchObject(closed);
     expect(() => pace.checkOpen()).toThrow("the transport is closed");
-    expect(jest.getTimerCount()).toBe(0);
+    expect(runtime.timers()).toBe(0);
   });
 });

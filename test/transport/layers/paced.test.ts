@@ -1,5 +1,5 @@
 import { Code, ConnectError, createContextValues, type Transport } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { BannedError } from "tradewire";
 import { createPace, type Pace, paced } from "tradewire/transport";
 import {
@@ -11,13 +11,13 @@ import {
   reasonOf,
   texts,
 } from "../../support/memory-transport.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] });
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.useRealTimers();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 const kinds = [
   ["unary", ask],
@@ -50,10 +50,10 @@ const failing = (reason: unknown) => () => {
 };
 const limit = { "ratelimit-limit": "10", "ratelimit-remaining": "3", "ratelimit-reset": "1" };
 const left = async (transport: Transport, make: typeof ask | typeof listen, timeoutMs?: number) => {
-  await jest.advanceTimersByTimeAsync(5000);
+  await runtime.pass(5000);
   await make(transport);
   const call = make(transport, timeoutMs === undefined ? {} : { timeoutMs });
-  await jest.advanceTimersByTimeAsync(100);
+  await runtime.pass(100);
   await call;
 };
 
@@ -64,9 +64,9 @@ describe.each(kinds)("a call that nodes count (%s)", (_, make) => {
     const contextValues = createContextValues();
     await make(transport);
     const second = make(transport, { signal, contextValues, header: { "x-own": "1" } });
-    await jest.advanceTimersByTimeAsync(99);
+    await runtime.pass(99);
     expect(inner.calls).toHaveLength(1);
-    await jest.advanceTimersByTimeAsync(1);
+    await runtime.pass(1);
     await second;
     expect(inner.calls[1]?.signal).toBe(signal);
     expect(inner.calls[1]?.contextValues).toBe(contextValues);
@@ -130,7 +130,7 @@ describe.each(kinds)("a call that nodes count (%s)", (_, make) => {
         }),
     );
     const failure = reasonOf(make(transport));
-    await jest.advanceTimersByTimeAsync(0);
+    await runtime.pass(0);
     expect(inner.calls).toHaveLength(1);
     await transport.close();
     const reason = new ConnectError("gone", Code.Unavailable);

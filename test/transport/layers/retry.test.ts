@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, NodeError, ProtocolError, type RetryInfo, type TradewireError } from "tradewire";
 import { limited, retryInterceptor } from "tradewire/transport";
 import type { RetryConfig } from "../../../src/config/schema.js";
@@ -17,10 +17,7 @@ import {
   thrown,
 } from "../../support/memory-transport.js";
 import { say } from "../../support/probe.js";
-
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 const ofNode = (code: Code) => new NodeError({ code, message: "not now", details: [] });
 const lost = (code = Code.Unavailable) => new ConnectionError("lost", { code, advice: "Look." });
@@ -136,28 +133,28 @@ describe("the wait", () => {
     [0.5, [0.5, 1, 2, 2.5, 2.5]],
     [0, [0, 0, 0, 0, 0]],
   ])("is a random part (%d) of a time that doubles up to the longest", async (random, expected) => {
-    jest.spyOn(Math, "random").mockReturnValue(random);
-    const { transport, retries } = retrying(failing(busy()), { tries: 6, baseMs: 1, maxMs: 5 });
-    await reasonOf(ask(transport));
-    expect(retries.map(({ delayMs }) => Number(delayMs.toFixed(3)))).toEqual(expected);
+    using runtime = useVirtualRuntime();
+    runtime.nextFractions(random, random, random, random, random);
+    const { transport, retries } = retrying(failing(busy()), { tries: 6, baseMs: 1000, maxMs: 5000 });
+    await runtime.until(reasonOf(ask(transport)));
+    expect(retries.map(({ delayMs }) => Number((delayMs / 1000).toFixed(3)))).toEqual(expected);
   });
 
   it("comes before the next try", async () => {
-    const { transport, calls, retries } = retrying(failing(busy()), { baseMs: 1e6, maxMs: 1e6 });
-    const abort = new AbortController();
-    const failure = reasonOf(ask(transport, { signal: abort.signal }));
-    while (retries.length === 0) {
-      await new Promise(setImmediate);
-    }
-    await new Promise(setImmediate);
+    using runtime = useVirtualRuntime();
+    runtime.nextFractions(0.5);
+    const { transport, calls } = retrying(failing(busy()), { tries: 2, baseMs: 2000, maxMs: 2000 });
+    const failure = reasonOf(ask(transport));
+    await runtime.pass(999);
     expect(calls).toHaveLength(1);
-    abort.abort();
+    await runtime.pass(1);
+    expect(calls).toHaveLength(2);
     await failure;
   });
 });
 
 describe("retry-after", () => {
-  const now = Date.parse("2030-01-01T00:00:00Z");
+  const unixMs = Date.parse("2030-01-01T00:00:00Z");
 
   it.each<[string, number]>([
     ["0", 0],
@@ -166,7 +163,7 @@ describe("retry-after", () => {
     ["Tue, 01 Jan 2030 00:00:09 GMT", 9000],
     ["Mon, 31 Dec 2029 23:59:00 GMT", 0],
   ])("%s counts before the time of one's own", async (value, delayMs) => {
-    jest.spyOn(Date, "now").mockReturnValue(now);
+    using _ = useVirtualRuntime({ unixMs });
     const abort = new AbortController();
     const { transport, retries } = retrying(failing(busy(value)), {
       tries: 2,
@@ -180,7 +177,7 @@ describe("retry-after", () => {
   it.each(["601", "999999999", "1234567890", "9".repeat(400), "Tue, 01 Jan 2060 00:00:00 GMT"])(
     "of more than ten minutes (%s) ends the tries, though the call has no time limit",
     async (value) => {
-      jest.spyOn(Date, "now").mockReturnValue(now);
+      using _ = useVirtualRuntime({ unixMs });
       const reason = busy(value);
       const { transport, calls, retries } = retrying(failing(reason), { tries: 2 });
       expect(await reasonOf(ask(transport, { timeoutMs: 0 }))).toBe(reason);
@@ -192,10 +189,10 @@ describe("retry-after", () => {
   it.each(["soon", "7s", "2 minutes", "1.5", "-5", "2029-12-31", ""])(
     "of no such form (%j) does not",
     async (value) => {
-      jest.spyOn(Date, "now").mockReturnValue(now);
-      jest.spyOn(Math, "random").mockReturnValue(0.5);
+      using runtime = useVirtualRuntime({ unixMs });
+      runtime.nextFractions(0.5);
       const { transport, retries } = retrying(failing(busy(value)), { tries: 2, baseMs: 2, maxMs: 2 });
-      await reasonOf(ask(transport));
+      await runtime.until(reasonOf(ask(transport)));
       expect(retries.map((retry) => retry.delayMs)).toEqual([1]);
     },
   );
@@ -206,7 +203,7 @@ describe("the time for the call", () => {
     ["5", 5000],
     ["5", 4000],
   ])("ends the tries where the node asks for %s s, and %d ms are left", async (asked, timeoutMs) => {
-    jest.spyOn(performance, "now").mockReturnValue(1000);
+    using _ = useVirtualRuntime();
     const reason = busy(asked);
     const { transport, calls, retries } = retrying(failing(reason));
     expect(await reasonOf(ask(transport, { timeoutMs }))).toBe(reason);

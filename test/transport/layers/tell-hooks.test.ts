@@ -19,15 +19,13 @@ import {
   thrown,
 } from "../../support/memory-transport.js";
 import { send, watch } from "../../support/probe.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
-let now = 0;
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  now = 5000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 const kinds = [
   ["unary", ask, "test.Probe/Read"],
@@ -53,7 +51,7 @@ function told(play: (call: MadeCall) => Answer | Promise<Answer> = () => texts("
 describe.each(kinds)("a call (%s)", (_, make, method) => {
   it("is told of at its start and its end, with its number and its duration", async () => {
     const { transport, inner, starts, bytes, ends } = told(() => {
-      now += 250;
+      runtime.skip(250);
       return texts("here");
     });
     const contextValues = createContextValues();

@@ -10,20 +10,18 @@ import {
   type StreamRequest,
   type UnaryRequest,
 } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { limited } from "tradewire/transport";
 import { timeLeft } from "../../../src/transport/layers/time-limits.js";
 import { ask, listen, type MadeCall, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
 const colour = createContextKey("");
-let now = 0;
+let runtime: VirtualRuntime;
 beforeEach(() => {
-  now = 5000;
-  jest.spyOn(performance, "now").mockImplementation(() => now);
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.restoreAllMocks();
-});
+afterEach(() => runtime[Symbol.dispose]());
 
 const kinds = [
   ["unary", ask],
@@ -47,7 +45,7 @@ function limitedTransport({
   const requests: (UnaryRequest | StreamRequest)[] = [];
   const taking: Interceptor = (next) => (req) => {
     requests.push(req);
-    now += tookMs;
+    runtime.skip(tookMs);
     return next(req);
   };
   const transport = limited(inner, { url, timeouts: { callMs: 1000 }, interceptors: [taking] });
@@ -90,7 +88,8 @@ describe.each(kinds)("the time of a call (%s)", (_, make) => {
 
   it("ends the call when it is up", async () => {
     const { transport } = limitedTransport({ isSilent: true });
-    expect(await reasonOf(make(transport, { timeoutMs: 4 }))).toMatchObject({ code: Code.DeadlineExceeded });
+    const failure = reasonOf(make(transport, { timeoutMs: 4 }));
+    expect(await runtime.until(failure)).toMatchObject({ code: Code.DeadlineExceeded });
   });
 });
 
