@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { csvZip } from "../support/archives.js";
 import { main, type Running, start } from "../support/command-process.js";
+import { eventually } from "../support/eventually.js";
 import { type ExportServer, serveExport } from "../support/export-server.js";
-import { eventually } from "../support/queue.js";
 
 let folder: string;
 let server: ExportServer;

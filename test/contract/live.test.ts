@@ -15,15 +15,15 @@ import {
 import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devnode";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventOf } from "../support/event-server.js";
+import { eventually, standsStill } from "../support/eventually.js";
 import { startTalkingNode } from "../support/talking-node.js";
 import { restingOrder, stopOrder } from "../support/transactions.js";
 import { transports } from "./transports.js";
 
 const retry = { baseMs: 10, maxMs: 50 };
 
-/** Read until something is found, and leave the stream. */
-async function readUntil<T>(stream: AsyncIterable<T>, isFound: (item: T) => boolean): Promise<T[]> {
-  const read: T[] = [];
+/** Read until something is found, and leave the stream. What was read so far is in `read`. */
+async function readUntil<T>(stream: AsyncIterable<T>, isFound: (item: T) => boolean, read: T[] = []): Promise<T[]> {
   for await (const item of stream) {
     read.push(item);
     if (isFound(item)) {
@@ -49,13 +49,15 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     return {
       node,
       client,
-      /** Cut all connections, and let none through for a time in milliseconds. */
-      async cut(downMs = 0) {
+      /** Cut all connections, and let none through until the client has tried it in vain, or has no reason to try it. */
+      async cut(isOver: () => boolean = () => false) {
+        const refused = () => proxies.reduce((sum, proxy) => sum + proxy.refused, 0);
+        const before = refused();
         for (const proxy of proxies) {
-          proxy.isDown = downMs > 0;
+          proxy.isDown = true;
           proxy.cut();
         }
-        await sleep(downMs);
+        await eventually(() => refused() > before || isOver());
         for (const proxy of proxies) {
           proxy.isDown = false;
         }
@@ -71,13 +73,29 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
   test("is what happened, with its block and transaction", async () => {
     await using live = await start();
     using signer = await signerFromMnemonic(live.node.mnemonic);
+    const read: LiveEvent[] = [];
     const reading = readUntil(
       live.client.events({ types: ["stopOrder", "beginBlock", "endBlock"], batchSize: 0 }),
       ({ case: type }) => type === "stopOrder",
+      read,
     );
-    const results = readUntil(live.client.transactionResults({ partyIds: [signer.publicKey] }), () => true);
-    await sleep(200);
+    const leaving = new AbortController();
+    const results: { readonly hash: string; readonly status: boolean }[] = [];
+    const listening = readUntil(
+      live.client.transactionResults({ partyIds: [signer.publicKey] }, { signal: leaving.signal }),
+      () => false,
+      results,
+    );
+    listening.catch(() => undefined);
+    // Both streams are open once they have given something.
+    const sent: string[] = [];
+    await eventually(() => read.length > 0);
+    await eventually(async () => {
+      sent.push((await live.client.sendCommand(restingOrder, { signer, until: "executed" })).txHash);
+      return results.length > 0;
+    });
     const { txHash } = await live.client.sendCommand(stopOrder("9000000"), { signer });
+    sent.push(txHash);
     const events = await reading;
     const last = events.at(-1);
     expect(last?.txHash.toUpperCase()).toBe(txHash);
@@ -85,15 +103,19 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     expect(events.map(({ block }) => block)).toEqual(
       events.map(({ block }) => block).toSorted((a, b) => Number(a - b)),
     );
-    expect((await results).map(({ hash, status }) => [hash.toUpperCase(), status])).toEqual([[txHash, true]]);
+    await eventually(() => results.at(-1)?.hash.toUpperCase() === txHash);
+    leaving.abort();
+    expect(results.map(({ hash }) => hash.toUpperCase())).toEqual(sent.slice(-results.length));
+    expect(results.every(({ status }) => status)).toBe(true);
   });
 
   test("ends with an error where the connection is lost, which says from where on events may be missing", async () => {
     await using live = await start();
-    const reading = readUntil(live.client.events({ types: ["endBlock"] }), () => false);
+    const read: LiveEvent[] = [];
+    const reading = readUntil(live.client.events({ types: ["endBlock"] }), () => false, read);
     reading.catch(() => undefined);
-    await sleep(300);
-    await live.cut();
+    await eventually(() => read.length >= 3);
+    await live.cut(() => true);
     const error: unknown = await reading.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(String(error)).toMatch(/events after block \d+ may be missing/);
@@ -115,14 +137,10 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
         }
       }
     })();
-    while (blocks.length < 3) {
-      await sleep(10);
-    }
-    await live.cut(200);
-    while (gaps.length < 1) {
-      await sleep(10);
-    }
+    await eventually(() => blocks.length >= 3);
     await live.cut();
+    await eventually(() => gaps.length > 0);
+    await live.cut(() => true);
     await reading;
     expect(new Set(blocks).size).toBe(blocks.length);
     for (let block = blocks[0] ?? 0n; block < (blocks.at(-1) ?? 0n); block += 1n) {
@@ -174,11 +192,11 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
   });
 
   test("is held back by a slow consumer, who gets all that waits, and then an error of its own", async () => {
+    const TOTAL = 5000;
     let sent = 0;
-    const over = sleep(1500);
+    let isOver = false;
     await using node = await startTalkingNode(async function* () {
-      const isOver = over.then(() => true);
-      for (let block = 1; !(await Promise.race([isOver, sleep(0)])) && block < 50_000; block += 1) {
+      for (let block = 1; !isOver && block < TOTAL; block += 1) {
         yield { events: [eventOf(`${block}-1`, { txHash: "f".repeat(10_000) })] };
         sent = block;
       }
@@ -194,11 +212,14 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
       for await (const event of client.events({}, { maxWaiting: 10, reconnect: true })) {
         read.push("gap" in event ? 0n : event.block);
         if (read.length === 1) {
-          await sleep(2000);
+          await standsStill(() => sent);
+          await sleep(150); // A consumer counts as slow that keeps the stream waiting for 100 ms.
+          isOver = true;
         }
       }
     })();
     await expect(reading).rejects.toThrow(SlowConsumerError);
+    expect(sent).toBeLessThan(TOTAL / 2);
     expect(read).toEqual(Array.from({ length: sent }, (_, at) => BigInt(at + 1)));
   });
 
@@ -211,10 +232,14 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
       await live.client.sendCommand(restingOrder, { signer, until });
       const first = await live.client.sendCommand(stopOrder("9000000"), { signer, until });
       expect(first.outcome).toMatchObject({ status: "executed", parts: [{ path: "risesAbove", status: "executed" }] });
-      const second = live.client.sendCommand(stopOrder("9000001"), { signer, until });
-      await sleep(20);
-      await live.cut(300);
-      const sent = await second.catch((reason: unknown) => reason);
+      let isSettled = false;
+      const second = live.client
+        .sendCommand(stopOrder("9000001"), { signer, until })
+        .catch((reason: unknown) => reason)
+        .finally(() => (isSettled = true));
+      await live.node.makeBlock();
+      await live.cut(() => isSettled);
+      const sent = await second;
       // The cut may come before it is sent, while it is, or afterwards.
       if (!(sent instanceof ConnectionError)) {
         const status = expect.stringMatching(/executed|unknown/);
@@ -237,7 +262,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
       segments += complete ? 1 : 0;
       if (segments === 2 && cuts === 0) {
         cuts += 1;
-        await live.cut(100);
+        await live.cut(() => true);
       }
       if (segments === 4) {
         break;

@@ -7,6 +7,7 @@ import { expect, test } from "@jest/globals";
 import { RequestError } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
 import { startProcess } from "../support/command-process.js";
+import { eventually } from "../support/eventually.js";
 
 const small = { segments: 1, blocksPerSegment: 10, blockMs: 0 } as const;
 
@@ -24,12 +25,6 @@ async function age(folder: string): Promise<void> {
 }
 
 /** Waits for something that another process does. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) {
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
 test("a node that was suspended while another one took its folder writes nothing more, and says so", async () => {
   await using folder = await temporaryFolder();
   const blocks = join(folder.path, "blocks.jsonl");
@@ -49,15 +44,15 @@ test("a node that was suspended while another one took its folder writes nothing
   child.stderr?.on("data", (bytes: Buffer) => {
     said += bytes.toString();
   });
-  await until(() => count() > 3 || child.exitCode !== null);
+  await eventually(() => count() > 3 || child.exitCode !== null);
   child.kill("SIGSTOP");
-  await until(() => !/^[RSD]/.test(spawnSync("ps", ["-o", "state=", "-p", String(child.pid)]).stdout.toString()));
+  await eventually(() => !/^[RSD]/.test(spawnSync("ps", ["-o", "state=", "-p", String(child.pid)]).stdout.toString()));
   await age(folder.path);
   {
     await using other = await startDevnode({ ...small, dataDir: folder.path });
     await other.makeBlock();
     child.kill("SIGCONT");
-    await until(() => said.includes("makes no more blocks") || child.exitCode !== null);
+    await eventually(() => said.includes("makes no more blocks") || child.exitCode !== null);
     expect(said).toContain(`the lock of ${folder.path} was taken by another node, or removed`);
     const height = await other.makeBlock();
     child.kill("SIGTERM");

@@ -7,6 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type Client, createClient, ProtocolError, RequestError, type SavedExport, type SaveOptions } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { zipOf } from "../support/archives.js";
+import { eventually } from "../support/eventually.js";
+import { gate } from "../support/gate.js";
 import { cutShort, type HistoryProxy, replaced, startHistoryProxy } from "../support/history-proxy.js";
 import { failureOf } from "../support/listing-clients.js";
 import { taken } from "../support/taken.js";
@@ -210,19 +212,17 @@ describe("an export that keeps its parts", () => {
   });
 
   it("is one at a time in a folder", async () => {
-    const { promise, go } = gate();
+    const { promise, open } = gate();
     proxy.answer = async function* (messages) {
       await promise;
       yield* messages;
     };
     const first = save();
-    while (proxy.asked.length === 0) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await eventually(() => proxy.asked.length > 0);
     const failure = await failureOf(() => save({ parallel: 3 }));
     expect(failure).toBeInstanceOf(RequestError);
     expect(failure).toMatchObject({ summary: expect.stringMatching(/parts" is in use by another export$/) });
-    go();
+    open();
     expect((await first).entries).toHaveLength(2);
   });
 
@@ -269,7 +269,7 @@ describe("an export that keeps its parts", () => {
   });
 
   it("takes a long range in parts of several segments", async () => {
-    const count = 900;
+    const count = 501; // One more than there are parts at most.
     await using long = await startDevnode({ segments: count, blocksPerSegment: 1, blockMs: 0 });
     await using before = await startHistoryProxy(long.grpcUrl);
     await using own = createClient({ grpc: { url: before.url } });
@@ -279,14 +279,6 @@ describe("an export that keeps its parts", () => {
     expect(contentOf(saved)).toEqual(contentOf(await exported.saveTo(`${folder}/whole.zip`)));
   });
 });
-
-function gate() {
-  let go: () => void = () => undefined;
-  const promise = new Promise<void>((resolve) => {
-    go = resolve;
-  });
-  return { promise, go };
-}
 
 async function flip(path: string): Promise<void> {
   const bytes = await readFile(path);

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
@@ -6,6 +5,7 @@ import fc from "fast-check";
 import { ConnectionError, NodeError } from "tradewire";
 import { TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { createBlockWatch, type ResultObserver, type WatchedEvent } from "../../src/live/block-watch.js";
+import { eventually } from "../support/eventually.js";
 
 const end = (block: bigint): WatchedEvent => ({ case: "endBlock", block });
 const result = (block: bigint, hash: string): WatchedEvent => ({
@@ -45,12 +45,6 @@ function streams(...all: readonly (readonly WatchedEvent[])[]) {
   };
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) {
-    await turn();
-  }
-}
-
 describe("a watch of blocks", () => {
   test("tells results, the ends of blocks, and which blocks may not have come whole", async () => {
     const { told, observing } = observer("AA", "BB");
@@ -62,7 +56,7 @@ describe("a watch of blocks", () => {
       retry,
     );
     const stop = watch.observe(observing);
-    await until(() => told.includes("ended 15"));
+    await eventually(() => told.includes("ended 15"));
     stop();
     watch.close();
     expect(told).toEqual([
@@ -104,7 +98,7 @@ describe("a watch of blocks", () => {
     const { told, observing } = observer("AA");
     const watch = createBlockWatch(streams([end(100n), end(101n)], [end(5n), end(6n)]), retry);
     const stop = watch.observe(observing);
-    await until(() => told.includes("ended 6"));
+    await eventually(() => told.includes("ended 6"));
     stop();
     watch.close();
     expect(told).toEqual(["missed -100", "ended 100", "ended 101", "missed -5", "ended 5", "ended 6"]);
@@ -130,7 +124,7 @@ describe("a watch of blocks", () => {
         const { told, observing } = observer(...hashes);
         const watch = createBlockWatch(streams(...parts, chain.slice(at + 1)), retry);
         const stop = watch.observe(observing);
-        await until(() => told.includes("ended 60"));
+        await eventually(() => told.includes("ended 60"));
         stop();
         watch.close();
         const missed = told.flatMap((text) => {

@@ -13,6 +13,7 @@ import {
   take,
   untilFailure,
 } from "../support/event-server.js";
+import { eventually } from "../support/eventually.js";
 import { deadPort, serveRoutes } from "../support/servers.js";
 
 /** What is thrown for an answer that breaks off after two blocks. */
@@ -228,19 +229,13 @@ describe("a loss, with reconnect", () => {
   test("ends with the client", async () => {
     await using node = await startObserving(quietly);
     const failed = untilFailure(node.client.events({}, { reconnect: true }));
-    await until(() => node.server.calls.length === 1);
+    await eventually(() => node.server.calls.length === 1);
     await node.client.close();
     const { error } = await failed;
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ code: Code.Canceled, summary: "the client is closed; nothing was sent" });
   });
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 describe("leaving", () => {
   test("by a break ends the call, and leaves nothing at the signal", async () => {
@@ -250,7 +245,7 @@ describe("leaving", () => {
       expect(getEventListeners(signal, "abort")).toHaveLength(1);
       break;
     }
-    await until(() => node.server.calls[0]?.signal.aborted === true);
+    await eventually(() => node.server.calls[0]?.signal.aborted === true);
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 
@@ -273,7 +268,7 @@ describe("leaving", () => {
     );
     expect(error).toBeInstanceOf(CanceledError);
     expect(error).toMatchObject({ cause: "enough", method: "datanode.api.v2.TradingDataService/ObserveEventBus" });
-    await until(() => node.server.calls[0]?.signal.aborted === true);
+    await eventually(() => node.server.calls[0]?.signal.aborted === true);
     expect(getEventListeners(abort.signal, "abort")).toHaveLength(0);
 
     const gone = await deadPort();
@@ -300,9 +295,9 @@ describe("leaving", () => {
     await using node = await startObserving(quietly);
     const events = node.client.events()[Symbol.asyncIterator]();
     const next = events.next();
-    await until(() => node.server.calls.length === 1);
+    await eventually(() => node.server.calls.length === 1);
     await events.return?.();
     expect(await next).toEqual({ done: true, value: undefined });
-    await until(() => node.server.calls[0]?.signal.aborted === true);
+    await eventually(() => node.server.calls[0]?.signal.aborted === true);
   });
 });

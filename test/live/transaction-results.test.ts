@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { RequestError } from "tradewire";
 import { quiet, type ResultsAnswer, startObserving, take, untilFailure } from "../support/event-server.js";
+import { eventually } from "../support/eventually.js";
 
 const [party, hash] = ["a1".repeat(32), "B2".repeat(32)];
 const nothing = ({ signal }: { readonly signal: AbortSignal }) => quiet(signal);
@@ -34,7 +35,7 @@ describe.each(["grpc", "rest"] as const)("the results of transactions, over %s",
     expect(results).toMatchObject([{ hash: "01" }, { extra: { case: "failure", value: { error: "no margin" } } }]);
     // Nodes differ in how they write hashes, and compare them letter by letter.
     expect(asked).toMatchObject([{ partyIds: [party], hashes: [hash, hash.toLowerCase()], status: false }]);
-    await until(() => node.server.resultSignals[0]?.aborted === true);
+    await eventually(() => node.server.resultSignals[0]?.aborted === true);
   });
 
   test("have a gap of no blocks where the connection was lost", async () => {
@@ -89,9 +90,3 @@ test.each([
   expect(ask).toThrow(RequestError);
   expect(ask).toThrow(expect.objectContaining({ summary }));
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

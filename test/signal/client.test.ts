@@ -1,9 +1,9 @@
 import { getEventListeners } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CanceledError, type Client, createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { eventually } from "../support/eventually.js";
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 
@@ -34,13 +34,6 @@ beforeAll(async () => {
 });
 afterAll(() => node.close());
 
-async function until(holds: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(4000);
-  while (!holds()) {
-    await sleep(5, undefined, { signal });
-  }
-}
-
 async function read(values: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of values) {
     throw new Error("the node is silent");
@@ -63,7 +56,7 @@ describe.each(ways)("one signal ends many calls, over %s:", (way) => {
     const abort = new AbortController();
     arrived = 0;
     const failures = Array.from({ length: CALLS }, () => failureOf(() => use(client, abort.signal)));
-    await until(() => arrived > 0); // Until the node has answered once, the client may hold the others back.
+    await eventually(() => arrived > 0); // Until the node has answered once, the client may hold the others back.
     expect(getEventListeners(abort.signal, "abort").length).toBe(1);
     abort.abort();
     for (const failure of await Promise.all(failures)) {

@@ -44,14 +44,16 @@ export function idsOf({ events }: ObserveEventBusResponse): string {
   return events.map(({ id }) => id).join();
 }
 
-/** Read answers: the identifiers of each, and the failure that ends them. */
+/** Read answers: the identifiers of each, and the failure that ends them. `onAnswer` is called when one has come. */
 export async function readAll(
   answers: AsyncIterable<ObserveEventBusResponse>,
+  onAnswer: () => void = () => undefined,
 ): Promise<{ readonly ids: string[]; readonly error?: TradewireError }> {
   const ids: string[] = [];
   try {
     for await (const answer of answers) {
       ids.push(idsOf(answer));
+      onAnswer();
     }
     return { ids };
   } catch (reason) {

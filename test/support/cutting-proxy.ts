@@ -8,6 +8,8 @@ export interface CuttingProxy extends AsyncDisposable {
   cut(): void;
   /** Whether new connections are cut at once. */
   isDown: boolean;
+  /** How many connections were cut as they came, while `isDown` was set. */
+  readonly refused: number;
 }
 
 /**
@@ -20,8 +22,10 @@ export interface CuttingProxy extends AsyncDisposable {
 export async function startCuttingProxy(target: string, cutsAnswerTo?: string): Promise<CuttingProxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
+  let refused = 0;
   const front = await serveTcp((socket) => {
     if (proxy.isDown) {
+      refused += 1;
       socket.destroy();
       return;
     }
@@ -40,6 +44,9 @@ export async function startCuttingProxy(target: string, cutsAnswerTo?: string): 
   const proxy: CuttingProxy = {
     url: front.url,
     isDown: false,
+    get refused() {
+      return refused;
+    },
     cut() {
       for (const socket of sockets) {
         socket.destroy();

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import type { ObserveEventBusRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
@@ -60,15 +59,4 @@ export function subscribe(observe: ObserveEventBus, first?: BusRequestInit): Sub
       requests.close();
     },
   };
-}
-
-/**
- * Wait until something is so.
- *
- * @param condition whether it is
- */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) {
-    await setImmediate();
-  }
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { setTimeout } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Client as Postgres } from "pg";
@@ -226,11 +225,4 @@ export async function differences(client: Postgres, a: string, b: string): Promi
     }
   }
   return found;
-}
-
-/** Wait until something holds, with an end that a test then fails at. */
-export async function eventually(holds: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await holds())) {
-    await setTimeout(50);
-  }
 }

@@ -2,8 +2,8 @@ import { expect, it } from "@jest/globals";
 import pg from "pg";
 import { createSyncState, postgresSink, type SyncEvent, verifySync } from "tradewire/sync";
 import { loadMetrics } from "../../src/sync/watch/metrics.js";
+import { eventually } from "../support/eventually.js";
 import { startPostgres } from "../support/postgres.js";
-import { eventually } from "../support/queue.js";
 import { startSyncing } from "../support/syncing.js";
 
 const TABLES = ["trades", "blocks"] as const;

@@ -11,6 +11,7 @@ import { CanceledError, type ClientConfig, ConnectionError, createClient, NodeEr
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import { idleLimited } from "tradewire/transport";
+import { eventually } from "../support/eventually.js";
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";
@@ -68,12 +69,6 @@ async function outcome(stream: ReturnType<typeof observing>, onMarket: (market: 
   }
 }
 
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) {
-    await sleep(5);
-  }
-}
-
 /** The messages of a stream that ends with its connection. */
 async function* untilLost<T>(stream: AsyncIterable<T>): AsyncGenerator<T> {
   try {
@@ -102,14 +97,14 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
       });
       const abort = new AbortController();
       const stream = outcome(observing(configOf(way, node), { signal: abort.signal }), () => abort.abort());
-      await until(() => told.length > 0);
+      await eventually(() => told.length > 0);
       if (first.length === 0) {
         abort.abort();
       }
       const { markets, reason } = await stream;
       expect(markets).toEqual(first);
       expect(reason).toBeInstanceOf(CanceledError);
-      await until(() => told.includes("ended"));
+      await eventually(() => told.includes("ended"));
     }
   });
 
@@ -121,7 +116,7 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
     for await (const _ of observing(configOf(way, node))) {
       break;
     }
-    await until(() => told.includes("ended"));
+    await eventually(() => told.includes("ended"));
   });
 
   it("ends with the node's error, and is not begun again once something came", async () => {

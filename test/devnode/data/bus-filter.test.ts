@@ -15,7 +15,8 @@ import { PartySchema } from "tradewire/gen/vega/vega_pb.js";
 import { busEventType } from "../../../src/devnode/data/bus-event.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { serveData } from "../../support/data-service.js";
-import { subscribe, until } from "../../support/event-bus.js";
+import { subscribe } from "../../support/event-bus.js";
+import { eventually } from "../../support/eventually.js";
 import {
   account,
   asset,
@@ -118,7 +119,7 @@ describe("a subscription", () => {
         const last: Event = { case: "order", value: order(99, { partyId, marketId }) };
         const asked = type.length === 0 ? [] : [...type, BusEventType.ORDER];
         const bus = subscribe(data.observeEventBus, { type: asked, partyId, marketId });
-        await until(() => streams.open("event") === 1);
+        await eventually(() => streams.open("event") === 1);
         for (const block of blocks) {
           happen(...block.map(({ event }) => event));
         }
@@ -149,7 +150,7 @@ describe("a subscription", () => {
   ])("of %s", async (_, filter, ids) => {
     const { data, streams, happen } = serveData(historyOf());
     const bus = subscribe(data.observeEventBus, filter);
-    await until(() => streams.open("event") === 1);
+    await eventually(() => streams.open("event") === 1);
     happen(
       { case: "order", value: order(1, { partyId: id(10), marketId: id(10) }) },
       { case: "auction", value: create(AuctionEventSchema, { marketId: id(10) }) },

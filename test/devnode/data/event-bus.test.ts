@@ -8,7 +8,8 @@ import { eventBus } from "../../../src/devnode/data/event-bus.js";
 import { createStreams, MAX_WAITING_RECORDS } from "../../../src/devnode/data/observe.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { serveData } from "../../support/data-service.js";
-import { type BusRequestInit, type Subscription, subscribe, until } from "../../support/event-bus.js";
+import { type BusRequestInit, type Subscription, subscribe } from "../../support/event-bus.js";
+import { eventually } from "../../support/eventually.js";
 import { failureOf } from "../../support/failure-of.js";
 import { blockAt, historyOf, id, order, position, trade } from "../../support/living-world.js";
 
@@ -38,7 +39,7 @@ async function serveBus(...requests: BusRequestInit[]) {
   const { data, streams, happen } = serveData(historyOf());
   const subscriptions = requests.map((request) => subscribe(data.observeEventBus, request));
   open.push(...subscriptions);
-  await until(() => streams.open("event") === requests.length);
+  await eventually(() => streams.open("event") === requests.length);
   return { streams, happen, subscriptions };
 }
 
@@ -57,7 +58,7 @@ describe("events", () => {
     const { data, streams, happen } = serveData(historyOf());
     const bus = subscribe(data.observeEventBus, {});
     open.push(bus);
-    await until(() => streams.open("event") === 1);
+    await eventually(() => streams.open("event") === 1);
     happen(orderEvent(7), { case: "position", value: position(id(2), id(1)) }, endBlock);
     const { hash } = blockAt(11n);
     const shared = { block: hash.toUpperCase(), version: 1, chainId: "test-chain", txHash: id(0) };
@@ -119,7 +120,7 @@ describe("the first request", () => {
     void first.then(() => {
       isOver = true;
     });
-    await until(() => jest.getTimerCount() === 1);
+    await eventually(() => jest.getTimerCount() === 1);
     await jest.advanceTimersByTimeAsync(4999);
     expect(isOver).toBe(false);
     await jest.advanceTimersByTimeAsync(1);
@@ -128,10 +129,10 @@ describe("the first request", () => {
 
   test("may come late, and then the stream stays open", async () => {
     const { bus, first, streams, happen } = served();
-    await until(() => jest.getTimerCount() === 1);
+    await eventually(() => jest.getTimerCount() === 1);
     await jest.advanceTimersByTimeAsync(4999);
     bus.ask({});
-    await until(() => streams.open("event") === 1);
+    await eventually(() => streams.open("event") === 1);
     await jest.advanceTimersByTimeAsync(60_000);
     happen(orderEvent(1));
     expect(await first).toEqual(["11-1"]);
@@ -197,7 +198,7 @@ describe("batches", () => {
     const third = failureOf(next());
     await jest.advanceTimersByTimeAsync(5000);
     expect(await third).toEqual(withoutRequest);
-    await until(() => streams.open("event") === 0);
+    await eventually(() => streams.open("event") === 0);
   });
 
   // Recorded of the real data node: the stream of batches of 300 ended after 6.1 s, before any event.
@@ -247,7 +248,7 @@ describe("batches", () => {
     const bus = subscribe(createClient(CoreService, transport).observeEventBus, { batchSize: 1n });
     open.push(bus);
     const first = bus.next();
-    await until(() => streams.open("event") === 1);
+    await eventually(() => streams.open("event") === 1);
     await jest.advanceTimersByTimeAsync(60_000);
     const block = blockAt(11n);
     streams.publish(block, [{ block, sequence: 1, txHash: id(0), event: orderEvent(1) }]);
@@ -285,5 +286,5 @@ test("a subscription that its caller ends is no longer open", async () => {
   const { subscription, streams, next } = await serveOne({ batchSize: 5n });
   subscription.end();
   await expect(next()).rejects.toMatchObject({ code: Code.Canceled });
-  await until(() => streams.open("event") === 0);
+  await eventually(() => streams.open("event") === 0);
 });

@@ -5,7 +5,7 @@ import { LedgerMovementsSchema, TransactionResultSchema } from "tradewire/gen/ve
 import { LiquidityProvisionSchema, MarginLevelsSchema } from "tradewire/gen/vega/vega_pb.js";
 import type { Event } from "../../../src/devnode/world/event.js";
 import { type DataService, serveData } from "../../support/data-service.js";
-import { until } from "../../support/event-bus.js";
+import { eventually } from "../../support/eventually.js";
 import { failureOf } from "../../support/failure-of.js";
 import { account, historyOf, id, market, marketData, order, position, trade } from "../../support/living-world.js";
 
@@ -79,12 +79,12 @@ describe("streams tell what happens", () => {
     const { data, happen, streams } = serveData(historyOf());
     const answers = reader((options) => data.observeTrades({ partyIds: [id(5)] }, options));
     const first = answers.next();
-    await until(() => streams.open("trade") === 1);
+    await eventually(() => streams.open("trade") === 1);
     happen(tradeEvent(1));
     happen(tradeEvent(2, { buyer: id(5) }), tradeEvent(3), tradeEvent(4, { seller: id(5) }));
     expect((await first)?.trades.map((each) => each.id)).toEqual([id(2), id(4)]);
     answers.end();
-    await until(() => streams.open("trade") === 0);
+    await eventually(() => streams.open("trade") === 0);
   });
 
   test("accounts and positions", async () => {
@@ -117,7 +117,7 @@ describe("streams tell what happens", () => {
     const margins = reader((options) => data.observeMarginLevels({ partyId: id(2), marketId: id(1) }, options));
     const movements = reader((options) => data.observeLedgerMovements({}, options));
     const first = [margins.next(), movements.next()] as const;
-    await until(() => streams.open("marginLevels") + streams.open("ledgerMovements") === 2);
+    await eventually(() => streams.open("marginLevels") + streams.open("ledgerMovements") === 2);
     const levels = (partyId: string, marketId: string, initialMargin: string): Event => ({
       case: "marginLevels",
       value: create(MarginLevelsSchema, { partyId, marketId, initialMargin }),
@@ -141,7 +141,7 @@ describe("streams tell what happens", () => {
     const { data, happen, streams } = serveData(historyOf());
     const answers = reader((options) => data.observeLiquidityProvisions({ marketId: id(1) }, options));
     const first = answers.next();
-    await until(() => streams.open("liquidityProvision") === 1);
+    await eventually(() => streams.open("liquidityProvision") === 1);
     const provision = (number: number, marketId: string): Event => ({
       case: "liquidityProvision",
       value: create(LiquidityProvisionSchema, { id: id(number), marketId, partyId: id(2) }),
@@ -167,7 +167,7 @@ describe("streams tell what happens", () => {
     const { data, happen, streams } = serveData(historyOf({ start }));
     const answers = reader((options) => data.observeMarketsData({ marketIds: [id(2)] }, options));
     const first = answers.next(); // The stream opens when it is read, and begins with the first change.
-    await until(() => streams.open("marketData") === 1);
+    await eventually(() => streams.open("marketData") === 1);
     happen({ case: "marketData", value: marketData(1, { markPrice: "3" }) });
     happen({ case: "marketData", value: marketData(2, { markPrice: "4" }) });
     expect((await first)?.marketData).toMatchObject([{ market: id(2), markPrice: "4" }]);
@@ -181,7 +181,7 @@ describe("streams tell what happens", () => {
     const whole = reader((options) => data.observeMarketsDepth({ marketIds: [id(1)] }, options));
     const updates = reader((options) => data.observeMarketsDepthUpdates({ marketIds: [id(1)] }, options));
     const [book, update] = [whole.next(), updates.next()]; // The streams open when they are read.
-    await until(() => streams.open("marketDepth") + streams.open("marketDepthUpdates") === 2);
+    await eventually(() => streams.open("marketDepth") + streams.open("marketDepthUpdates") === 2);
     happen(orderEvent(1)); // The book stays as it is.
     books.set(id(1), { buy: [level("10", 4n), level("9", 3n)], sell: [level("11", 1n)], sequenceNumber: 12n });
     happen(orderEvent(2), orderEvent(3));
@@ -220,7 +220,7 @@ describe("streams tell what happens", () => {
     const { data, happen, streams } = serveData(historyOf({ start: { markets: [market(1)] } }));
     const answers = reader((options) => data.observeMarketsData({ marketIds: [] }, options));
     const next = answers.next();
-    await until(() => streams.open("marketData") === 1);
+    await eventually(() => streams.open("marketData") === 1);
     happen({ case: "marketData", value: marketData(1) });
     answers.end();
     expect(await next.catch(() => undefined)).toBeUndefined();
@@ -289,7 +289,7 @@ describe("results of transactions", () => {
     const { data, happen, streams } = serveData(historyOf());
     const answers = reader((options) => data.observeTransactionResults(request, options));
     const first = answers.next();
-    await until(() => streams.open("transactionResult") === 1);
+    await eventually(() => streams.open("transactionResult") === 1);
     const ofOther = { partyId: id(3) };
     happen(orderEvent(1), result(1), result(2, ofOther), result(3, { status: false }));
     happen(result(4, { ...ofOther, status: false }));
@@ -308,7 +308,7 @@ describe("results of transactions", () => {
     const { data, happen, streams } = serveData(historyOf());
     const answers = reader((options) => data.observeTransactionResults({}, options));
     const first = answers.next();
-    await until(() => streams.open("transactionResult") === 1);
+    await eventually(() => streams.open("transactionResult") === 1);
     happen(result(1));
     await first;
     for (let block = 0; block < 3; block += 1) {

@@ -4,8 +4,9 @@ import { Client } from "pg";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { Table } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { postgresSink, queueStatus, retryFailed } from "tradewire/sync";
+import { eventually } from "../../support/eventually.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
-import { type Asked, eventually, PACE, type Program, startCountingNode, startProgram } from "../../support/queue.js";
+import { type Asked, PACE, type Program, startCountingNode, startProgram } from "../../support/queue.js";
 
 let server: PostgresServer;
 let node: Devnode;

@@ -11,8 +11,9 @@ import {
   type SyncClient,
   type SyncEvent,
 } from "tradewire/sync";
+import { eventually } from "../../support/eventually.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
-import { eventually, PACE } from "../../support/queue.js";
+import { PACE } from "../../support/queue.js";
 
 let server: PostgresServer;
 let url: string;

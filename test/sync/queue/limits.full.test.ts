@@ -10,8 +10,8 @@ import { queueSchema, UNITS } from "../../../src/sync/queue/names.js";
 import { admit, endProbe, enterNodes, reached, takeCall, unreachable } from "../../../src/sync/queue/node-state.js";
 import { createPermits } from "../../../src/sync/queue/permits.js";
 import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
+import { eventually } from "../../support/eventually.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
-import { eventually } from "../../support/queue.js";
 import { unitOf } from "../../support/units.js";
 
 let server: PostgresServer;

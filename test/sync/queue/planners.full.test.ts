@@ -4,9 +4,9 @@ import type { Client } from "pg";
 import { createClient } from "tradewire";
 import type { Devnode } from "tradewire/devnode";
 import { postgresSink, queueStatus, queueSync } from "tradewire/sync";
+import { eventually } from "../../support/eventually.js";
 import {
   type CountingNode,
-  eventually,
   PACE,
   type Program,
   type QueuePlace,

@@ -8,6 +8,7 @@ import {
   type Sink,
   type TableCoverage,
 } from "tradewire/sync";
+import { eventually } from "../../support/eventually.js";
 import { entryOf, loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 describe("coverageOf", () => {
@@ -108,9 +109,9 @@ describe("the picture", () => {
     state.take(planned(2, { trades: 0 }));
     const leave = keepCovered(state, sinkOf(entries), { everyMs: 10 });
     try {
-      await until(() => state.snapshot().picture?.rows[0]?.there.join() === "100,0");
+      await eventually(() => state.snapshot().picture?.rows[0]?.there.join() === "100,0");
       entries.push(entryOf("trades", 1));
-      await until(() => state.snapshot().picture?.rows[0]?.there.join() === "100,100");
+      await eventually(() => state.snapshot().picture?.rows[0]?.there.join() === "100,100");
     } finally {
       leave();
     }
@@ -124,13 +125,6 @@ describe("the picture", () => {
     expect(state.snapshot().picture?.rows[0]).toMatchObject({ failed: [3], underWay: [] });
   });
 });
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = Date.now() + 20_000; !holds(); ) {
-    expect(Date.now()).toBeLessThan(end);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 function sinkOf(ledger: readonly LedgerEntry[]): Sink {
   const unused = () => Promise.reject(new Error("not used"));

@@ -1,7 +1,6 @@
 // Answers that contradict themselves, or whose connection is lost behind their end.
 import { type ClientHttp2Stream, constants, type ServerHttp2Stream } from "node:http2";
 import { resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
@@ -10,8 +9,11 @@ import { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
 import { createGrpcTransport, type GrpcTransportOptions } from "tradewire/transport";
 import { startCall } from "../../../src/transport/grpc/call.js";
 import { createSessions } from "../../../src/transport/grpc/sessions.js";
+import { eventually, standsStill } from "../../support/eventually.js";
+import { gate } from "../../support/gate.js";
 import { read, send, watch } from "../../support/probe.js";
 import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
+import { startStallingProxy } from "../../support/stalling-proxy.js";
 import { given, taken } from "../../support/taken.js";
 
 const GRPC = { ":status": 200, "content-type": "application/grpc+proto" };
@@ -37,13 +39,20 @@ function callOver({ url }: TestServer, options: Partial<GrpcTransportOptions> = 
   return transport;
 }
 
-function sessionsWith({ url }: TestServer, keepaliveMs = 60_000) {
+function sessionsWith({ url }: { readonly url: string }, keepaliveMs = 60_000) {
   const sessions = createSessions(
     { url, codec: "proto", windowBytes: 65_535, keepaliveMs, allowInsecureHeaders: false },
     { connectMs: 10_000 },
   );
   closing.push({ close: async () => sessions.close() });
   return sessions;
+}
+
+/** Wait for the answer to a ping on the server's first connection. */
+function answeredPing({ sessions }: TestServer): Promise<void> {
+  return new Promise((done, fail) => {
+    sessions[0]?.ping((error) => (error === null ? done() : fail(error)));
+  });
 }
 
 /** Answer with a body and its trailer. */
@@ -117,14 +126,23 @@ describe("a slow reader", () => {
     const server = await serve((stream, cut) => {
       respond(stream, Buffer.concat(Array.from({ length: 40 }, () => envelope(message))), trailer);
       cutAll = cut;
+      stream.once("close", hasEnded.open);
     });
+    const hasEnded = gate();
     const transport = callOver(server);
     const response = await transport.stream(send, undefined, undefined, undefined, given([{}]));
     const messages = response.message[Symbol.asyncIterator]();
     await messages.next();
-    await sleep(200); // The whole answer arrives.
+    await hasEnded.promise;
+    await answeredPing(server); // What was sent before the ping, the client has.
     cutAll();
-    await sleep(200); // So does the loss.
+    // Another call fails by the loss, or is made over a new connection: either way the client knows of the loss.
+    const other = transport.stream(send, undefined, undefined, undefined, given([{}]));
+    const isOverNewConnection = await other.then(
+      () => true,
+      () => false,
+    );
+    expect(server.sessions).toHaveLength(isOverNewConnection ? 2 : 1);
     const { values, error } = await taken({ [Symbol.asyncIterator]: () => messages });
     expect(values.map(({ value }) => value.length)).toEqual(Array(39).fill(16_376));
     expect(error === undefined ? undefined : ConnectError.from(error).code).toBe(code);
@@ -149,10 +167,7 @@ describe("a slow reader", () => {
     });
     const transport = callOver(server, { windowBytes: 65_535 });
     const { message } = await transport.stream(watch, undefined, undefined, undefined, given([{}]));
-    for (let before = -1; before !== sent; ) {
-      before = sent;
-      await sleep(200);
-    }
+    await standsStill(() => sent);
     expect(sent).toBeLessThan(body.length / 2);
     expect((await taken(message)).values).toHaveLength(200_000);
   });
@@ -180,12 +195,15 @@ describe("a call", () => {
 
   it("that waits for a ping opens no connection once all are closed", async () => {
     const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
-    const sessions = sessionsWith(server, 500);
+    await using proxy = await startStallingProxy(server.url);
+    const sessions = sessionsWith(proxy, 50);
     const request = () => sessions.request({ ":method": "POST", ":path": "/" }, () => true);
     const first = await request();
     first.resume().end();
     await new Promise((done) => first.once("close", done));
-    await sleep(550); // The connection is to be pinged before its next use.
+    const freshUntil = performance.now() + 50;
+    await eventually(() => performance.now() > freshUntil); // The connection is to be pinged before its next use.
+    proxy.stall();
     const next = request();
     const failed = expect(next).rejects.toThrow(/^the transport (is|was) closed$/);
     await new Promise(setImmediate);

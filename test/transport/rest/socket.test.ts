@@ -10,6 +10,7 @@ import { WebSocket } from "ws";
 import { createSocketClient } from "../../../src/transport/rest/socket.js";
 import { createAuthority } from "../../contract/certificates.js";
 import { asking, type BusRequest, eventFrame, idsOf, observe, readAll, restClient } from "../../support/bus.js";
+import { eventually } from "../../support/eventually.js";
 import { closedUrl, serveNode, serveTcp } from "../../support/node.js";
 import { serveWebSockets } from "../../support/socket-server.js";
 import { startStallingProxy } from "../../support/stalling-proxy.js";
@@ -39,13 +40,6 @@ async function take(count: number, answers: AsyncIterable<ObserveEventBusRespons
 }
 
 /** Wait, as long as a test may take, until something holds. */
-async function until(holds: () => boolean): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
-  while (!holds()) {
-    await sleep(5, undefined, { signal });
-  }
-}
-
 describe("a method that streams both ways", () => {
   it("has each request in a frame, each answer in one, and goes on behind the end of the requests", async () => {
     await using server = await serveWebSockets((socket) => {
@@ -64,7 +58,7 @@ describe("a method that streams both ways", () => {
       yield {};
     }
     expect(await take(3, observe(client, two()))).toEqual(['{"marketId":"m","batchSize":"7"}', "{}", "later"]);
-    await until(() => server.sockets.size === 0);
+    await eventually(() => server.sockets.size === 0);
   });
 
   it("is called at its path, behind that of the URL", async () => {
@@ -102,7 +96,7 @@ describe("a method that streams both ways", () => {
     }
     const reason = await take(9, observe(client, failing())).catch((error: unknown) => error);
     expect(String(reason)).toContain("no more paper");
-    await until(() => server.sockets.size === 0);
+    await eventually(() => server.sockets.size === 0);
   });
 });
 
@@ -177,7 +171,7 @@ describe("a socket is closed at once", () => {
       }
     })();
     await expect(ended).rejects.toBeInstanceOf(CanceledError);
-    await until(() => server.sockets.size === 0);
+    await eventually(() => server.sockets.size === 0);
   });
 
   it("by the end of the client, also one that is unread", async () => {
@@ -189,7 +183,7 @@ describe("a socket is closed at once", () => {
     const waiting = first.next().catch((reason: unknown) => reason);
     await client.close();
     expect(await waiting).toMatchObject({ name: "ConnectionError", code: Code.Canceled });
-    await until(() => server.sockets.size === 0);
+    await eventually(() => server.sockets.size === 0);
     const { error } = await readAll(observe(client, asking(1n)));
     expect(error).toMatchObject({ name: "ConnectionError", connected: false });
   });
@@ -211,7 +205,7 @@ describe("a socket is closed at once", () => {
     await left.return?.();
     abort.abort();
     await client.close();
-    await until(() => server.sockets.size === 0);
+    await eventually(() => server.sockets.size === 0);
     expect(codes).toEqual([1000, 1000, 1000]);
   });
 
@@ -273,7 +267,7 @@ describe("a slow side holds back the other", () => {
       }
     }
     const heard = take(1, observe(client, requests()));
-    await until(() => server !== undefined);
+    await eventually(() => server !== undefined);
     for (let before = -1; before !== asked; await sleep(300)) {
       before = asked;
     }
@@ -341,8 +335,8 @@ describe("nothing is left behind", () => {
       await Promise.all(Array.from({ length: 20 }, () => take(1, observe(client, asking(1n), { signal }))));
     }
     expect(server.requests).toHaveLength(1000);
-    await until(() => server.sockets.size === 0);
-    await until(() => process.getActiveResourcesInfo().length <= before);
+    await eventually(() => server.sockets.size === 0);
+    await eventually(() => process.getActiveResourcesInfo().length <= before);
     expect(getEventListeners(signal, "abort")).toHaveLength(0);
   });
 
@@ -372,9 +366,9 @@ describe("nothing is left behind", () => {
           opened.resume();
         }
       }
-      await until(() => getEventListeners(signal, "abort").length === 0);
+      await eventually(() => getEventListeners(signal, "abort").length === 0);
     }
-    await until(() => open.sockets.size + connections === 0);
+    await eventually(() => open.sockets.size + connections === 0);
   });
 });
 
