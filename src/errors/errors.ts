@@ -60,11 +60,20 @@ function messageWithReasons({ message, details }: ErrorObject): string {
 export class ConnectionError extends TradewireError {
   /** Whether there was a connection. Without one, nothing of the call was sent. */
   readonly connected: boolean;
+  /** Whether the failure is that the client, or the transport, was closed. */
+  readonly isClosed: boolean;
 
-  constructor(summary: string, options: TradewireErrorOptions & { readonly connected?: boolean }) {
-    const { code, connected = true } = options;
-    super(summary, { section: connectionSection(code, connected), ...options });
+  constructor(
+    summary: string,
+    options: TradewireErrorOptions & { readonly connected?: boolean; readonly isClosed?: boolean },
+  ) {
+    const { code, connected = true, isClosed = false } = options;
+    super(summary, {
+      section: isClosed ? "connectionerror-closed" : connectionSection(code, connected),
+      ...options,
+    });
     this.connected = connected;
+    this.isClosed = isClosed;
   }
 }
 

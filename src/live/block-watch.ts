@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import type { BeginBlock, StopOrderEvent, TransactionResult } from "../../gen/vega/events/v1/events_pb.js";
-import { ConnectionError, NodeError } from "../errors/index.js";
+import { ConnectionError } from "../errors/index.js";
+import { reactionTo } from "../errors/reaction.js";
 import { type StopTimer, startTimer } from "../runtime/index.js";
 import { followingController } from "../signal/follow.js";
 import { untilAborted } from "../signal/until-aborted.js";
@@ -205,7 +206,7 @@ export function createBlockWatch(
     for (const { reject } of waiting.splice(0)) {
       reject(reason);
     }
-    if (!mayCome(reason)) {
+    if (!reactionTo(reason).resume) {
       stop();
       for (const observer of observers) {
         observer.failed(reason);
@@ -222,7 +223,7 @@ export function createBlockWatch(
             waiting.push({ resolve, reject });
           });
           await untilAborted(begun, signal).catch((reason: unknown) => {
-            if (tries >= retry.tries || !mayCome(reason)) {
+            if (tries >= retry.tries || !reactionTo(reason).resume) {
               throw reason;
             }
           });
@@ -269,23 +270,6 @@ function closed(): ConnectionError {
     code: Code.Canceled,
     advice: "Close it after the last transaction has come to its end.",
     connected: false,
-    section: "connectionerror-closed",
+    isClosed: true,
   });
-}
-
-/** What a node answers where asking again changes nothing. */
-const FINAL: readonly Code[] = [
-  Code.InvalidArgument,
-  Code.NotFound,
-  Code.PermissionDenied,
-  Code.Unauthenticated,
-  Code.Unimplemented,
-];
-
-/** Whether a stream that failed so may come if it is opened again; not where the client was closed. */
-function mayCome(reason: unknown): boolean {
-  const isClosed = reason instanceof ConnectionError && reason.code === Code.Canceled && !reason.connected;
-  return (
-    (reason instanceof ConnectionError && !isClosed) || (reason instanceof NodeError && !FINAL.includes(reason.code))
-  );
 }

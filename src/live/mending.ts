@@ -1,6 +1,5 @@
-import { Code } from "@connectrpc/connect";
-import { failureKind, mayPass } from "../errors/failure-kind.js";
-import { BannedError, ConnectionError, NodeError, type TradewireError } from "../errors/index.js";
+import { BannedError, NodeError, type TradewireError } from "../errors/index.js";
+import { reactionTo } from "../errors/reaction.js";
 import { unixMs } from "../runtime/index.js";
 import { backoffMs } from "../signal/wait.js";
 
@@ -33,16 +32,13 @@ export function createMending(attempts: number): Mending {
       [failures, broken, refused] = [0, 0, 0];
     },
     restMs(error) {
-      const kind = failureKind(error);
+      const { unit, repeat } = reactionTo(error);
       failures += 1;
-      if (error instanceof ConnectionError && error.code === Code.Canceled) {
-        throw error; // The client was closed.
-      }
-      if (kind === "final" && error instanceof NodeError) {
+      if (unit === "fail" && error instanceof NodeError) {
         refused += 1;
-      } else if (kind === "again" && !mayPass(error)) {
+      } else if (unit === "retry" && !repeat) {
         broken += 1;
-      } else if (!mayPass(error)) {
+      } else if (!repeat) {
         throw error;
       }
       if (refused > 1 || broken >= attempts) {

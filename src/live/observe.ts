@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { CanceledError, ConnectionError, ProtocolError, SlowConsumerError, TradewireError } from "../errors/index.js";
+import { CanceledError, ConnectionError, SlowConsumerError, TradewireError } from "../errors/index.js";
+import { reactionTo } from "../errors/reaction.js";
 import { monotonicMs } from "../runtime/index.js";
 import { followingController } from "../signal/follow.js";
 import { type RetryWaits, retryMs, wait } from "../signal/wait.js";
@@ -82,26 +83,12 @@ export async function* observe<M, T>(
   }
 }
 
-/** The codes of failures that are the same at each try. */
-const LASTING: ReadonlySet<Code> = new Set([
-  Code.InvalidArgument,
-  Code.NotFound,
-  Code.Unimplemented,
-  Code.Unauthenticated,
-  Code.PermissionDenied,
-]);
-
-/** The failure, if it is the loss of a connection that may come back; any other is thrown. */
+/** Returns the failure if the stream may be opened again; throws any other. */
 function lossBy(reason: unknown): TradewireError {
-  if (!(reason instanceof TradewireError) || reason instanceof CanceledError || LASTING.has(reason.code)) {
-    throw reason;
+  if (reason instanceof TradewireError && reactionTo(reason).resume) {
+    return reason;
   }
-  const isCutShort = reason.code === Code.DataLoss;
-  const isClosed = reason instanceof ConnectionError && reason.code === Code.Canceled && !reason.connected;
-  if ((reason instanceof ProtocolError && !isCutShort) || isClosed) {
-    throw reason;
-  }
-  return reason;
+  throw reason;
 }
 
 function endedWithoutWord(): TradewireError {

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
-import { failureKind, isOfSink } from "../errors/failure-kind.js";
 import { ConnectionError, TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
+import { isSinkFailure, reactionTo } from "../errors/reaction.js";
 import { monotonicMs } from "../runtime/index.js";
 import { backoffMs, requireGoing, wait } from "../signal/wait.js";
 import { fetchUnit } from "./fetch-unit.js";
@@ -69,19 +69,19 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
 
   /** Takes note of a failure, and tells how long to wait; `undefined` where the unit is given up. */
   function afterFailure(error: TradewireError, node: NodeOfSync, attempt: number): number | undefined {
-    const kind = failureKind(error);
-    const lost = kind === "waits";
-    if (isOfSink(error)) {
+    const { unit: kind } = reactionTo(error);
+    const lost = kind === "wait";
+    if (isSinkFailure(error)) {
       return lost
         ? sinkReach.failed(error, true)
-        : kind === "again" && attempt < attempts
+        : kind === "retry" && attempt < attempts
           ? backoffMs(attempt)
           : undefined;
     }
-    if (kind === "again" || lost) {
+    if (kind === "retry" || lost) {
       nodes.failed(node, error, lost);
     }
-    return lost ? 0 : kind === "again" && attempt < attempts ? backoffMs(attempt) : undefined;
+    return lost ? 0 : kind === "retry" && attempt < attempts ? backoffMs(attempt) : undefined;
   }
 
   return async (unit) => {
@@ -108,29 +108,29 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
         return result;
       } catch (reason) {
         requireGoing(signal);
-        if (!(reason instanceof TradewireError) || failureKind(reason) === "stops") {
+        if (!(reason instanceof TradewireError) || reactionTo(reason).unit === "stop") {
           throw reason;
         }
         error = reason;
-        againMs = failureKind(error) === "final" ? afterFinal(node) : afterFailure(error, node, attempt);
+        againMs = reactionTo(error).unit === "fail" ? afterFinal(node) : afterFailure(error, node, attempt);
       } finally {
         nodes.release(node);
       }
-      const kind = failureKind(error);
-      const lost = kind === "waits";
+      const { unit: kind } = reactionTo(error);
+      const lost = kind === "wait";
       if (began.at !== undefined || !lost) {
         tell({ case: "failed", unit, error, attempt, ...(againMs !== undefined && { againMs }) });
       }
       if (againMs === undefined) {
         return { outcome: "failed", error };
       }
-      if (lost && isOfSink(error)) {
+      if (lost && isSinkFailure(error)) {
         await waitForSink(error, againMs);
       } else {
         await wait(againMs, signal);
       }
       attempt += lost ? 0 : 1;
-      avoid = isOfSink(error) && kind !== "final" ? undefined : node;
+      avoid = isSinkFailure(error) && kind !== "fail" ? undefined : node;
     }
   };
 

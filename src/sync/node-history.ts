@@ -1,5 +1,5 @@
-import { mayPass } from "../errors/failure-kind.js";
 import { RequestError, TradewireError } from "../errors/index.js";
+import { reactionTo } from "../errors/reaction.js";
 import { checkHistory } from "../history/segment-chain.js";
 import { followingController } from "../signal/follow.js";
 import { requireGoing } from "../signal/wait.js";
@@ -56,7 +56,7 @@ export async function readHistory(
           return [{ client, node, ...checkHistory(segments, node) }];
         } catch (reason) {
           requireGoing(signal);
-          if (!(reason instanceof TradewireError) || !mayPass(reason)) {
+          if (!(reason instanceof TradewireError) || !reactionTo(reason).repeat) {
             throw reason;
           }
           away.push({ node, error: reason });

@@ -1,5 +1,5 @@
-import { mayPass } from "../errors/failure-kind.js";
 import { TradewireError } from "../errors/index.js";
+import { reactionTo } from "../errors/reaction.js";
 import { requireGoing, wait } from "../signal/wait.js";
 import { createReach } from "./reach.js";
 import type { Tell } from "./tell.js";
@@ -29,7 +29,7 @@ export async function patiently<T>(act: () => Promise<T>, { patienceMs, tell, si
       return await act();
     } catch (reason) {
       requireGoing(signal);
-      if (!(reason instanceof TradewireError) || !mayPass(reason)) {
+      if (!(reason instanceof TradewireError) || !reactionTo(reason).repeat) {
         throw reason;
       }
       const againMs = reach.failed(reason, true);

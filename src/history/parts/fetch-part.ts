@@ -1,7 +1,6 @@
-import { Code } from "@connectrpc/connect";
 import { parseCsvName } from "../../archive/names.js";
-import { failureKind } from "../../errors/failure-kind.js";
-import { BannedError, ConnectionError, NodeError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { BannedError, ConnectionError, type TradewireError } from "../../errors/index.js";
+import { isSinkFailure, reactionTo } from "../../errors/reaction.js";
 import { type RetryWaits, retryMs, wait } from "../../signal/wait.js";
 import { checkFileName, noFile, secondFile } from "../expected-file.js";
 import type { ExportProgress, SavedExport } from "../network-history-export.js";
@@ -75,12 +74,8 @@ function requireFile({ entries: [file, second] }: SavedExport, part: RangePart):
 
 /** Whether a part may come whole at the next try. Calls that could not be made have been tried again already. */
 function mayBeWhole(error: unknown, hasArrived: boolean): error is TradewireError {
-  if (error instanceof ConnectionError) {
-    return hasArrived && error.code !== Code.Canceled; // The client was closed.
-  }
-  if (error instanceof BannedError || !(error instanceof NodeError || error instanceof ProtocolError)) {
-    return false;
-  }
-  const kind = failureKind(error);
-  return kind === "again" || (kind === "waits" && hasArrived);
+  const { unit, retry } = reactionTo(error);
+  const isOfPart = hasArrived || !(retry || error instanceof ConnectionError);
+  const isExcluded = isSinkFailure(error) || error instanceof BannedError;
+  return isOfPart && !isExcluded && (unit === "retry" || unit === "wait");
 }

@@ -1,5 +1,5 @@
-import { failureKind, isOfSink } from "../../errors/failure-kind.js";
 import { CanceledError, NodeError, TradewireError } from "../../errors/index.js";
+import { isSinkFailure, reactionTo } from "../../errors/reaction.js";
 import { follow, followingController } from "../../signal/follow.js";
 import { createLoader } from "../load-unit.js";
 import type { SyncClient, SyncHooks } from "../options.js";
@@ -86,13 +86,13 @@ export async function deliver(delivery: Delivery, job: Job, admitted: Admitted):
     if (signal.aborted || (ending.signal.aborted && reason instanceof CanceledError)) {
       return { case: "back", ms: 0 };
     }
-    if (!(reason instanceof TradewireError) || (unit !== undefined && failureKind(reason) === "stops")) {
+    if (!(reason instanceof TradewireError) || (unit !== undefined && reactionTo(reason).unit === "stop")) {
       return { case: "back", ms: 0, stop: reason };
     }
-    if (failureKind(reason) !== "waits") {
+    if (reactionTo(reason).unit !== "wait") {
       return { case: "failed", ...(unit && { unit }), error: reason };
     }
-    if (isOfSink(reason)) {
+    if (isSinkFailure(reason)) {
       return { case: "back", ms: 0 };
     }
     // A node that was well until this unit came may fail for the unit. One that fails anyway says nothing of it.

@@ -1,5 +1,5 @@
-import { mayPass } from "../../errors/failure-kind.js";
 import { TradewireError } from "../../errors/index.js";
+import { reactionTo } from "../../errors/reaction.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { requireGoing } from "../../signal/wait.js";
 import type { AgreedHistory } from "../agree.js";
@@ -68,7 +68,7 @@ export async function readHolders(clients: readonly SyncClient[], options: Holde
       look = await read();
     } catch (reason) {
       requireGoing(signal);
-      if (!(reason instanceof TradewireError) || !mayPass(reason)) {
+      if (!(reason instanceof TradewireError) || !reactionTo(reason).repeat) {
         throw reason;
       }
     }

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
-import { failureKind } from "../../errors/failure-kind.js";
 import { SinkError } from "../../errors/index.js";
+import { reactionTo } from "../../errors/reaction.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { followingController } from "../../signal/follow.js";
 import { requireGoing, wait } from "../../signal/wait.js";
@@ -49,7 +49,7 @@ export async function takeLead(db: Database, options: LeadOptions): Promise<Lead
       return await waitForLead(db, options);
     } catch (error) {
       requireGoing(options.signal);
-      if (!(error instanceof SinkError) || failureKind(error) !== "waits") {
+      if (!(error instanceof SinkError) || reactionTo(error).unit !== "wait") {
         throw error;
       }
       const againMs = reach.failed(error, true);
@@ -132,8 +132,8 @@ async function keepLeading(say: Lead["say"], pace: Pace, ending: AbortController
   try {
     for (;;) {
       await say().catch((reason: unknown) => {
-        const kind = failureKind(reason);
-        if (kind === "waits" || kind === "again") {
+        const { unit: kind } = reactionTo(reason);
+        if (kind === "wait" || kind === "retry") {
           throw reason;
         } // Else the lead is held, and what is wrong with the queue's tables is what the planner fails for.
       });

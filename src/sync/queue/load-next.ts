@@ -1,5 +1,5 @@
-import { mayPass } from "../../errors/failure-kind.js";
 import { CanceledError, TradewireError } from "../../errors/index.js";
+import { reactionTo } from "../../errors/reaction.js";
 import type { Tell } from "../tell.js";
 import type { Unit } from "../unit.js";
 import { type Job, moveClaim, takeJob } from "./claims.js";
@@ -116,7 +116,7 @@ async function loaded({ workerId, holders, delivery }: Work, job: Job, place: Pl
     if (signal.aborted || reason instanceof CanceledError) {
       return { case: "back", ms: 0 };
     }
-    const passes = reason instanceof TradewireError && mayPass(reason);
+    const passes = reason instanceof TradewireError && reactionTo(reason).repeat;
     return passes ? unheld : { case: "back", ms: 0, stop: reason };
   }
   return deliver(delivery, job, place.admitted);

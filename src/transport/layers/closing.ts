@@ -138,7 +138,7 @@ function closedError(summary: string, connected: boolean, transport: string, met
     code: Code.Canceled,
     advice,
     connected,
-    section: "connectionerror-closed",
+    isClosed: true,
   });
   cause.transport = transport;
   cause.method = methodName(method);

@@ -4,7 +4,8 @@ import type { FallbackConfig } from "../../config/schema.js";
 import { requireList } from "../../errors/check-kinds.js";
 import { requireKnown } from "../../errors/check-values.js";
 import { failingWith } from "../../errors/failing.js";
-import { ConnectionError, ProtocolError, type TradewireError } from "../../errors/index.js";
+import { ConnectionError, type TradewireError } from "../../errors/index.js";
+import { reactionTo } from "../../errors/reaction.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { callId } from "../call-id.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
@@ -110,7 +111,7 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
         return result;
       } catch (reason) {
         const error = errorOf(reason, member, method);
-        if (signal?.aborted === true || !isElsewhere(error)) {
+        if (signal?.aborted === true || !reactionTo(error).fallBack) {
           throw namingAll(reason, error, earlier);
         }
         if (error instanceof ConnectionError) {
@@ -141,7 +142,7 @@ export function fallback(members: readonly FallbackMember[], options: FallbackOp
   ): AsyncIterable<T> {
     return failingWith(messages, (reason) => {
       const error = errorOf(reason, member, method);
-      if (isElsewhere(error)) {
+      if (reactionTo(error).fallBack) {
         brokenOff.add(member.name);
         onFallback?.({ id, method: methodName(method), from: member.name, to: next.name, error });
       }
@@ -234,27 +235,9 @@ function errorOf(reason: unknown, { name }: FallbackMember, method: DescMethod):
   return callError(reason, { transport: name, url: name, ...call });
 }
 
-/** Whether another transport may succeed: the node was not reached, lacks the method, or something else answered. */
-function isElsewhere(error: TradewireError): boolean {
-  if (error instanceof ConnectionError) {
-    return true;
-  }
-  switch (error.code) {
-    case Code.Unavailable:
-    case Code.Unimplemented:
-      return true;
-    case Code.Internal:
-    case Code.Unknown:
-    case Code.DataLoss:
-      return error instanceof ProtocolError;
-    default:
-      return false;
-  }
-}
-
-/** Whether a failure leaves it open that another transport is reached in the call's time: no answer, and time left. */
+/** Whether another transport may still succeed within the call's time: there was no answer, and there is time left. */
 function mayReachAnother(error: TradewireError): boolean {
-  return error instanceof ConnectionError && error.code !== Code.DeadlineExceeded;
+  return error instanceof ConnectionError && reactionTo(error).retry;
 }
 
 /** Whether it is certain that nothing of the call has reached the node. */

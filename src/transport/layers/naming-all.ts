@@ -35,7 +35,14 @@ function named(error: TradewireError, others: string): TradewireError | undefine
   const url = URL_BEHIND.exec(error.summary);
   const summary = `${error.summary.slice(0, url?.index)} (${url === null ? "" : `${url[1]}; `}${others})`;
   if (error instanceof ConnectionError) {
-    return new ConnectionError(summary, { code, advice, details, cause, connected: error.connected });
+    return new ConnectionError(summary, {
+      code,
+      advice,
+      details,
+      cause,
+      connected: error.connected,
+      isClosed: error.isClosed,
+    });
   }
   if (error instanceof ProtocolError) {
     return new ProtocolError(summary, { code, advice, details, cause, section: "protocolerror-answer" });

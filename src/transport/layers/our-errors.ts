@@ -109,7 +109,7 @@ function perhapsTaken(failure: TradewireError): TradewireError {
   const { code } = failure;
   const advice = "Look for what the call does before it is made again.";
   const summary = `${failure.summary}; whether the node took the call is unknown`;
-  return new ConnectionError(summary, { code, advice, cause: failure });
+  return new ConnectionError(summary, { code, advice, cause: failure, isClosed: failure.isClosed });
 }
 
 /** The headers of a call, over those of every call. Where they must not go over plain HTTP, `exposed` is the host. */

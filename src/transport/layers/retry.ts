@@ -1,6 +1,7 @@
-import { Code, ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
+import { ConnectError, type Interceptor, type StreamRequest, type UnaryRequest } from "@connectrpc/connect";
 import type { RetryConfig } from "../../config/schema.js";
-import { ConnectionError, NodeError, type TradewireError } from "../../errors/index.js";
+import { TradewireError } from "../../errors/index.js";
+import { reactionTo } from "../../errors/reaction.js";
 import { unixMs } from "../../runtime/index.js";
 import { retryMs, wait } from "../../signal/wait.js";
 import { callId } from "../call-id.js";
@@ -31,7 +32,7 @@ export function retryInterceptor({ tries, ...waits }: RetryConfig, { onRetry }: 
       try {
         return await call();
       } catch (reason) {
-        const error = passing(reason);
+        const error = retryable(reason);
         if (attempt >= tries || req.signal.aborted || error === undefined) {
           throw reason;
         }
@@ -73,13 +74,10 @@ export function retryInterceptor({ tries, ...waits }: RetryConfig, { onRetry }: 
   };
 }
 
-/** The failure, if it may pass: the node says so, or the connection failed. Our own limits hold at every try. */
-function passing(reason: unknown): TradewireError | undefined {
+/** Returns the failure if the call may be retried. */
+function retryable(reason: unknown): TradewireError | undefined {
   const { cause } = ConnectError.from(reason);
-  if (cause instanceof NodeError) {
-    return cause.code === Code.Unavailable || cause.code === Code.ResourceExhausted ? cause : undefined;
-  }
-  return cause instanceof ConnectionError && cause.code !== Code.DeadlineExceeded ? cause : undefined;
+  return cause instanceof TradewireError && reactionTo(cause).retry ? cause : undefined;
 }
 
 /** The wait that `retry-after` asks for, in milliseconds; the header holds seconds or a date. */

@@ -1,0 +1,178 @@
+import { Code } from "@connectrpc/connect";
+import {
+  BannedError,
+  CanceledError,
+  ConnectionError,
+  FileError,
+  NodeError,
+  ProtocolError,
+  RequestError,
+  SinkError,
+} from "./index.js";
+
+/**
+ * What a failure means for a unit of work. `wait`: the node or the sink is unreachable, so every unit waits. `retry`: the
+ * same unit may succeed after a backoff. `fail`: this unit fails, others go on. `stop`: no unit can succeed, or the program
+ * has made a mistake.
+ */
+export type UnitReaction = "wait" | "retry" | "fail" | "stop";
+
+/** What to do about a failure. */
+export interface Reaction {
+  /** Whether a read-only call is retried over the same transport, as long as it has time. */
+  readonly retry: boolean;
+  /** Whether a read-only call falls back to another transport. */
+  readonly fallBack: boolean;
+  /** Whether a stream is opened again. */
+  readonly resume: boolean;
+  /** Whether work without a unit, such as listing segments, is repeated until its time is up. */
+  readonly repeat: boolean;
+  readonly unit: UnitReaction;
+}
+
+const reaction = (unit: UnitReaction, ...does: readonly ("retry" | "fallBack" | "resume" | "repeat")[]): Reaction => ({
+  unit,
+  retry: does.includes("retry"),
+  fallBack: does.includes("fallBack"),
+  resume: does.includes("resume"),
+  repeat: does.includes("repeat"),
+});
+
+/** The reactions to all kinds of failures. This is the only place that decides what is tried again. */
+const REACTIONS = {
+  /** Not sent: the request cannot be right. */
+  "invalid request": reaction("fail"),
+  /** The caller's signal was aborted. */
+  canceled: reaction("stop"),
+  /** The client, or the transport, was closed. */
+  closed: reaction("stop"),
+
+  /** No connection was made, so nothing was sent. */
+  unreachable: reaction("wait", "retry", "fallBack", "resume", "repeat"),
+  /** The connection or the stream was lost after it had been made. */
+  "connection lost": reaction("retry", "retry", "fallBack", "resume", "repeat"),
+  /** The call's time was up before it was sent. */
+  "deadline before sending": reaction("wait", "fallBack", "resume", "repeat"),
+  /** The call's time was up after it was sent. */
+  "deadline exceeded": reaction("retry", "fallBack", "resume", "repeat"),
+
+  /** The node has banned this address for a time. */
+  banned: reaction("wait", "repeat"),
+  "node: unavailable": reaction("wait", "retry", "fallBack", "resume", "repeat"),
+  /** The rate limit. */
+  "node: resource exhausted": reaction("wait", "retry", "resume", "repeat"),
+  "node: invalid argument": reaction("fail"),
+  "node: not found": reaction("fail"),
+  /** Already exists, failed precondition, out of range: it depends on the node's state, which a stream outlives. */
+  "node: state": reaction("fail", "resume"),
+  "node: credentials": reaction("stop"),
+  "node: unimplemented": reaction("stop", "fallBack"),
+  "node: failed": reaction("retry", "resume", "repeat"),
+
+  /** The answer ended early, or its content is damaged. */
+  "answer: damaged": reaction("retry", "fallBack", "resume"),
+  "answer: broken": reaction("retry", "fallBack"),
+  /** Not of the node's interface, or not of this version of it. */
+  "answer: foreign": reaction("fail", "fallBack"),
+  /** Larger than a limit, of another history than this one, or with a value that cannot be right. */
+  "answer: refused": reaction("fail"),
+
+  "sink: unreachable": reaction("wait", "repeat"),
+  "sink: conflict": reaction("retry"),
+  /** Full, or without permission. */
+  "sink: unusable": reaction("stop"),
+  "sink: failed": reaction("fail"),
+
+  /** Anything else, such as a mistake of the program. */
+  other: reaction("stop"),
+} as const satisfies Readonly<Record<string, Reaction>>;
+
+/** The kind of a failure. */
+export type FailureKind = keyof typeof REACTIONS;
+
+const NODE_KINDS: Readonly<Partial<Record<Code, FailureKind>>> = {
+  [Code.Unavailable]: "node: unavailable",
+  [Code.ResourceExhausted]: "node: resource exhausted",
+  [Code.InvalidArgument]: "node: invalid argument",
+  [Code.NotFound]: "node: not found",
+  [Code.AlreadyExists]: "node: state",
+  [Code.FailedPrecondition]: "node: state",
+  [Code.OutOfRange]: "node: state",
+  [Code.Unauthenticated]: "node: credentials",
+  [Code.PermissionDenied]: "node: credentials",
+  [Code.Unimplemented]: "node: unimplemented",
+};
+
+const ANSWER_KINDS: Readonly<Partial<Record<Code, FailureKind>>> = {
+  [Code.DataLoss]: "answer: damaged",
+  [Code.Unimplemented]: "answer: foreign",
+  [Code.FailedPrecondition]: "answer: refused",
+  [Code.InvalidArgument]: "answer: refused",
+  [Code.ResourceExhausted]: "answer: refused",
+};
+
+const SINK_KINDS: Readonly<Partial<Record<Code, FailureKind>>> = {
+  [Code.Unavailable]: "sink: unreachable",
+  [Code.Aborted]: "sink: conflict",
+  [Code.ResourceExhausted]: "sink: unusable",
+  [Code.Unauthenticated]: "sink: unusable",
+  [Code.PermissionDenied]: "sink: unusable",
+};
+
+/**
+ * Returns the kind of a failure.
+ *
+ * @param error what was thrown
+ * @returns its kind
+ */
+export function failureKind(error: unknown): FailureKind {
+  if (error instanceof ConnectionError) {
+    return connectionKind(error);
+  }
+  if (error instanceof NodeError) {
+    return NODE_KINDS[error.code] ?? "node: failed";
+  }
+  if (error instanceof ProtocolError) {
+    return ANSWER_KINDS[error.code] ?? "answer: broken";
+  }
+  if (isSinkFailure(error)) {
+    return SINK_KINDS[error.code] ?? "sink: failed";
+  }
+  if (error instanceof BannedError) {
+    return "banned";
+  }
+  if (error instanceof RequestError) {
+    return "invalid request";
+  }
+  return error instanceof CanceledError ? "canceled" : "other";
+}
+
+function connectionKind({ code, connected, isClosed }: ConnectionError): FailureKind {
+  if (isClosed) {
+    return "closed";
+  }
+  if (code === Code.DeadlineExceeded) {
+    return connected ? "deadline exceeded" : "deadline before sending";
+  }
+  return connected ? "connection lost" : "unreachable";
+}
+
+/**
+ * Returns what to do about a failure.
+ *
+ * @param error what was thrown
+ * @returns the reaction to its kind
+ */
+export function reactionTo(error: unknown): Reaction {
+  return REACTIONS[failureKind(error)];
+}
+
+/**
+ * Returns whether a failure is the sink's rather than the node's.
+ *
+ * @param error what was thrown
+ * @returns whether it is
+ */
+export function isSinkFailure(error: unknown): error is SinkError | FileError {
+  return error instanceof SinkError || error instanceof FileError;
+}
