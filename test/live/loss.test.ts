@@ -233,7 +233,7 @@ describe("a loss, with reconnect", () => {
     await node.client.close();
     const { error } = await failed;
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(error).toMatchObject({ code: Code.Canceled, summary: "the client is closed; nothing was sent" });
+    expect(error).toMatchObject({ code: Code.Canceled, summary: "the client was closed during the call" });
   });
 });
 

@@ -44,6 +44,18 @@ it("stops where the node refuses everybody, and leaves nothing", async () => {
   await syncing.expectAll("blocks");
 });
 
+it("stops where the client was closed, as no wait can help", async () => {
+  const client = createClient({ grpc: { url: syncing.node.grpcUrl } });
+  const onEvent = ({ case: kind }: SyncEvent) => {
+    if (kind === "began") {
+      void client.close();
+    }
+  };
+  const { done, events } = syncing.sync({ parallel: 1, hooks: { onEvent } }, client);
+  await expect(done).rejects.toMatchObject({ name: "ConnectionError", isClosed: true });
+  expect(kinds(events)).not.toContain("waiting");
+});
+
 it.each(["grpc", "grpc-js", "rest"] as const)(
   "says at once what to do where the list is over the limit: %s",
   async (transport) => {
