@@ -1,6 +1,14 @@
 export { monotonicMs, unixMs } from "./clock.js";
+export { connect } from "./connect.js";
 export { fillRandom, randomBytes, randomFraction, randomUUID } from "./random.js";
-export { nodeRuntime, type Runtime, replaceRuntime, type StopTimer, type TimerOptions } from "./runtime.js";
+export {
+  type ConnectionOptions,
+  nodeRuntime,
+  type Runtime,
+  replaceRuntime,
+  type StopTimer,
+  type TimerOptions,
+} from "./runtime.js";
 export {
   MAX_TIMER_MS,
   startAwakeTimer,

@@ -1,3 +1,6 @@
+import type { Socket, TcpNetConnectOpts } from "node:net";
+import type { ConnectionOptions as TlsOptions } from "node:tls";
+
 /** Stops a timer. Once the timer has ended, or was stopped, it does nothing. */
 export type StopTimer = () => void;
 
@@ -7,7 +10,13 @@ export interface TimerOptions {
   readonly ref?: boolean;
 }
 
-/** What the library takes from outside its own code and data: time, timers and randomness. */
+/** Where a connection leads, and how it is made: Node's options for TCP, and for TLS where it is used. */
+export interface ConnectionOptions extends TcpNetConnectOpts {
+  /** Node's options for TLS; without them the connection is in clear text. */
+  readonly tls?: TlsOptions | undefined;
+}
+
+/** What the library takes from outside its own code and data: time, timers, randomness and connections. */
 export interface Runtime {
   /** Returns milliseconds since any fixed moment; they never go back. */
   monotonicMs(): number;
@@ -23,6 +32,8 @@ export interface Runtime {
   randomFraction(): number;
   /** Fills an array with random bytes. They have to be unpredictable: keys and identifiers are made of them. */
   fillRandom(bytes: Uint8Array): void;
+  /** Begins to open a connection. The socket says when it is open, or why it cannot be, as Node's do. */
+  connect(options: ConnectionOptions): Socket;
 }
 
 /** The runtime of Node. Globals are looked up at each call, so that fake timers which replace them take effect. */
@@ -48,8 +59,12 @@ export const nodeRuntime: Runtime = {
     return () => clearImmediate(immediate);
   },
   randomFraction: () => Math.random(),
-  // An import would load the module for everyone, and Web Crypto takes three times as long to load.
+  // Imports would load the modules for everyone, and Web Crypto takes three times as long to load.
   fillRandom: (bytes) => void process.getBuiltinModule("node:crypto").randomFillSync(bytes),
+  connect: ({ tls, ...server }) =>
+    tls === undefined
+      ? process.getBuiltinModule("node:net").connect(server)
+      : process.getBuiltinModule("node:tls").connect({ ...server, ...tls }),
 };
 
 /** The runtime that all functions of this room use. */

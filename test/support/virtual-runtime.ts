@@ -6,8 +6,30 @@ import * as ofSources from "../../src/runtime/index.js";
 // The package as it is built, and the inner modules that some tests import, have a runtime each.
 const ofPackage: typeof ofSources = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
 
+/**
+ * Replaces a part of Node's runtime until it is disposed of, in the package and in inner modules that tests import.
+ *
+ * @param part the functions that are replaced
+ * @returns puts back the runtime before
+ */
+export function useRuntime(part: Partial<ofSources.Runtime>): Disposable {
+  const runtime = { ...ofSources.nodeRuntime, ...part };
+  const replaced = [ofPackage, ofSources].map(({ replaceRuntime }) => replaceRuntime(runtime));
+  return {
+    [Symbol.dispose]() {
+      for (const one of replaced.reverse()) {
+        one[Symbol.dispose]();
+      }
+    },
+  };
+}
+
 /** A runtime whose time passes only when a test says so, and whose randomness comes from a seed. */
-export interface VirtualRuntime extends ofSources.Runtime, Disposable {
+export interface VirtualRuntime extends Disposable {
+  /** Returns the time of the monotonic clock, in milliseconds. */
+  monotonicMs(): number;
+  /** Returns the time of the system's clock, in milliseconds since 1970. */
+  unixMs(): number;
   /** The times of all timers that were started so far, in milliseconds, without intervals. */
   readonly waits: readonly number[];
   /** Returns how many timers run. */
@@ -104,22 +126,20 @@ export function useVirtualRuntime({
     timer.callback();
   }
 
-  const runtime: ofSources.Runtime = {
+  const runtime: Omit<ofSources.Runtime, "startImmediate" | "connect"> = {
     monotonicMs: () => now,
     unixMs: () => Math.floor(epoch + now),
     startTimer: (callback, ms, options) => start(callback, ms, undefined, options?.ref),
     startInterval: (callback, ms, options) => start(callback, ms, ms, options?.ref),
-    startImmediate: ofSources.nodeRuntime.startImmediate,
     randomFraction: () => fractions.shift() ?? random() / 2 ** 32,
     fillRandom(bytes) {
       const given = drawn.shift();
       bytes.set(given ?? bytes.map(() => random() & 0xff));
     },
   };
-  const replaced = [ofPackage, ofSources].map(({ replaceRuntime }) => replaceRuntime(runtime));
+  const replaced = useRuntime(runtime);
 
   return {
-    ...runtime,
     waits,
     timers: () => timers.size,
     refs: () => [...timers].filter(({ ref }) => ref).length,
@@ -157,11 +177,9 @@ export function useVirtualRuntime({
     },
     nextFractions: (...given) => void fractions.push(...given),
     nextBytes: (...given) => void drawn.push(...given),
-    [Symbol.dispose]() {
-      for (const one of replaced.reverse()) {
-        one[Symbol.dispose]();
-      }
-    },
+    monotonicMs: runtime.monotonicMs,
+    unixMs: runtime.unixMs,
+    [Symbol.dispose]: () => replaced[Symbol.dispose](),
   };
 }
 

@@ -1,29 +1,31 @@
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { ConnectionError } from "tradewire";
 import type { SyncClient } from "tradewire/sync";
 import { kinds, type Syncing, startSyncing } from "../support/syncing.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 const HOUR_MS = 3_600_000;
-/** Far more than a sync takes that does not wait for the clock. */
+/** Far more than the waits for a node that fails twice. */
 const LIMIT_MS = 20_000;
 const away = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });
 
+let runtime: VirtualRuntime;
 let syncing: Syncing;
 
 beforeEach(async () => {
+  runtime = useVirtualRuntime({ io: true });
   syncing = await startSyncing();
 });
 
 afterEach(async () => {
-  jest.restoreAllMocks();
   await syncing[Symbol.asyncDispose]();
+  runtime[Symbol.dispose]();
 });
 
 /** Set the machine's clock; it goes on from there. */
 function setClock(byMs: number): void {
-  const right = Date.now;
-  jest.spyOn(Date, "now").mockImplementation(() => right() + byMs);
+  runtime.setUnixMs(runtime.unixMs() + byMs);
 }
 
 /** A client whose first exports fail, as those of a node that is away. */
@@ -53,9 +55,10 @@ it.each([
       setClock(byMs);
     }
   };
-  const signal = AbortSignal.timeout(LIMIT_MS);
-  const { done, events } = syncing.sync({ parallel: 1, signal, hooks: { onEvent } }, awayFor(2));
-  expect(await done).toMatchObject({ units: 8, failed: [] });
+  const startedAt = runtime.monotonicMs();
+  const { done, events } = syncing.sync({ parallel: 1, hooks: { onEvent } }, awayFor(2));
+  expect(await runtime.until(done)).toMatchObject({ units: 8, failed: [] });
+  expect(runtime.monotonicMs() - startedAt).toBeLessThan(LIMIT_MS);
   expect(isSet).toBe(true);
   expect(kinds(events).filter((kind) => kind === "waiting").length).toBeGreaterThan(0);
 });
@@ -80,6 +83,6 @@ it("asks a node that was away again, also where the clock is set back", async ()
     }
   };
   const { done } = syncing.sync({ parallel: 1, pollMs: 1, hooks: { onEvent } }, [client, late]);
-  expect(await done).toMatchObject({ units: 8, failed: [] });
+  expect(await runtime.until(done)).toMatchObject({ units: 8, failed: [] });
   expect(looks).toBe(2);
 });

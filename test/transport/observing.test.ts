@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DescMethodStreaming } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type HandlerContext, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, type ClientConfig, ConnectionError, createClient, NodeError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
@@ -16,6 +16,7 @@ import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";
 import { startStallingProxy } from "../support/stalling-proxy.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -307,24 +308,20 @@ describe("the limit on silence by default", () => {
     ["leaves a stream that observes alone", TradingDataService.method.observeMarketsData, false],
     ["leaves a stream that observes in both directions alone", TradingDataService.method.observeEventBus, false],
   ])("%s", async (_, method: DescMethodStreaming, ends) => {
-    jest.useFakeTimers();
-    try {
-      let aborted: unknown;
-      const silent: Transport["stream"] = (_method, signal) => {
-        signal?.addEventListener("abort", () => {
-          aborted = signal.reason;
-        });
-        return new Promise(() => undefined);
-      };
-      const unary: Transport["unary"] = () => Promise.reject(new Error("not called"));
-      const transport = idleLimited({ unary, stream: silent, close: async () => undefined }, undefined);
-      void transport.stream(method, undefined, undefined, undefined, createAsyncIterable([]), createContextValues());
-      await jest.advanceTimersByTimeAsync(59_000);
-      expect(aborted).toBeUndefined();
-      await jest.advanceTimersByTimeAsync(ends ? 2000 : 24 * 60 * 60_000);
-      expect(aborted === undefined).toBe(!ends);
-    } finally {
-      jest.useRealTimers();
-    }
+    using runtime = useVirtualRuntime();
+    let aborted: unknown;
+    const silent: Transport["stream"] = (_method, signal) => {
+      signal?.addEventListener("abort", () => {
+        aborted = signal.reason;
+      });
+      return new Promise(() => undefined);
+    };
+    const unary: Transport["unary"] = () => Promise.reject(new Error("not called"));
+    const transport = idleLimited({ unary, stream: silent, close: async () => undefined }, undefined);
+    void transport.stream(method, undefined, undefined, undefined, createAsyncIterable([]), createContextValues());
+    await runtime.pass(59_000);
+    expect(aborted).toBeUndefined();
+    await runtime.pass(ends ? 2000 : 24 * 60 * 60_000);
+    expect(aborted === undefined).toBe(!ends);
   });
 });

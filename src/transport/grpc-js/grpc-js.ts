@@ -37,6 +37,8 @@ interface OpenChannel {
  * flow-control window. A stream is cancelled when its reader stops. When the node ends a stream with an error, grpc-js
  * drops the messages that were not read yet. Nothing is sent before the first call.
  *
+ * grpc-js opens connections and sets timers by itself, so that a replaced runtime does not reach these.
+ *
  * @param config where the node is, and how its connections are
  * @param options the largest message that is read, in bytes, and the longest time to connect, in milliseconds
  * @returns the transport; its failures are Connect errors

@@ -1,7 +1,7 @@
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
-  connect,
+  connect as connectHttp2,
   constants,
   type Http2Session,
   type OutgoingHttpHeaders,
@@ -10,8 +10,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { GrpcConfig } from "../../config/schema.js";
 import { ConnectionError } from "../../errors/index.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
+import { connect, monotonicMs, startAwakeTimer, startTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
+import { connectionOptions } from "../connection-options.js";
 import { pingAnswerMs, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { createSilenceCheck, DOUBT_MS, pingSession } from "../silent-sessions.js";
 import { readTls } from "../tls.js";
@@ -74,6 +75,8 @@ export function createSessions(
   { connectMs, tls = readTls(config.tls) }: TransportSettings,
 ): Sessions {
   const authority = new URL(config.url).origin;
+  const server = connectionOptions(config.url, tls, "h2");
+  const createConnection = () => connect(server);
   const all = new Map<Http2Session, Session>();
   const pings = { everyMs: config.keepaliveMs };
   const silence = createSilenceCheck(config.keepaliveMs);
@@ -84,7 +87,7 @@ export function createSessions(
     return new Promise((resolve, reject) => {
       // What a server pushes, nobody asked for: Node gives it to nobody, and its errors would end the process.
       const settings = { initialWindowSize: config.windowBytes, enablePush: false };
-      const http2 = connect(authority, { ...tls, settings });
+      const http2 = connectHttp2(authority, { settings, createConnection });
       const session: Session = {
         http2,
         streams: 0,

@@ -1,10 +1,9 @@
-import { isIP, connect as netConnect } from "node:net";
-import { connect as tlsConnect } from "node:tls";
 import { type buildConnector, Client } from "undici";
 import type { RestConfig } from "../../config/schema.js";
 import { notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { startAwakeTimer } from "../../runtime/index.js";
+import { connect, startAwakeTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
+import { connectionOptions } from "../connection-options.js";
 import { TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 
@@ -35,15 +34,12 @@ export function connectionOpener(
   config: RestConfig,
   { connectMs, tls = readTls(config.tls) }: TransportSettings,
 ): (onLost: (connection: Connection) => void) => Connection {
-  const { origin, protocol, hostname, port } = new URL(config.url);
-  const host = hostname.replace(/^\[|\]$/g, "");
-  const isSecure = protocol === "https:";
-  const server = { host, port: Number(port || (isSecure ? 443 : 80)) };
-  const secure = { ...(isIP(host) === 0 && { servername: host }), ...tls, ALPNProtocols: ["http/1.1"] };
+  const { origin } = new URL(config.url);
+  const server = connectionOptions(config.url, tls, "http/1.1");
   let session: Buffer | undefined;
 
-  function connect(callback: buildConnector.Callback) {
-    const socket = isSecure ? tlsConnect({ ...server, ...secure, session }) : netConnect(server);
+  function open(callback: buildConnector.Callback) {
+    const socket = connect({ ...server, ...(server.tls && { tls: { ...server.tls, session } }) });
     let failure: Error | undefined;
     let isDone = false;
     const done = (...outcome: Parameters<buildConnector.Callback>) => {
@@ -67,7 +63,7 @@ export function connectionOpener(
         done(whileConnecting(reason), null);
       }
     });
-    socket.once(isSecure ? "secureConnect" : "connect", () => done(null, socket));
+    socket.once(server.tls ? "secureConnect" : "connect", () => done(null, socket));
     return {
       failure: () => failure,
       isAnswered: () => socket.bytesRead > 0,
@@ -79,10 +75,10 @@ export function connectionOpener(
   }
 
   return (onLost) => {
-    let socket: ReturnType<typeof connect> | undefined;
+    let socket: ReturnType<typeof open> | undefined;
     const client = new Client(origin, {
       connect: (_, callback) => {
-        socket = connect(callback);
+        socket = open(callback);
       },
       headersTimeout: 0, // A call has limits of its own.
       bodyTimeout: 0,

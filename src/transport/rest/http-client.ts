@@ -28,7 +28,8 @@ export interface HttpClient {
 }
 
 /**
- * Make a client of an HTTP/1.1 server, on Node's own HTTP. A call that is aborted while it connects ends at once.
+ * Make a client of an HTTP/1.1 server, on Node's own HTTP. A call that is aborted while it connects ends at once. With
+ * TLS, Node's agent opens the connections, as it keeps the sessions that they resume.
  *
  * @param config where the server is, and how its connections are
  * @param options `connectMs` is the longest time until a connection is usable, TLS included, in milliseconds

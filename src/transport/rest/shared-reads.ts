@@ -1,4 +1,5 @@
 import type { Agent } from "node:http";
+import { connect } from "../../runtime/index.js";
 
 /** How much is read from a connection at once, in bytes. A larger piece costs V8 more collections than it spares calls. */
 const READ_BYTES = 256 * 1024;
@@ -14,15 +15,14 @@ const room = Buffer.allocUnsafeSlow(READ_BYTES);
  * @returns the agent
  */
 export function withSharedReads(agent: Agent): Agent {
-  const connect = agent.createConnection.bind(agent);
-  agent.createConnection = (options, connected) => {
+  agent.createConnection = ({ host, port, ...options }) => {
     const callback = (size: number) => {
       const read = room.subarray(0, size);
       const isTakenAtOnce = socket?.readableFlowing === true && socket.readableLength === 0;
       return socket?.push(isTakenAtOnce ? read : Buffer.from(read)) ?? false;
     };
     const reading = { onread: { buffer: room, callback } };
-    const socket = connect({ ...options, ...reading }, connected);
+    const socket = connect({ ...options, ...reading, host: host ?? "localhost", port: Number(port) });
     return socket;
   };
   return agent;

@@ -5,8 +5,9 @@ import type { RestConfig } from "../../config/schema.js";
 import { BROKEN_HANDSHAKE, brokenAnswer } from "../../errors/broken-answer.js";
 import { ConnectionError } from "../../errors/index.js";
 import { beforeAnyByte, notConnectedInTime, whileConnecting } from "../../errors/network-failure.js";
-import { startAwakeTimer } from "../../runtime/index.js";
+import { connect, startAwakeTimer } from "../../runtime/index.js";
 import type { TransportSettings } from "../closable.js";
+import { connectionOptions } from "../connection-options.js";
 import { SOCKET_PING_MS, TCP_KEEPALIVE_MS } from "../keepalive.js";
 import { readTls } from "../tls.js";
 import { type MessageSocket, messageSocket } from "./message-socket.js";
@@ -47,9 +48,9 @@ export function createSocketClient(
   config: RestConfig,
   { connectMs, maxJsonBytes, pingMs = SOCKET_PING_MS, tls = readTls(config.tls) }: SocketSettings,
 ): SocketClient {
-  const { protocol, host } = new URL(config.url);
-  const isSecure = protocol === "https:";
-  const origin = `${isSecure ? "wss:" : "ws:"}//${host}`;
+  const { host } = new URL(config.url);
+  const server = connectionOptions(config.url, tls);
+  const origin = `${server.tls ? "wss:" : "ws:"}//${host}`;
   const open = new Set<(reason: Error) => void>();
   let closed = false;
 
@@ -64,14 +65,14 @@ export function createSocketClient(
         let connection: Socket | undefined;
         let isConnected = false;
         const socket = new WebSocket(`${origin}${target}`, {
-          ...tls,
+          createConnection: () => connect(server),
           headers: Object.fromEntries(header),
           perMessageDeflate: false,
           maxPayload: maxJsonBytes,
           finishRequest(request) {
             request.once("socket", (made) => {
               connection = made.setKeepAlive(true, TCP_KEEPALIVE_MS);
-              made.once(isSecure ? "secureConnect" : "connect", () => {
+              made.once(server.tls ? "secureConnect" : "connect", () => {
                 isConnected = true;
               });
             });

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Code, createClient, createRouterTransport } from "@connectrpc/connect";
-import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { BusEventType, EndBlockSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { eventBus } from "../../../src/devnode/data/event-bus.js";
@@ -12,6 +12,7 @@ import { type BusRequestInit, type Subscription, subscribe } from "../../support
 import { eventually } from "../../support/eventually.js";
 import { failureOf } from "../../support/failure-of.js";
 import { blockAt, historyOf, id, order, position, trade } from "../../support/living-world.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
 const { ORDER, TRADE, END_BLOCK, ALL } = BusEventType;
 const orderEvent = (number: number): Event => ({ case: "order", value: order(number) });
@@ -20,8 +21,12 @@ const endBlock: Event = { case: "endBlock", value: create(EndBlockSchema, { heig
 const orders = (count: number) => Array.from({ length: count }, (_, number) => orderEvent(number));
 
 const open: Subscription[] = [];
+let runtime: VirtualRuntime;
+beforeEach(() => {
+  runtime = useVirtualRuntime();
+});
 afterEach(() => {
-  jest.useRealTimers();
+  runtime[Symbol.dispose]();
   for (const subscription of open.splice(0)) {
     subscription.end();
   }
@@ -107,7 +112,6 @@ describe("events", () => {
 
 describe("the first request", () => {
   const served = () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const { data, streams, happen } = serveData(historyOf());
     const bus = subscribe(data.observeEventBus);
     open.push(bus);
@@ -120,20 +124,20 @@ describe("the first request", () => {
     void first.then(() => {
       isOver = true;
     });
-    await eventually(() => jest.getTimerCount() === 1);
-    await jest.advanceTimersByTimeAsync(4999);
+    await eventually(() => runtime.timers() === 1);
+    await runtime.pass(4999);
     expect(isOver).toBe(false);
-    await jest.advanceTimersByTimeAsync(1);
+    await runtime.pass(1);
     expect(await first).toBeUndefined();
   });
 
   test("may come late, and then the stream stays open", async () => {
     const { bus, first, streams, happen } = served();
-    await eventually(() => jest.getTimerCount() === 1);
-    await jest.advanceTimersByTimeAsync(4999);
+    await eventually(() => runtime.timers() === 1);
+    await runtime.pass(4999);
     bus.ask({});
     await eventually(() => streams.open("event") === 1);
-    await jest.advanceTimersByTimeAsync(60_000);
+    await runtime.pass(60_000);
     happen(orderEvent(1));
     expect(await first).toEqual(["11-1"]);
   });
@@ -175,7 +179,6 @@ describe("batches", () => {
   });
 
   test("have 10 000 events at most", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const { happen, next } = await serveOne({ batchSize: 2n ** 62n });
     happen(...orders(6000));
     await setImmediate(); // They are taken.
@@ -186,41 +189,38 @@ describe("batches", () => {
   });
 
   test("want a request for the next one within 5 seconds", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const { happen, subscription, next, streams } = await serveOne({ batchSize: 1n });
     happen(...orders(3));
     expect(await next()).toEqual(["11-1"]);
     const second = next();
-    await jest.advanceTimersByTimeAsync(4999);
+    await runtime.pass(4999);
     subscription.ask({ batchSize: 1n });
     subscription.ask({ batchSize: 1n }); // A second has passed as well.
     expect(await second).toEqual(["11-2"]);
     const third = failureOf(next());
-    await jest.advanceTimersByTimeAsync(5000);
+    await runtime.pass(5000);
     expect(await third).toEqual(withoutRequest);
     await eventually(() => streams.open("event") === 0);
   });
 
   // Recorded of the real data node: the stream of batches of 300 ended after 6.1 s, before any event.
   test("that do not fill in a second want a request too, and fail 6 seconds after the opening without one", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const { happen, next } = await serveOne({ batchSize: 3n });
     const failing = failureOf(next());
     happen(...orders(2));
-    await jest.advanceTimersByTimeAsync(1000);
+    await runtime.pass(1000);
     happen(...orders(2)); // The batch is full now, and is not sent.
-    await jest.advanceTimersByTimeAsync(4999);
+    await runtime.pass(4999);
     await expect(Promise.race([failing, setImmediate("open")])).resolves.toBe("open");
-    await jest.advanceTimersByTimeAsync(1);
+    await runtime.pass(1);
     expect(await failing).toEqual(withoutRequest);
   });
 
   test("come to who asks every second", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const { happen, subscription, next } = await serveOne({ batchSize: 3n });
     const batch = next();
     happen(...orders(2));
-    await jest.advanceTimersByTimeAsync(1000);
+    await runtime.pass(1000);
     subscription.ask({ batchSize: 3n });
     happen(...orders(2));
     expect(await batch).toEqual(["11-1", "11-2", "12-1"]);
@@ -228,19 +228,17 @@ describe("batches", () => {
 
   // Recorded of the real data node, asked every 2 s: batches of 4 blocks' ends after 4.0, 6.0 and 10.0 s.
   test("come to who asks every two seconds, with the second request", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const { happen, subscription, next } = await serveOne({ batchSize: 3n });
     const batch = next();
     happen(...orders(2));
-    await jest.advanceTimersByTimeAsync(1500); // The node has read no request behind its first second yet.
+    await runtime.pass(1500); // The node has read no request behind its first second yet.
     happen(...orders(2));
-    await jest.advanceTimersByTimeAsync(500); // The next second has passed as well.
+    await runtime.pass(500); // The next second has passed as well.
     subscription.ask({ batchSize: 3n });
     expect(await batch).toEqual(["11-1", "11-2", "12-1"]);
   });
 
   test("of the core come to who asks after each answer, however long they take", async () => {
-    jest.useFakeTimers({ doNotFake: ["nextTick", "setImmediate", "queueMicrotask", "performance"] });
     const streams = createStreams();
     const transport = createRouterTransport(({ service }) =>
       service(CoreService, { observeEventBus: eventBus({ chainId: "test-chain", streams }, "core") }),
@@ -249,7 +247,7 @@ describe("batches", () => {
     open.push(bus);
     const first = bus.next();
     await eventually(() => streams.open("event") === 1);
-    await jest.advanceTimersByTimeAsync(60_000);
+    await runtime.pass(60_000);
     const block = blockAt(11n);
     streams.publish(block, [{ block, sequence: 1, txHash: id(0), event: orderEvent(1) }]);
     expect(await first).toEqual(["11-1"]);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it, jest } from "@jest/globals";
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { Client as Postgres } from "pg";
 import { type Client, createClient, type HistorySegment } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
@@ -14,6 +14,7 @@ import {
 import { eventually } from "../../support/eventually.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { PACE } from "../../support/queue.js";
+import { useRuntime } from "../../support/virtual-runtime.js";
 
 let server: PostgresServer;
 let url: string;
@@ -162,10 +163,6 @@ it("lists its node again at once for a unit that is new, and waits for no planne
   expect(await worker).toMatchObject({ units: 8, failures: 0 });
 }, 30_000);
 
-afterEach(() => {
-  jest.restoreAllMocks();
-});
-
 it("waits for what no node has any more, and reads the nodes again", async () => {
   let [listed, looksBehind] = [4, 0];
   const node = nodeOf("restored", 0, (all) => {
@@ -202,8 +199,7 @@ it("waits for what no node has any more, and reads the nodes again", async () =>
     await rows(`DELETE FROM unheld.${table} WHERE ${column} = 31`);
   }
   // What was removed by hand is found when all of the ledger is compared again, an hour later.
-  const now = performance.now.bind(performance);
-  jest.spyOn(performance, "now").mockImplementation(() => now() + 3_600_000);
+  using _ = useRuntime({ monotonicMs: () => performance.now() + 3_600_000 });
   await eventually(isLoaded);
   expect(told.slice(0, 1)).toEqual([expect.stringMatching(/^no node that answers lists blocks 31 to 40 of /)]);
   stop.abort();
