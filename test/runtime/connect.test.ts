@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { type ClientConfig, createClient } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
-import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { nodeRuntime } from "../../src/runtime/index.js";
 import { useRuntime } from "../support/virtual-runtime.js";
 
@@ -9,7 +8,7 @@ import { useRuntime } from "../support/virtual-runtime.js";
 const nowhere: ClientConfig = { grpc: { url: "http://grpc.invalid:1" }, rest: { url: "http://rest.invalid" } };
 
 test.each(["grpc", "rest"] as const)("all connections over %s are opened by the runtime", async (transport) => {
-  await using node = await startDevnode({ blockMs: 0, segments: 1, blocksPerSegment: 10 });
+  await using node = await startDevnode({ blockMs: 200, segments: 1, blocksPerSegment: 10 });
   const asked: unknown[] = [];
   using _ = useRuntime({
     connect(options) {
@@ -20,14 +19,14 @@ test.each(["grpc", "rest"] as const)("all connections over %s are opened by the 
   });
   await using client = createClient({ transport, ...nowhere, retry: { tries: 1 } });
   // A call, a download, and a stream in both directions, for which the gateway has WebSockets.
-  expect(await client.listSegments()).toHaveLength(1);
+  expect((await client.listSegments()).length).toBeGreaterThan(0);
   let rows = 0;
   for await (const _ of client.exportNetworkHistory({ table: "blocks", fromBlock: 1, toBlock: 10 }).rows()) {
     rows += 1;
   }
   expect(rows).toBe(10);
-  for await (const answer of client.service(TradingDataService).observeMarketsData({})) {
-    expect(answer.marketData.length).toBeGreaterThan(0);
+  for await (const event of client.events()) {
+    expect(event).toBeDefined();
     break;
   }
   const server = transport === "grpc" ? ["grpc.invalid", 1] : ["rest.invalid", 80];
