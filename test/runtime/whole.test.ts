@@ -42,6 +42,7 @@ async function play(seed: number) {
   // A transaction with a random identifier and nonce.
   const sent = await runtime.until(client.sendCommand(stopOrder(), { signer, until: "executed" }));
   seen.push(height, ids, sent);
+  await runtime.pass(6000); // The threads that found the proof of work end once they were idle for 5 seconds.
   return { seen, waits: runtime.waits, tookMs: runtime.monotonicMs() - startedAt };
 }
 

@@ -6,6 +6,7 @@ import { CanceledError } from "tradewire";
 import { searchNonces } from "../../src/transaction/nonce-search.js";
 import { searchNoncesInThreads } from "../../src/transaction/nonce-search-threads.js";
 import { firstNonce, task } from "../support/proof-of-work.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 const { Worker } = threads;
 
@@ -39,13 +40,14 @@ class Thread extends Worker {
 /** The threads that a test has started. */
 let started: Thread[] = [];
 const IDLE_MS = 5000;
+let runtime: VirtualRuntime;
 beforeEach(() => {
   started = [];
-  jest.useFakeTimers({ doNotFake: ["setImmediate", "nextTick", "queueMicrotask", "performance"] });
+  runtime = useVirtualRuntime();
 });
-afterEach(() => {
-  jest.advanceTimersByTime(IDLE_MS); // None is left for the next test.
-  jest.useRealTimers();
+afterEach(async () => {
+  await runtime.pass(IDLE_MS); // None is left for the next test.
+  runtime[Symbol.dispose]();
   expect(started.filter(({ isOver }) => !isOver)).toEqual([]);
 });
 
@@ -198,15 +200,15 @@ describe("the threads of searches", () => {
 
   it("end when they have been idle for 5 seconds", async () => {
     await searchNoncesInThreads(short, 1, undefined);
-    jest.advanceTimersByTime(IDLE_MS - 1);
+    await runtime.pass(IDLE_MS - 1);
     const end = searchOn(1);
-    jest.advanceTimersByTime(IDLE_MS);
+    await runtime.pass(IDLE_MS);
     expect(started.map(({ isOver }) => isOver)).toEqual([false]);
     await end();
     await untilIdle(...started);
-    jest.advanceTimersByTime(IDLE_MS - 1);
+    await runtime.pass(IDLE_MS - 1);
     expect(started.map(({ isOver }) => isOver)).toEqual([false]);
-    jest.advanceTimersByTime(1);
+    await runtime.pass(1);
     expect(started.map(({ isOver }) => isOver)).toEqual([true]);
     await searchNoncesInThreads(short, 1, undefined);
     expect(searchesOfEach()).toEqual([2, 1]);
@@ -226,7 +228,7 @@ describe("the threads of searches", () => {
     await searchNoncesInThreads(short, 2, undefined);
     const end = searchOn(1);
     started[1]?.emit("error", new Error("out of memory"));
-    jest.advanceTimersByTime(IDLE_MS);
+    await runtime.pass(IDLE_MS);
     expect(started.map(({ isOver }) => isOver)).toEqual([false, true]);
     await end();
     await untilIdle(...started.slice(0, 1));
