@@ -6,9 +6,10 @@ import { createClient, TradewireError } from "tradewire";
 import { startGrpcServer } from "../support/grpc-server.js";
 import { closedUrl } from "../support/node.js";
 import { startRawHttp } from "../support/raw-http.js";
+import { sample } from "../support/tier.js";
 import { type Asked, type NodeAnswer, succeed } from "./answers.js";
 import type { Case, Failure, Surroundings } from "./case.js";
-import { type Operation, operations } from "./operations.js";
+import { type Operation, operations, streams } from "./operations.js";
 import type { ContractTransport, NodeEndpoints } from "./transports.js";
 
 /** What an operation came to, over one transport. */
@@ -149,6 +150,16 @@ export function expectedOutcomes(
   return Object.fromEntries(outcomes);
 }
 
-function concerned({ of = () => true }: Case): Operation[] {
-  return operations.filter(of);
+/** The operations of a case. In the quick tier they are some of those whose answer streams and of the others, each by turns. */
+function concerned({ name, of = () => true }: Case): Operation[] {
+  const turn = Buffer.from(name).reduce((sum, byte) => sum + byte, 0);
+  const those = operations.filter(of);
+  return [
+    ...sample(those.filter(streams), 2, turn),
+    ...sample(
+      those.filter((one) => !streams(one)),
+      4,
+      turn,
+    ),
+  ];
 }

@@ -2,5 +2,5 @@
 import { register as registerHooks } from "node:module";
 import { register as registerTypeScript } from "tsx/esm/api";
 
-registerTypeScript();
+registerTypeScript({ tsconfig: false });
 registerHooks("./resolve.mjs", import.meta.url);

@@ -1,0 +1,18 @@
+import { expect } from "@jest/globals";
+
+/** Whether the slower tier runs. There a file of the quick one may be imported by another, which tries all that it has. */
+export function isFull(): boolean {
+  return expect.getState().testPath?.endsWith(".full.test.ts") === true;
+}
+
+/**
+ * Choose what the quick tier tries of many alike.
+ *
+ * @param all what the slower tier tries
+ * @param part one of so many is tried by the quick tier
+ * @param turn which of them
+ * @returns those to try
+ */
+export function sample<T>(all: readonly T[], part: number, turn = 0): T[] {
+  return all.filter((_, index) => isFull() || index % part === turn % part);
+}
