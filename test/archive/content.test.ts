@@ -6,6 +6,7 @@ import type { Entry } from "../../src/zip/entry.js";
 import { cuts, encoded, split, table } from "../support/csv.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given, taken } from "../support/taken.js";
+import { runs } from "../support/tier.js";
 import { usedFiles } from "../support/used-files.js";
 
 /** An entry whose parts come in one buffer, which is used again. */
@@ -84,7 +85,7 @@ describe("the content of a file", () => {
         const each = Array.from(bytes, (byte) => Buffer.of(byte));
         expect((await contents(given([entryOf("x.csv", each)])))[0]?.text).toBe(text);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

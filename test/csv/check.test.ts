@@ -6,6 +6,7 @@ import { type CsvDecodeOptions, ProtocolError } from "tradewire";
 import { checkedCsv } from "../../src/csv/index.js";
 import { cuts, encoded, outcomeOf, split, table } from "../support/csv.js";
 import { given } from "../support/taken.js";
+import { runs } from "../support/tier.js";
 
 /** What passed, what was counted, and the error's message if there was one. */
 async function passing(parts: Iterable<Buffer>, options: CsvDecodeOptions = {}) {
@@ -86,7 +87,7 @@ describe("a file that passes", () => {
           error: undefined,
         });
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -157,7 +158,7 @@ describe("a file that does not pass", () => {
         expect(error.includes("not UTF-8")).toBe(!isRight);
         expect((await passing(eachByte(bytes))).error ?? "").toBe((await passing([bytes])).error ?? "");
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });

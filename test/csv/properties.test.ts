@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { cuts, encoded, nullString, outcomeOf, split, table } from "../support/csv.js";
+import { runs } from "../support/tier.js";
 
 const limits = fc.record({
   maxRowBytes: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
@@ -13,7 +14,7 @@ test("decoding undoes encoding, wherever the bytes are split", async () => {
       const bytes = await encoded(written, nullText);
       expect(await outcomeOf(split(bytes, parts), { nullString: nullText })).toEqual({ ...written, error: undefined });
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -39,7 +40,7 @@ test("the same bytes give the same rows and the same error, wherever they are sp
         ),
       ).toEqual(whole);
     }),
-    { numRuns: 1500 },
+    { numRuns: runs(1500) },
   );
 });
 
@@ -58,7 +59,7 @@ test("a file cut anywhere gives an error, unless it is cut between rows, and nev
         expect(error === undefined).toBe(starts.includes(length));
       }
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 
@@ -70,6 +71,6 @@ test("a damaged file gives rows of the right width and ends", async () => {
       const { columns, rows } = await outcomeOf(split(bytes, parts), { maxRowBytes: 1000 });
       expect(rows.every((row) => row.length === columns?.length)).toBe(true);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });

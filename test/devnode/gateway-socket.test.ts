@@ -8,6 +8,7 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import { usedMemory } from "../support/memory.js";
 import { openPlainSocket, type PlainSocket } from "../support/plain-socket.js";
+import { isFull } from "../support/tier.js";
 
 const BUS = "/api/v2/stream/event/bus";
 const OBSERVE = "datanode.api.v2.TradingDataService/ObserveEventBus";
@@ -95,23 +96,22 @@ describe("the event bus", () => {
   });
 
   it("ends with a line of more than 64 KiB, and not before", async () => {
-    const size = async (batchSize: number) => {
-      const socket = await subscribed(BUS, { type: [49], batchSize });
-      for (let made = 0; made < batchSize; made += 1) {
+    const sizes = async (...batchSizes: number[]) => {
+      const sockets = await Promise.all(batchSizes.map((batchSize) => subscribed(BUS, { type: [49], batchSize })));
+      for (let made = 0; made < Math.max(...batchSizes); made += 1) {
         await node.makeBlock();
       }
-      const frame = await socket.next();
-      if (frame === undefined) {
-        return "ended";
+      const frames = await Promise.all(sockets.map((socket) => socket.next()));
+      for (const { socket } of sockets) {
+        socket.terminate();
       }
-      socket.socket.terminate();
-      return JSON.stringify(frame).length;
+      return frames.map((frame) => (frame === undefined ? "ended" : JSON.stringify(frame).length));
     };
     // Each of these events has some 350 bytes.
-    const bytes = Number(await size(100)) / 100;
+    const [one, eleven] = await sizes(1, 11);
+    const bytes = (Number(eleven) - Number(one)) / 10;
     const most = Math.floor(65_535 / bytes);
-    expect(await size(most - 2)).toBeLessThan(65_536);
-    expect(await size(most + 2)).toBe("ended");
+    expect(await sizes(most - 2, most + 2)).toEqual([expect.any(Number), "ended"]);
   });
 
   it("answers pings however many requests come, and sends none", async () => {
@@ -252,7 +252,8 @@ it("is no longer open where the client leaves", async () => {
   }
 });
 
-it("does not hold what clients do not read, and leaves them when they read too late", async () => {
+const itWithMuchData = isFull() ? it : undefined;
+itWithMuchData?.("does not hold what clients do not read, and leaves them when they read too late", async () => {
   await using busy = await startDevnode({ ...small, activity: 50 });
   const types = { type: ["ORDER", "TRADE", "ACCOUNT"].map((name) => `BUS_EVENT_TYPE_${name}`) };
   const sockets = await Promise.all(Array.from({ length: 4 }, () => subscribed(BUS, types, busy)));

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { RequestError } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
+import { runs } from "../support/tier.js";
 
 const small = { segments: 1, blocksPerSegment: 10, blockMs: 0 } as const;
 
@@ -94,7 +95,7 @@ it("every day that there is can be set, and no other", async () => {
         expect(refusal("setTime", text)).toBe(`"${text}" is no time`);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
   node.revert(snapshot);
 });

@@ -11,6 +11,7 @@ import { ServerReflection } from "tradewire/gen/grpc/reflection/v1/reflection_pb
 import { ServerReflection as ServerReflectionAlpha } from "tradewire/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
+import { runs } from "../support/tier.js";
 
 let node: Devnode;
 let transport: ReturnType<typeof createGrpcTransport>;
@@ -82,7 +83,7 @@ it("each failure that is taken happens, once, and each other one is refused", as
       }
       expect(await outcomeOf(method)).toBe(usual);
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 

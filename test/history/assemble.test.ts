@@ -11,6 +11,7 @@ import {
   TradewireError,
 } from "tradewire";
 import { csvZip, cutAt, cutEvery, noise } from "../support/archives.js";
+import { runs } from "../support/tier.js";
 
 const extension = { "@type": "type.googleapis.com/google.protobuf.StringValue", value: "trades" };
 const object = { code: Code.Internal, message: "segment 3 is gone", details: [extension] };
@@ -73,7 +74,7 @@ describe("assemble", () => {
         expect(bytes.equals(archive)).toBe(true);
         expect(results.map(({ extensions }) => extensions.length)).toEqual(pieces.map((_, at) => (at === 0 ? 1 : 0)));
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 
@@ -220,7 +221,7 @@ describe("assemble", () => {
         lostRows(error);
         expect(error.summary).toContain(`truncated: the stream ended after ${length} bytes`);
       }),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
   });
 

@@ -10,6 +10,7 @@ import { createErrorTail } from "../../src/json/error-tail.js";
 import { cutAt, cutEvery } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";
+import { runs, sample } from "../support/tier.js";
 
 const request = { table: "trades", fromBlock: 1, toBlock: 2000 } as const;
 const text = (from: number) =>
@@ -92,7 +93,7 @@ describe.each([
 ])("a node that fails inside an export with an error text of %s", (_, index) => {
   it("gives the rows before the cut and then its error, wherever the cut is", async () => {
     expect(places.length).toBeGreaterThanOrEqual(100);
-    for (const [number, place] of places.entries()) {
+    for (const [number, place] of sample(places, 4).entries()) {
       const body = Buffer.concat([archive.subarray(0, place), object(index)]);
       await exporting(body, [0, 7001, 997][number % 3] ?? 0, async (exported) => {
         const { all, error } = await taken(exported.rows());
@@ -104,7 +105,10 @@ describe.each([
   });
 
   it("gives no byte of its error, and saves nothing", async () => {
-    for (const place of places.filter((_place, number) => number % 6 === 0)) {
+    for (const place of sample(
+      places.filter((_place, number) => number % 6 === 0),
+      2,
+    )) {
       const body = Buffer.concat([archive.subarray(0, place), object(index)]);
       await exporting(body, 5000, async (exported) => {
         const bytes = await taken(exported.bytes());
@@ -130,7 +134,7 @@ describe.each([
         expect(Buffer.concat([...own, rest]).equals(archive.subarray(0, 5000))).toBe(true);
         expect(error?.object).toEqual(failures[index]);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });
@@ -161,7 +165,7 @@ describe.each([
     const directory = stored.indexOf("PK\x01\x02");
     const around = [second, directory].flatMap((at) => Array.from({ length: 60 }, (_x, index) => at - 50 + index));
     const all = Array.from({ length: 60 }, (_x, index) => Math.floor((index * stored.length) / 60));
-    for (const [number, place] of [...all, ...around].entries()) {
+    for (const [number, place] of sample([...all, ...around], 4, 1).entries()) {
       const body = Buffer.concat([stored.subarray(0, place), object(number % 2)]);
       const pieces = cutEvery(body, [body.length, 7001, 997][number % 3] ?? 0);
       const rows = await taken(openArchive(stream(pieces)).rows());
@@ -223,7 +227,7 @@ describe("data that holds the beginning of an error object", () => {
         expect(Buffer.concat([...given, rest]).equals(data)).toBe(true);
         expect(error).toBeUndefined();
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

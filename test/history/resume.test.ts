@@ -267,17 +267,6 @@ describe("an export that keeps its parts", () => {
     expect(failure).toMatchObject({ summary: expect.stringContaining("it exists already") });
     expect(proxy.asked).toEqual([]);
   });
-
-  it("takes a long range in parts of several segments", async () => {
-    const count = 501; // One more than there are parts at most.
-    await using long = await startDevnode({ segments: count, blocksPerSegment: 1, blockMs: 0 });
-    await using before = await startHistoryProxy(long.grpcUrl);
-    await using own = createClient({ grpc: { url: before.url } });
-    const exported = own.exportNetworkHistory({ table: "blocks", fromBlock: 1, toBlock: count });
-    const saved = await exported.saveTo(`${folder}/out/`, { resume: parts, parallel: 4 });
-    expect(before.asked).toHaveLength(2 + Math.ceil((count - 3) / 2)); // Three segments have an older schema.
-    expect(contentOf(saved)).toEqual(contentOf(await exported.saveTo(`${folder}/whole.zip`)));
-  });
 });
 
 async function flip(path: string): Promise<void> {

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { ProtocolError } from "tradewire";
 import { jsonValues, type StreamForm } from "../../src/json/stream.js";
 import { anyValue, arriving } from "../support/json.js";
+import { runs } from "../support/tier.js";
 
 const LIMIT = 1024 * 1024;
 
@@ -45,7 +46,7 @@ describe("jsonValues", () => {
         const cuts = at.map((part) => Math.floor(part * bytes.length));
         expect(await values(bytes, form, cuts)).toEqual(items.map(({ value }) => value));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { ProtocolError } from "tradewire";
 import { jsonObjects } from "../../src/json/stream.js";
 import { anyObject, arriving } from "../support/json.js";
+import { runs } from "../support/tier.js";
 
 const LIMIT = 1024 * 1024;
 
@@ -37,7 +38,7 @@ describe("jsonObjects", () => {
         const cuts = places.map((place) => Math.min(place, bytes.length));
         expect(await read(bytes, LIMIT, cuts)).toEqual(written.map(([value]) => JSON.parse(JSON.stringify(value))));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

@@ -15,6 +15,7 @@ import { createFollowing } from "../../src/live/follow-table.js";
 import { counted, keptHistory } from "../support/kept-history.js";
 import { segments } from "../support/made-history.js";
 import { taken } from "../support/taken.js";
+import { runs } from "../support/tier.js";
 
 const follow = (client: FollowClient, options?: FollowOptions, request?: Partial<FollowRequest>) =>
   createFollowing(client).follow({ table: "blocks", ...request }, options);
@@ -180,7 +181,7 @@ it("gives each row once, wherever it is cut and left, with a cursor behind any r
       }
       expect(heights).toEqual(all);
     }),
-    { numRuns: 40 },
+    { numRuns: runs(40) },
   );
 });
 

@@ -6,6 +6,7 @@ import { ObserveEventBusResponseSchema } from "tradewire/gen/datanode/api/v2/tra
 import { createEvents } from "../../src/live/events.js";
 import type { LiveCalls } from "../../src/live/observe-call.js";
 import { eventOf } from "../support/event-server.js";
+import { runs } from "../support/tier.js";
 
 /**
  * The events of some blocks, with the begin and the end of each where those are visible. Those of a block are in the order
@@ -122,7 +123,7 @@ describe("events and gaps", () => {
           [],
         );
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

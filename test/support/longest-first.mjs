@@ -4,13 +4,34 @@ import Sequencer from "@jest/test-sequencer";
 const LONGEST = [
   // Not long, but first: it counts calls of a method of V8's, which a worker that has optimized the callers makes unseen.
   "transport/grpc/large-messages",
-  "contract/contract",
-  "contract/conversation",
-  "cli/call",
+  // Of the quick tier.
   "sync/sinks/duck-contract",
-  "cli/devnode-controls",
-  "cli/transactions",
-  "history/error-behind",
+  "live/outcome-doubts",
+  "contract/contract",
+  "transport/observing",
+  "contract/conversation",
+  "transport/grpc/answer",
+  "cli/outcomes",
+  "devnode/failures",
+  "transport/limits",
+  "history/resume",
+  "live/follow",
+  "sync/surveyor",
+  "transport/rate-limit",
+  "sync/sinks/duck",
+  "network/listings",
+  "listing/listings",
+  "network/local-commands",
+  // Of the slower one.
+  "devnode/checkpoint.full",
+  "docs/programs.full",
+  "examples/stop-order-bot.full",
+  "transport/broken-sessions.full",
+  "archive/open-writers.full",
+  "contract/contract.full",
+  "sync/sinks/duck-contract.full",
+  "contract/conversation.full",
+  "devnode/gateway-socket.full",
 ];
 
 /** Runs the longest files first, the others as Jest orders them. */

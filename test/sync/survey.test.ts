@@ -2,6 +2,7 @@ import { expect, it } from "@jest/globals";
 import fc from "fast-check";
 import type { Segment, TableName } from "tradewire";
 import { type LedgerEntry, mergedSurvey, type SurveyQuestion, unitsOf } from "tradewire/sync";
+import { runs } from "../support/tier.js";
 
 const TABLES = ["trades", "orders"] as const;
 
@@ -122,7 +123,7 @@ it("compares a ledger with a history as the documentation says", async () => {
     fc.asyncProperty(both, question, async (entries, asked) => {
       expect(await mergedSurvey(sinkOf(entries), asked)).toEqual(naive(entries, asked));
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 

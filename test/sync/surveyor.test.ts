@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { Segment, TableName } from "tradewire";
 import { type LedgerEntry, mergedSurvey } from "tradewire/sync";
 import { createSurveyor } from "../../src/sync/surveyor.js";
+import { runs } from "../support/tier.js";
 import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const TABLES = ["trades", "orders"] as const;
@@ -94,7 +95,7 @@ it("finds what comparing the whole ledger finds, however history and ledger grow
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

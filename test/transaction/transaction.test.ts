@@ -11,6 +11,7 @@ import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.
 import { isSpecified } from "../../src/transaction/check/index.js";
 import { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
 import { plainToJson, randomMessage } from "../support/random-message.js";
+import { runs } from "../support/tier.js";
 
 const signer = signerFromSeed("0b".repeat(32));
 const block = {
@@ -49,7 +50,7 @@ describe("bytes", () => {
         const ours = toBinary(InputDataSchema, fromJson(InputDataSchema, plainToJson(plain)));
         expect(Buffer.from(ours).toString("hex")).toBe(Buffer.from(encodeInputDataLikeVega(plain)).toString("hex"));
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

@@ -37,6 +37,7 @@ import { knownTypes } from "../../src/json/any.js";
 import { anyMessage } from "../support/any-message.js";
 import { compile, isServerStreaming, isUnary, serviceOf, unaryMethod } from "../support/definitions.js";
 import { chunk, head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
+import { runs } from "../support/tier.js";
 
 /** The server closes a connection behind its answer. */
 const JSON_TYPE = { "content-type": "application/json", connection: "close" };
@@ -232,7 +233,7 @@ describe.each<Form>(["envelopes", "messages", "array"])("streams of the form %s"
         const expected = sent.map((json) => toJson(output, fromJson(output, json)));
         expect(await call(transport, "WatchBooks", { name: "shelves/1" })).toEqual(expected);
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 
@@ -333,7 +334,7 @@ describe("streams of bare messages", () => {
       fc.asyncProperty(anyMessage(output), async (job) => {
         expect(await watch(job, "WatchJobs")).toEqual([toJson(output, fromJson(output, job, options), options)]);
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 

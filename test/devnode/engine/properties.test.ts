@@ -6,6 +6,7 @@ import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import { AccountType, Order_Status, PeggedReference, type Side } from "tradewire/gen/vega/vega_pb.js";
 import { openSize } from "../../../src/devnode/engine/book.js";
 import type { Event } from "../../../src/devnode/world/event.js";
+import { runs } from "../../support/tier.js";
 import {
   ann,
   asset,
@@ -150,7 +151,7 @@ function isCrossed(exchange: Exchange): boolean {
   return buy[0] !== undefined && sell[0] !== undefined && Number(buy[0].price) >= Number(sell[0].price);
 }
 
-const over = { numRuns: 150 };
+const over = { numRuns: runs(150) };
 
 describe("whatever is sent", () => {
   test("a book that trades is never crossed, and every book is what its orders tell", () => {

@@ -8,6 +8,7 @@ import type { Placed, Timeline } from "../../../src/devnode/world/timeline.js";
 import type { World } from "../../../src/devnode/world/world.js";
 import { account, id, marketData, order, position, stopOrder, trade } from "../../support/living-world.js";
 import { ACTIVE, FILLED, happen, history, orderEvent } from "../../support/small-world.js";
+import { runs } from "../../support/tier.js";
 
 /** What changes a world: the events of a block, and saving and restoring. */
 const step = fc.oneof(
@@ -74,7 +75,7 @@ test("what was saved comes back, whatever happened since, as often as it is rest
         expect(reads(living.world)).toEqual(kept);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 });
 
@@ -104,7 +105,7 @@ test("timelines are what one would note by hand, from any place and in both dire
         expect(noted.map(({ value }) => orders.find(value.id))).toEqual(noted.map(({ value }) => value));
       },
     ),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

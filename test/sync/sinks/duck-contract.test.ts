@@ -5,6 +5,7 @@ import { describe, it } from "@jest/globals";
 import type { TableName } from "tradewire";
 import { duckdbSink, parquetSink } from "tradewire/sync";
 import { type SinkHost, sinkContract } from "tradewire/sync/contract";
+import { isFull } from "../../support/tier.js";
 import { ask } from "./support/units.js";
 
 /** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */
@@ -69,8 +70,13 @@ const kinds: [string, (folder: string) => SinkHost][] = [
   ],
 ];
 
+/** What all sinks promise. The values of most tables are tried in the slower tier: a few have all types. */
+const promises = sinkContract.filter(
+  ({ name }) => isFull() || !/^keeps all values of (?!(deposits|liquidity_provisions|market_data|markets|orders),)/.test(name),
+);
+
 describe.each(kinds)("the sink of %s keeps the contract", (_, makeHost) => {
-  it.each(sinkContract.map((promise) => [promise.name, promise] as const))(
+  it.each(promises.map((promise) => [promise.name, promise] as const))(
     "%s",
     async (_, { run }) => {
       const folder = await mkdtemp(join(tmpdir(), "tradewire-contract-"));

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, type TableName, tableSchema, type UnknownPart } from "tradewire";
 import { duckdbSink, parquetSink, type Sink, SinkError } from "tradewire/sync";
+import { isFull } from "../../support/tier.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 /** A sink, and how DuckDB reads a table of it. */
@@ -28,7 +29,7 @@ const kinds: Kind[] = [
 const blocks = columnsOf("blocks");
 const block = (height: number) => rowOf("blocks", { height: String(height) });
 
-describe.each(kinds)("the sink of $name", ({ make, rows }) => {
+describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
   const use = async (
     tables: readonly TableName[],
     act: (sink: Sink, folder: string) => Promise<void>,
@@ -121,25 +122,31 @@ describe.each(kinds)("the sink of $name", ({ make, rows }) => {
     );
   }, 60_000);
 
-  it("reads a file that DuckDB cuts for several threads, where line breaks stand in quotes", async () => {
-    // From 160 MB on, threads begin in the middle: there, each text looks like rows.
-    const names = columnsOf("orders");
-    const reference = `${names.map(() => "1").join(",")}\n`.repeat(2000);
-    const all = Array.from({ length: 1600 }, (_, number) => rowOf("orders", { seq_num: String(number), reference }));
-    await use(
-      ["orders"],
-      async (sink) => {
-        const { outcome } = await sink.load(unitAt("orders", 1), fetchOf(names, all), plainly());
-        expect(outcome).toBe("loaded");
-      },
-      {},
-      async (folder) => {
-        const columns = "count(*), count(DISTINCT seq_num), min(length(reference)), max(length(reference))";
-        const length = String(reference.length);
-        expect(await rows(folder, columns, "orders")).toEqual([["1600", "1600", length, length]]);
-      },
-    );
-  }, 60_000);
+  // Both read the file by the same statement.
+  const itOnce = isFull() || name === "duckdb" ? it : undefined;
+  itOnce?.(
+    "reads a file that DuckDB cuts for several threads, where line breaks stand in quotes",
+    async () => {
+      // From 160 MB on, threads begin in the middle: there, each text looks like rows.
+      const names = columnsOf("orders");
+      const reference = `${names.map(() => "1").join(",")}\n`.repeat(2000);
+      const all = Array.from({ length: 1600 }, (_, number) => rowOf("orders", { seq_num: String(number), reference }));
+      await use(
+        ["orders"],
+        async (sink) => {
+          const { outcome } = await sink.load(unitAt("orders", 1), fetchOf(names, all), plainly());
+          expect(outcome).toBe("loaded");
+        },
+        {},
+        async (folder) => {
+          const columns = "count(*), count(DISTINCT seq_num), min(length(reference)), max(length(reference))";
+          const length = String(reference.length);
+          expect(await rows(folder, columns, "orders")).toEqual([["1600", "1600", length, length]]);
+        },
+      );
+    },
+    60_000,
+  );
 
   it("takes a row of 6 MB", async () => {
     const column = tableSchema("markets", 116).columns.find(({ holds }) => holds === "json")?.name ?? "";

@@ -1,0 +1,2 @@
+// The values of all tables; the quick tier tries some.
+import "./duck-contract.test.js";
