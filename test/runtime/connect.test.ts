@@ -1,8 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { type ClientConfig, createClient } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
-import { nodeRuntime } from "../../src/runtime/index.js";
-import { useRuntime } from "../support/virtual-runtime.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
 // Names that nobody has: only a runtime whose connections lead elsewhere reaches a node by them.
 const nowhere: ClientConfig = { grpc: { url: "http://grpc.invalid:1" }, rest: { url: "http://rest.invalid" } };

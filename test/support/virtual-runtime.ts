@@ -6,6 +6,9 @@ import * as ofSources from "../../src/runtime/index.js";
 // The package as it is built, and the inner modules that some tests import, have a runtime each.
 const ofPackage: typeof ofSources = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
 
+/** The runtime that is used where none is replaced. */
+export const { nodeRuntime } = ofSources;
+
 /**
  * Replaces a part of Node's runtime until it is disposed of, in the package and in inner modules that tests import.
  *
@@ -13,7 +16,7 @@ const ofPackage: typeof ofSources = await import(pathToFileURL(resolve("dist/src
  * @returns puts back the runtime before
  */
 export function useRuntime(part: Partial<ofSources.Runtime>): Disposable {
-  const runtime = { ...ofSources.nodeRuntime, ...part };
+  const runtime = { ...nodeRuntime, ...part };
   const replaced = [ofPackage, ofSources].map(({ replaceRuntime }) => replaceRuntime(runtime));
   return {
     [Symbol.dispose]() {
