@@ -1,30 +1,22 @@
 import { createHook } from "node:async_hooks";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import * as ofSources from "../../src/runtime/index.js";
+import type * as RuntimeRoom from "../../src/runtime/index.js";
 
-// The package as it is built, and the inner modules that some tests import, have a runtime each.
-const ofPackage: typeof ofSources = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
+/** The room as it is built, which the package does not export. */
+const room: typeof RuntimeRoom = await import(pathToFileURL(resolve("dist/src/runtime/index.js")).href);
 
 /** The runtime that is used where none is replaced. */
-export const { nodeRuntime } = ofSources;
+export const { nodeRuntime } = room;
 
 /**
- * Replaces a part of Node's runtime until it is disposed of, in the package and in inner modules that tests import.
+ * Replaces a part of Node's runtime until it is disposed of.
  *
  * @param part the functions that are replaced
  * @returns puts back the runtime before
  */
-export function useRuntime(part: Partial<ofSources.Runtime>): Disposable {
-  const runtime = { ...nodeRuntime, ...part };
-  const replaced = [ofPackage, ofSources].map(({ replaceRuntime }) => replaceRuntime(runtime));
-  return {
-    [Symbol.dispose]() {
-      for (const one of replaced.reverse()) {
-        one[Symbol.dispose]();
-      }
-    },
-  };
+export function useRuntime(part: Partial<RuntimeRoom.Runtime>): Disposable {
+  return room.replaceRuntime({ ...nodeRuntime, ...part });
 }
 
 /** A runtime whose time passes only when a test says so, and whose randomness comes from a seed. */
@@ -129,7 +121,7 @@ export function useVirtualRuntime({
     timer.callback();
   }
 
-  const runtime: Omit<ofSources.Runtime, "startImmediate" | "connect"> = {
+  const runtime: Omit<RuntimeRoom.Runtime, "startImmediate" | "connect"> = {
     monotonicMs: () => now,
     unixMs: () => Math.floor(epoch + now),
     startTimer: (callback, ms, options) => start(callback, ms, undefined, options?.ref),
@@ -191,7 +183,7 @@ export function useVirtualRuntime({
 
 /** How long a timer waits: whole milliseconds, at least one, as Node's do. */
 function timerMs(ms: number): number {
-  if (!(ms <= ofSources.MAX_TIMER_MS)) {
+  if (!(ms <= room.MAX_TIMER_MS)) {
     throw new RangeError(`no timer can wait ${ms} ms`);
   }
   return Math.max(Math.trunc(ms), 1);
