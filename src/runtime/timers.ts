@@ -36,20 +36,25 @@ export function startInterval(callback: () => void, ms: number, options?: TimerO
  *
  * @param callback what is called
  * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
+ * @param options whether the process stays alive for it
  * @returns stops the timer
  */
-export function startAwakeTimer(callback: () => void, ms: number): StopTimer {
+export function startAwakeTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   let stop: StopTimer;
   function start(leftMs: number): void {
     const due = current.monotonicMs() + leftMs;
-    stop = current.startTimer(() => {
-      const lateMs = current.monotonicMs() - due;
-      if (lateMs > LATE_MS) {
-        start(lateMs);
-      } else {
-        callback();
-      }
-    }, leftMs);
+    stop = current.startTimer(
+      () => {
+        const lateMs = current.monotonicMs() - due;
+        if (lateMs > LATE_MS) {
+          start(lateMs);
+        } else {
+          callback();
+        }
+      },
+      leftMs,
+      options,
+    );
   }
   start(ms);
   return () => stop();

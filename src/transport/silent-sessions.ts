@@ -1,5 +1,5 @@
 import type { ClientHttp2Session } from "node:http2";
-import { startTimer } from "../runtime/index.js";
+import { startAwakeTimer } from "../runtime/index.js";
 import { pingAnswerMs } from "./keepalive.js";
 
 /** How often connections with calls under way are checked, in milliseconds. */
@@ -87,15 +87,15 @@ export type PingOutcome = "answered" | "silent" | "stuck";
  * Ping a session.
  *
  * @param session the session
- * @param withinMs the longest time until the answer, in milliseconds
+ * @param withinMs the longest time until the answer, in milliseconds, without those in which this process is blocked
  * @returns whether it was answered, and else why not
  */
 export function pingSession(session: ClientHttp2Session, withinMs: number): Promise<PingOutcome> {
   return new Promise((resolve) => {
     const queued = outboundFrames(session);
     const timers = [
-      startTimer(() => done("silent"), withinMs),
-      startTimer(() => outboundFrames(session) > queued && done("stuck"), Math.min(SENT_MS, withinMs)),
+      startAwakeTimer(() => done("silent"), withinMs),
+      startAwakeTimer(() => outboundFrames(session) > queued && done("stuck"), Math.min(SENT_MS, withinMs)),
     ];
     const done = (outcome: PingOutcome) => {
       for (const stop of timers) {

@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Archive, CanceledError, mergeArchives, openArchive, TradewireError } from "tradewire";
 import { saveArchive } from "../../src/archive/save.js";
 import { streamOf } from "../support/archive-outcome.js";
+import { eventually } from "../support/eventually.js";
 import { rawZip } from "../support/raw-zip.js";
 
 const one = { name: "c-trades-1-10.csv", content: "a\n1\n" };
@@ -118,12 +118,12 @@ describe("a source that is silent", () => {
     const path = join(folder, "pipe");
     expect(spawnSync("mkfifo", [path]).status).toBe(0);
     await writeFile(join(folder, "part"), good.subarray(0, 60));
-    const writer = spawn("sh", ["-c", "{ cat part; exec sleep 60; } > pipe"], { cwd: folder });
+    const writer = spawn("sh", ["-c", "{ cat part; echo written >&2; exec sleep 60; } > pipe"], { cwd: folder });
     const gone = once(writer, "exit");
     const controller = new AbortController();
     const taken = take(openArchive(path, { signal: controller.signal }));
     const outcome = taken.catch((reason: unknown) => reason);
-    await setTimeout(300);
+    await once(writer.stderr, "data");
     controller.abort();
     expect(await outcome).toBeInstanceOf(CanceledError);
     expect(writer.exitCode).toBeNull();
@@ -166,8 +166,5 @@ async function temporaryFolders(): Promise<string[]> {
 
 /** Wait until no folder is left but those. Other tests may have some of their own for a while. */
 async function onlyLeft(before: readonly string[]): Promise<void> {
-  for (let tries = 0; (await temporaryFolders()).some((name) => !before.includes(name)); tries += 1) {
-    expect(tries).toBeLessThan(200);
-    await setTimeout(50);
-  }
+  await eventually(async () => (await temporaryFolders()).every((name) => before.includes(name)));
 }

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -12,6 +12,7 @@ import { ListStopOrdersRequestSchema } from "tradewire/gen/datanode/api/v2/tradi
 import { SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { indentedJson } from "../../src/cli/output.js";
 import { run, startCommand } from "../support/command.js";
+import { eventually } from "../support/eventually.js";
 import { serveNode, type TestNode } from "../support/node.js";
 
 const HUGE = 18446744073709551615n;
@@ -65,7 +66,7 @@ beforeAll(async () => {
       async *observeOrders(_, { signal }) {
         try {
           yield { response: { case: "snapshot", value: { orders: [{ id: "7" }] } } };
-          await sleep(600_000, undefined, { signal }).catch(() => undefined);
+          await once(signal, "abort");
         } finally {
           closed += 1;
         }
@@ -76,7 +77,7 @@ beforeAll(async () => {
       async submitRawTransaction({ type }, { signal }) {
         calls += 1;
         if (type === SubmitRawTransactionRequest_Type.COMMIT) {
-          await sleep(600_000, undefined, { signal }).catch(() => undefined);
+          await once(signal, "abort");
         }
         throw new ConnectError("busy", Code.Unavailable);
       },
@@ -199,10 +200,7 @@ describe.each(["grpc", "grpc-js", "rest"])("call over %s", (transport) => {
     interrupt("SIGINT");
     const { code, err } = await ended;
     expect([code, err]).toEqual([130, ""]);
-    for (let waited = 0; closed === 0 && waited < 10_000; waited += 50) {
-      await sleep(50);
-    }
-    expect(closed).toBe(1);
+    await eventually(() => closed === 1);
   });
 
   it("ends a call whose time is up", async () => {
@@ -258,9 +256,7 @@ it("call says when it is interrupted that the node may have taken what does more
     '{"type": "TYPE_COMMIT"}',
     ...over("grpc"),
   ]);
-  for (let waited = 0; calls === 0 && waited < 60_000; waited += 50) {
-    await sleep(50);
-  }
+  await eventually(() => calls > 0);
   interrupt("SIGINT");
   const err = "tradewire: interrupted; whether the node took the call is unknown\n";
   expect(await ended).toEqual({ code: 130, out: "", err });

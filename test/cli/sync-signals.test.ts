@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Running, run, startCommand } from "../support/command.js";
+import { eventually } from "../support/eventually.js";
 
 let node: Devnode;
 let folder: string;
@@ -86,9 +86,7 @@ describe("a sync that is stopped", () => {
 
   it("says in words how to go on", async () => {
     const running = startCommand(args("words"), { cwd: folder });
-    while (!(await readdir(folder)).includes("words")) {
-      await setTimeout(20);
-    }
+    await eventually(async () => (await readdir(folder)).includes("words"));
     running.interrupt("SIGINT");
     const { code, out, err } = await running.ended;
     expect({ code, out }).toEqual({ code: 130, out: "" });

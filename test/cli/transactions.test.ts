@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Outcome, run, startCommand } from "../support/command.js";
 import { openMarket } from "../support/devnode.js";
+import { eventually } from "../support/eventually.js";
 import { market, seed, sender } from "../support/transactions.js";
 
 /** One node for all. It makes blocks when it is told to: a slow machine does not age what was signed. */
@@ -93,10 +93,10 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("over %s", (transport) => {
     const ended = submit.ended.finally(() => {
       waiting = false;
     });
-    while (waiting) {
+    await eventually(async () => {
       await node.makeBlock();
-      await Promise.race([ended, sleep(50)]);
-    }
+      return !waiting;
+    });
     const sent = await ended;
     expect(sent).toEqual({
       code: 0,

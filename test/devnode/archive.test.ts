@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { RequestError, tableNames } from "tradewire";
@@ -10,6 +9,7 @@ import { partSize, type WriteArchiveOptions, writeArchive } from "../../src/devn
 import { createHistory, type History } from "../../src/devnode/history/history.js";
 import { createMadeUp } from "../../src/devnode/made-up/index.js";
 import { csvHeader } from "../../src/devnode/tables/index.js";
+import { eventually, standsStill } from "../support/eventually.js";
 
 const whole: WriteArchiveOptions = { table: "trades", fromBlock: 1n, toBlock: 5000n };
 const made = () =>
@@ -160,7 +160,7 @@ describe("writeArchive", () => {
     }
     const after = stopped.made;
     expect(after).toBeLessThan(all);
-    await setTimeout(50);
+    await standsStill(() => stopped.made);
     expect(stopped).toEqual({ made: after, active: 0 });
   });
 
@@ -168,9 +168,7 @@ describe("writeArchive", () => {
     const { counts, history: watching } = watched();
     const abort = new AbortController();
     const exported = parts({ ...whole, signal: abort.signal }, watching);
-    while (counts.made < 3) {
-      await setTimeout(1);
-    }
+    await eventually(() => counts.made >= 3);
     const before = counts.made;
     abort.abort(new Error("nobody listens"));
     await expect(exported).rejects.toThrow("nobody listens");

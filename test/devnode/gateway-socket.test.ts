@@ -1,11 +1,12 @@
 import { connect } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient, signerFromMnemonic } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
+import { eventually } from "../support/eventually.js";
 import { usedMemory } from "../support/memory.js";
 import { openPlainSocket, type PlainSocket } from "../support/plain-socket.js";
 import { isFull } from "../support/tier.js";
@@ -201,9 +202,10 @@ describe("what was asked for happens", () => {
     node.failNext({ method: OBSERVE, with: "stall", afterBytes: 0 });
     const socket = await openPlainSocket(node.restUrl, BUS);
     socket.send({ type: [49] });
-    await sleep(100); // No ping is answered.
+    const other = await subscribed(BUS, { type: [49] });
     await node.makeBlock();
-    expect(await Promise.race([socket.next(), sleep(300, "silent")])).toBe("silent");
+    expect(await Promise.race([socket.next(), other.next().then(() => "silent")])).toBe("silent");
+    other.socket.terminate();
     expect(socket.socket.readyState).toBe(socket.socket.OPEN);
     socket.socket.terminate();
   });
@@ -247,9 +249,7 @@ it("is no longer open where the client leaves", async () => {
   sockets[0]?.socket.close();
   sockets[1]?.socket.terminate();
   await Promise.all(sockets.map(({ closed }) => closed));
-  while ((await open()) !== before) {
-    await sleep(10);
-  }
+  await eventually(async () => (await open()) === before);
 });
 
 const itWithMuchData = isFull() ? it : undefined;
@@ -263,7 +263,7 @@ itWithMuchData?.("does not hold what clients do not read, and leaves them when t
   const make = async (blocks: number) => {
     for (let made = 0; made < blocks; made += 1) {
       await busy.makeBlock();
-      await sleep(1);
+      await turn();
     }
     return usedMemory();
   };

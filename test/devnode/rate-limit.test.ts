@@ -5,6 +5,7 @@ import { RequestError } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { type LimitedNode, serveLimited } from "../support/limited-node.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 let node: LimitedNode | undefined;
 afterEach(async () => {
@@ -66,11 +67,18 @@ describe("the limit on calls", () => {
   });
 
   it("is filled again at its rate", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     node = await serveLimited({ burst: 2, perSecond: 1000 });
-    for (let call = 0; call < 20; call += 1) {
-      expect((await get(`${node.restUrl}/blockchain/height`)).status).toBe(200);
-      await new Promise((resolve) => setTimeout(resolve, 3));
-    }
+    const { restUrl } = node;
+    const statuses = async (count: number) => {
+      const answers = Array.from({ length: count }, () => get(`${restUrl}/blockchain/height`));
+      return (await Promise.all(answers)).map(({ status }) => status).toSorted();
+    };
+    expect(await statuses(3)).toEqual([200, 200, 429]);
+    runtime.skip(1);
+    expect(await statuses(2)).toEqual([200, 429]);
+    runtime.skip(10);
+    expect(await statuses(3)).toEqual([200, 200, 429]);
   });
 
   it.each([

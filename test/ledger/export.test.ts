@@ -18,6 +18,7 @@ import {
 } from "tradewire";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import { createLedgerExport } from "../../src/ledger/export.js";
+import { eventually } from "../support/eventually.js";
 import { type ExportServer, type Script, serveExport, type Wire } from "../support/export-server.js";
 import { collect, failureOf } from "../support/listing-clients.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";
@@ -286,9 +287,7 @@ describe("an export of the ledger", () => {
     const onProgress = (progress: object) => seen.push(progress);
     const ledger = client.exportLedgerEntries({ partyId }, { onProgress, signal: abort.signal });
     const saving = failureOf(() => ledger.saveTo(folder));
-    while (seen.length < 2) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    await eventually(() => seen.length >= 2);
     abort.abort();
     expect(await saving).toMatchObject({ name: "CanceledError" });
     expect(seen).toEqual([

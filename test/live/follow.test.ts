@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import {
@@ -12,6 +12,7 @@ import {
 } from "tradewire";
 import type { FollowClient } from "../../src/live/follow.js";
 import { createFollowing } from "../../src/live/follow-table.js";
+import { standsStill } from "../support/eventually.js";
 import { counted, keptHistory } from "../support/kept-history.js";
 import { segments } from "../support/made-history.js";
 import { taken } from "../support/taken.js";
@@ -189,7 +190,7 @@ describe("the end of a follow", () => {
   it("comes with the signal, also while it waits, and leaves nothing there", async () => {
     const node = keptHistory(counted([1]));
     const abort = new AbortController();
-    const onEvent = ({ case: what }: FollowEvent) => void (what === "idle" && setTimeout(5).then(() => abort.abort()));
+    const onEvent = ({ case: what }: FollowEvent) => void (what === "idle" && turn().then(() => abort.abort()));
     const { heights, error } = await heightsOf(follow(node, { signal: abort.signal, onEvent }));
     expect(heights).toEqual([1]);
     expect(error).toBeInstanceOf(CanceledError);
@@ -211,7 +212,7 @@ describe("the end of a follow", () => {
     const node = keptHistory([]);
     const items = follow(node)[Symbol.asyncIterator]();
     const next = items.next();
-    await setTimeout(5);
+    await turn();
     expect(await items.return?.()).toEqual({ done: true, value: undefined });
     expect(await next).toEqual({ done: true, value: undefined });
   });
@@ -220,7 +221,7 @@ describe("the end of a follow", () => {
     const node = keptHistory(counted([100_000]));
     const items = follow(node)[Symbol.asyncIterator]();
     await items.next();
-    await setTimeout(20);
+    await standsStill(node.taken);
     const early = node.taken();
     for (let item = await items.next(); item.value?.complete === false; ) {
       item = await items.next();

@@ -262,7 +262,7 @@ describe("leaving", () => {
       (async function* () {
         for await (const event of node.client.events({}, { signal: abort.signal, reconnect: true })) {
           yield event;
-          setTimeout(() => abort.abort("enough"), 10);
+          setImmediate(() => abort.abort("enough"));
         }
       })(),
     );
@@ -274,7 +274,7 @@ describe("leaving", () => {
     const gone = await deadPort();
     const away = { grpc: { url: `http://127.0.0.1:${gone}` }, retry: { baseMs: 1_000_000, maxMs: 1_000_000 } };
     const waiting = new AbortController();
-    const hooks = { onRetry: () => setTimeout(() => waiting.abort(), 1) };
+    const hooks = { onRetry: () => setImmediate(() => waiting.abort()) };
     await using absent = await startObserving(lost, away, { hooks });
     const options = { signal: waiting.signal, reconnect: true };
     expect((await untilFailure(absent.client.events({}, options))).error).toBeInstanceOf(CanceledError);

@@ -15,6 +15,7 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { transports } from "../contract/transports.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
+import { eventually } from "../support/eventually.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";
 
 function order(marketId = market, size = 1n) {
@@ -45,7 +46,7 @@ async function whileBlocks<T>(node: Devnode, work: Promise<T>, everyMs = 20): Pr
   });
   over.catch(() => undefined);
   while (!isOver) {
-    await sleep(everyMs);
+    await sleep(everyMs); // The time between two blocks.
     await node.makeBlock();
   }
   return over;
@@ -219,9 +220,7 @@ test("a batch that was carried out while the events were lost is unknown, and wh
 async function backlog(node: Devnode): Promise<void> {
   await using client = clientOf(node);
   const core = client.service(CoreService);
-  while ((await core.statistics({})).statistics?.backlogLength === 0n) {
-    await sleep(5);
-  }
+  await eventually(async () => (await core.statistics({})).statistics?.backlogLength !== 0n);
 }
 
 /** Send a command, and cut the connection before the block that carries it out. */

@@ -17,6 +17,7 @@ import {
   take,
   untilFailure,
 } from "../support/event-server.js";
+import { standsStill } from "../support/eventually.js";
 import { envelope, serveStreams } from "../support/servers.js";
 import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
@@ -47,7 +48,7 @@ describe("a slow consumer", () => {
     "gets all events that wait, and then an error of its own, where the node ends the stream %s",
     async (_, reason, words) => {
       let drop = (): void => {};
-      const { answer } = flooding(40, new Promise((resolve) => (drop = resolve)), reason);
+      const { answer, sent } = flooding(40, new Promise((resolve) => (drop = resolve)), reason);
       await using node = await startObserving(answer);
       let left = 1;
       const { taken, error } = await untilFailure(
@@ -56,7 +57,8 @@ describe("a slow consumer", () => {
             yield event;
             if (left > 0) {
               left -= 1;
-              await sleep(300); // It is too slow for a while; the buffer is full meanwhile.
+              await standsStill(sent); // The buffer is full.
+              await sleep(150); // A consumer counts as slow that keeps the stream waiting for 100 ms.
               drop();
             }
           }
@@ -79,12 +81,8 @@ describe("a slow consumer", () => {
     await using node = await startObserving(answer);
     const events = node.client.events({}, { maxWaiting: 5 })[Symbol.asyncIterator]();
     await events.next();
-    let before = -1;
-    while (sent() !== before) {
-      before = sent();
-      await sleep(100);
-    }
-    expect(before).toBeLessThan(100_000); // The default window is large, and the rest waits at the node.
+    await standsStill(sent);
+    expect(sent()).toBeLessThan(100_000); // The default window is large, and the rest waits at the node.
     await take(3, { [Symbol.asyncIterator]: () => ({ next: () => events.next() }) });
     await events.return?.();
   });
@@ -101,12 +99,8 @@ test("few large events do not fill the memory of a consumer that does not read, 
   await using node = await startObserving(answer);
   const events = node.client.events({})[Symbol.asyncIterator]();
   await events.next();
-  let before = -1;
-  while (sent !== before) {
-    before = sent;
-    await sleep(1000);
-  }
-  expect(before).toBeLessThan(20); // 16 MiB wait, and what is on its way.
+  await standsStill(() => sent);
+  expect(sent).toBeLessThan(20); // 16 MiB wait, and what is on its way.
   const ids = [];
   for (let count = 0; count < 30; count += 1) {
     const { value } = await events.next();
@@ -125,11 +119,8 @@ async function readLate<T>(
   const iterator = values[Symbol.asyncIterator]();
   const rest = { [Symbol.asyncIterator]: () => ({ next: () => iterator.next() }) };
   const taken = await take(1, rest);
-  let before = -1;
-  while (sent() !== before) {
-    before = sent();
-    await sleep(1000);
-  }
+  await standsStill(sent);
+  const before = sent();
   taken.push(...(await take(count - 1, rest)));
   await iterator.return?.();
   return { before, taken };
@@ -214,11 +205,11 @@ describe("reading ahead", () => {
     const values = readAhead(numbers(asked), { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
     expect(asked.count).toBe(0);
     expect((await values.next()).value).toEqual({ number: 0 });
-    await sleep(1);
+    await standsStill(() => asked.count);
     expect(asked.count).toBe(11);
     for (let number = 1; number <= 25; number += 1) {
       expect((await values.next()).value).toEqual({ number });
-      await sleep(0);
+      await standsStill(() => asked.count);
       expect(asked.count).toBe(number + 11);
     }
     await values.return?.();
@@ -229,7 +220,7 @@ describe("reading ahead", () => {
     const values = readAhead(numbers(asked, 100), { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
     const first = await Promise.all(Array.from({ length: 150 }, () => values.next()));
     expect(first.map(({ value }) => value?.number)).toEqual(Array.from({ length: 150 }, (_, number) => number));
-    await sleep(1);
+    await standsStill(() => asked.count);
     expect(asked.count).toBe(2);
     await values.return?.();
   });

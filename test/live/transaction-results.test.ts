@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { RequestError } from "tradewire";
@@ -70,7 +71,7 @@ describe.each(["grpc", "rest"] as const)("the results of transactions, over %s",
 
 test("a stream of results that is lost before the first is not opened again unseen, over one transport or another", async () => {
   const failing: ResultsAnswer = async function* (_, signal) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await turn();
     yield* [];
     throw new ConnectError("restarting", signal.aborted ? Code.Canceled : Code.Unavailable);
   };

@@ -45,6 +45,12 @@ export interface VirtualRuntime extends Disposable {
    * @throws its reason; an error where nothing happens any more, and no timer runs
    */
   until<T>(promise: Promise<T>): Promise<T>;
+  /**
+   * Waits until time has passed, as a server or a consumer of the test does.
+   *
+   * @param ms how long, in milliseconds
+   */
+  after(ms: number): Promise<void>;
   /** Sets both clocks ahead. What is due by then happens when time passes again, as where the event loop was blocked. */
   skip(ms: number): void;
   /** Sets the system's clock, which goes on from there. The monotonic one stays as it is. */
@@ -167,6 +173,7 @@ export function useVirtualRuntime({
       }
       return await noticed;
     },
+    after: (ms) => new Promise((resolve) => void start(resolve, ms, undefined)),
     skip(ms) {
       now += ms;
     },

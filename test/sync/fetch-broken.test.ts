@@ -3,6 +3,7 @@ import { CanceledError, createClient, ProtocolError, RequestError, TradewireErro
 import type { Unit, UnitCsv } from "tradewire/sync";
 import { fetchUnit } from "../../src/sync/fetch-unit.js";
 import { cutEvery, noise } from "../support/archives.js";
+import { eventually, standsStill } from "../support/eventually.js";
 import { type Script, serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";
 import { taken } from "../support/taken.js";
@@ -177,9 +178,8 @@ describe("the content of a unit", () => {
           size += part.value.length;
         }
       })().catch((reason: unknown) => reason);
-      for (let before = -1; before < size || size === 0; await new Promise((resolve) => setTimeout(resolve, 200))) {
-        before = size; // Until all that the node sends has come.
-      }
+      await eventually(() => size > 0);
+      await standsStill(() => size); // All that the node sends has come.
       await content.return?.();
       expect([undefined, expect.any(CanceledError)]).toContainEqual(await reading);
       await closed;

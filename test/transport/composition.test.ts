@@ -2,7 +2,6 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient as createServiceClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
@@ -29,6 +28,7 @@ import { csvZip } from "../support/archives.js";
 import { closedUrl, serveNode, serveTcp } from "../support/node.js";
 import { serveStreams } from "../support/servers.js";
 import { shapeMethod } from "../support/shapes.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
 const listing = { listAllNetworkHistorySegments: () => ({ segments }) };
@@ -113,6 +113,7 @@ describe("auto", () => {
   });
 
   it("tries a transport again after a while, and stays with it where it is back", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     await using node = await serveNode(listing);
     let alive = false;
     await using front = await serveTcp((socket) => {
@@ -132,7 +133,7 @@ describe("auto", () => {
     await client.listSegments();
     expect(seen.fallbacks).toHaveLength(1);
     alive = true;
-    await sleep(30);
+    runtime.skip(30);
     await client.listSegments();
     await client.listSegments();
     expect(seen.fallbacks).toHaveLength(1);
@@ -311,6 +312,7 @@ describe("time limits", () => {
   });
 
   it("do not count the time that the caller takes", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     const archive = await csvZip(5000, "chain-1-trades-1-1000.csv");
     await using node = await serveNode({
       async *exportNetworkHistory() {
@@ -324,7 +326,7 @@ describe("time limits", () => {
     for await (const piece of client.exportNetworkHistory(range, { extensions: "optional" }).bytes()) {
       bytes += piece.length;
       if (bytes === 2000) {
-        await sleep(3000);
+        await runtime.pass(3000);
       }
     }
     expect(bytes).toBe(archive.length);

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { expect, jest, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { serveViolation } from "../support/breaking-http2.js";
+import { eventually } from "../support/eventually.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";
 
@@ -20,9 +20,7 @@ test.each(["grpc", "grpc-js"] as const)(
       summary: expect.stringContaining(transport === "grpc" ? "broke the rules of HTTP/2" : "the connection was lost"),
     });
     for (const socket of server.connections) {
-      while (!socket.destroyed) {
-        await sleep(5);
-      }
+      await eventually(() => socket.destroyed);
     }
     await client.close();
     await server.close();

@@ -1,16 +1,18 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { eventually } from "../support/eventually.js";
 import { serveNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const TRANSPORTS = ["grpc", "grpc-js"] as const;
 
 describe.each([...TRANSPORTS, "rest"] as const)("a new client over %s", (transport) => {
   test("has 50 calls at once answered by a node that takes two thirds of their time", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     await using node = await serveNode({
-      listAllNetworkHistorySegments: () => sleep(1000, { segments: [] }),
+      listAllNetworkHistorySegments: () => runtime.after(1000).then(() => ({ segments: [] })),
     });
     await using client = createClient({
       transport,
@@ -19,7 +21,8 @@ describe.each([...TRANSPORTS, "rest"] as const)("a new client over %s", (transpo
       timeouts: { callMs: 2500 },
       retry: { tries: 1 },
     });
-    const ends = await Promise.allSettled(Array.from({ length: 50 }, () => client.listSegments()));
+    const calls = Array.from({ length: 50 }, () => client.listSegments());
+    const ends = await runtime.until(Promise.allSettled(calls));
     expect(ends.filter(({ status }) => status === "rejected")).toEqual([]);
   });
 });
@@ -37,10 +40,11 @@ test("a call beyond the streams of 100 connections is told so over grpc, and mad
   });
   await iterators[0]?.return?.();
   let answer: readonly unknown[] | undefined;
-  while (answer === undefined) {
+  await eventually(async () => {
     // The stream is counted until it is closed.
-    answer = await client.listSegments().catch(() => sleep(10, undefined));
-  }
+    answer = await client.listSegments().catch(() => undefined);
+    return answer !== undefined;
+  });
   expect(answer).toEqual([]);
   await Promise.all(iterators.map((iterator) => iterator.return?.()));
 });

@@ -54,6 +54,13 @@ function observing(config: ClientConfig, options: { readonly signal?: AbortSigna
   return client.service(TradingDataService).observeMarketsData({}, options);
 }
 
+/** Blocks this process, in which neither timers run nor anything is read. */
+function block(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until; ) {
+    // Whatever comes waits.
+  }
+}
+
 /** The markets that come, and what ends them; undefined for an end that is none of an error. */
 async function outcome(stream: ReturnType<typeof observing>, onMarket: (market: string) => void = () => undefined) {
   const markets: string[] = [];
@@ -83,7 +90,7 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
   it("gives what comes, is not ended by silence or by the time of a call, and ends as the node ends it", async () => {
     const node = await observed(async function* () {
       yield "a";
-      await sleep(400);
+      await sleep(400); // Longer than the time of a call.
       yield "b";
     });
     const config = { ...configOf(way, node), timeouts: { callMs: 150 } };
@@ -123,7 +130,6 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
   it("ends with the node's error, and is not begun again once something came", async () => {
     const node = await observed(async function* () {
       yield "a";
-      await sleep(20);
       throw new ConnectError("too slow", Code.Unavailable);
     });
     const { markets, reason } = await outcome(observing(configOf(way, node)));
@@ -201,6 +207,51 @@ describe("a connection whose other side has vanished", () => {
     expect([markets, reason]).toEqual([["a", "b"], undefined]);
   });
 
+  it("and is none where this process is blocked when the answer to a ping comes", async () => {
+    let isPinged = false;
+    const server = await serveStreams((stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.write(envelope(new Uint8Array()));
+      stream.session?.on("ping", () => {
+        if (!isPinged) {
+          isPinged = true;
+          block(900);
+        } else {
+          stream.end();
+        }
+      });
+    });
+    closing.push(() => server.close());
+    const grpc = { url: server.url, keepaliveMs: 300 };
+    const { markets, reason } = await outcome(observing({ transport: "grpc", grpc }));
+    expect([markets, reason]).toEqual([[], undefined]);
+  });
+
+  it("nor where this process is blocked when something comes, over grpc", async () => {
+    let send = (): void => {};
+    const server = await serveStreams((stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.write(envelope(new Uint8Array()));
+      send = () => stream.end(envelope(new Uint8Array()));
+    });
+    closing.push(() => server.close());
+    const client = createClient({ transport: "grpc", grpc: { url: server.url }, timeouts: { idleMs: 400 } });
+    closing.push(() => client.close());
+    let count = 0;
+    for await (const _ of client.service(TradingDataService).observeMarketsData({})) {
+      count += 1;
+      if (count === 1) {
+        setImmediate(() => {
+          send();
+          setImmediate(() => block(1000));
+        });
+      }
+    }
+    expect(count).toBe(2);
+  });
+
   it("is pinged half as often where the server finds the pings too many", async () => {
     const server = await serveStreams((stream) => {
       stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
@@ -252,7 +303,6 @@ describe("connections of streams", () => {
       yield "a";
       await over(context);
     });
-    let timer: string | undefined;
     const sockets: Socket[] = [];
     await using front = await serveTcp((socket) => {
       sockets.push(socket);
@@ -262,11 +312,10 @@ describe("connections of streams", () => {
       socket.on("close", () => back.destroy());
     });
     for await (const _ of observing(configOf(way, { grpcUrl: front.url, restUrl: front.url }))) {
-      await sleep(100); // Until all is acknowledged; another timer runs before.
-      timer = sockets[0] && timerOf(sockets[0]);
+      // Another timer runs until all is acknowledged.
+      await eventually(() => sockets[0] !== undefined && timerOf(sockets[0]) === "02");
       break;
     }
-    expect(timer).toBe("02");
   });
 });
 

@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { createLinkedAbortController } from "@connectrpc/connect/protocol";
 import { ConnectionError } from "../../errors/index.js";
 import { isHttpBody } from "../../json/message.js";
-import { monotonicMs, startTimer } from "../../runtime/index.js";
+import { monotonicMs, startAwakeTimer } from "../../runtime/index.js";
 import { onArrival } from "../arrival.js";
 import type { AnyTransport, ClosableTransport } from "../closable.js";
 import { watched } from "../watched.js";
@@ -73,13 +73,14 @@ const NO_CLOCK: IdleClock = { restart: NONE, arrived: NONE, pause: NONE, stop: N
 
 function startClock(idleMs: number, onIdle: () => void): IdleClock {
   let since: number | undefined = monotonicMs();
-  let stopTimer = startTimer(check, idleMs, { ref: false }); // The connection keeps the process alive.
+  // What comes while this process is blocked is read after it.
+  let stopTimer = startAwakeTimer(check, idleMs, { ref: false }); // The connection keeps the process alive.
   function check(): void {
     const silentMs = since === undefined ? 0 : monotonicMs() - since;
     if (silentMs >= idleMs) {
       onIdle();
     } else {
-      stopTimer = startTimer(check, Math.ceil(idleMs - silentMs), { ref: false });
+      stopTimer = startAwakeTimer(check, Math.ceil(idleMs - silentMs), { ref: false });
     }
   }
   return {

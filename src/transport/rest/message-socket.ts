@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { WebSocket } from "ws";
 import { BROKEN_FRAME, brokenAnswer, tooLarge } from "../../errors/broken-answer.js";
 import { isError } from "../../errors/is-error.js";
-import { startInterval, startTimer } from "../../runtime/index.js";
+import { startAwakeTimer, startTimer } from "../../runtime/index.js";
 
 /** What ws says of a message that is too large, or of too many pieces. */
 const TOO_MUCH: ReadonlySet<string> = new Set([
@@ -54,19 +54,18 @@ export function messageSocket(
   };
 
   let readAtPing = -1;
-  const stopPings = startInterval(
-    () => {
-      // While it is held back, its pongs are too.
-      const read = socket.isPaused ? -1 : bytesRead();
-      if (!socket.isPaused && read === readAtPing) {
-        fail(closedByServer("a ping was not answered"));
-      }
-      readAtPing = read;
-      socket.ping();
-    },
-    pingMs,
-    { ref: false },
-  );
+  let stopPings = startAwakeTimer(ping, pingMs, { ref: false });
+  function ping(): void {
+    // While it is held back, its pongs are too.
+    const read = socket.isPaused ? -1 : bytesRead();
+    if (!socket.isPaused && read === readAtPing) {
+      fail(closedByServer("a ping was not answered"));
+      return;
+    }
+    readAtPing = read;
+    socket.ping();
+    stopPings = startAwakeTimer(ping, pingMs, { ref: false });
+  }
 
   socket.on("message", (data) => {
     if (Buffer.isBuffer(data)) {

@@ -116,20 +116,23 @@ describe("the made-up segments", () => {
   it("are read in pieces, and no further than is asked for", async () => {
     const real = createMadeUp({ blocks: 20_000 });
     let asked = 0;
+    let abort = new AbortController();
     const madeUp: MadeUp = {
       ...real,
       happenings(table, height) {
         asked += 1;
+        if (asked === 100) {
+          abort.abort(new Error("enough"));
+        }
         return real.happenings(table, height);
       },
     };
     const history = createHistory({ madeUp, chainId: "x", segments: 1, blocksPerSegment: 20_000 });
     const [segment] = history.segments();
     for (const table of ["trades", "markets"] as const) {
-      const abort = new AbortController();
+      abort = new AbortController();
       const reading = segment && history.read(table, segment, abort.signal);
       const first = reading?.next();
-      setTimeout(() => abort.abort(new Error("enough")), 5);
       const outcome = (async () => {
         await first;
         for await (const piece of reading ?? []) {

@@ -1,7 +1,6 @@
 import { getEventListeners } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError, Code, ConnectionError, createClient, RequestError, readConfig } from "tradewire";
 import { type ObserveEventBusResponse, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
@@ -10,10 +9,12 @@ import { WebSocket } from "ws";
 import { createSocketClient } from "../../../src/transport/rest/socket.js";
 import { createAuthority } from "../../contract/certificates.js";
 import { asking, type BusRequest, eventFrame, idsOf, observe, readAll, restClient } from "../../support/bus.js";
-import { eventually } from "../../support/eventually.js";
+import { eventually, standsStill } from "../../support/eventually.js";
+import { gate } from "../../support/gate.js";
 import { closedUrl, serveNode, serveTcp } from "../../support/node.js";
 import { serveWebSockets } from "../../support/socket-server.js";
 import { startStallingProxy } from "../../support/stalling-proxy.js";
+import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 /** Answers each frame with an event that has the frame for its identifier. */
 const echo = (socket: WebSocket) => socket.on("message", (data) => socket.send(eventFrame(String(data))));
@@ -39,7 +40,6 @@ async function take(count: number, answers: AsyncIterable<ObserveEventBusRespons
   return ids;
 }
 
-/** Wait, as long as a test may take, until something holds. */
 describe("a method that streams both ways", () => {
   it("has each request in a frame, each answer in one, and goes on behind the end of the requests", async () => {
     await using server = await serveWebSockets((socket) => {
@@ -48,14 +48,16 @@ describe("a method that streams both ways", () => {
       socket.on("message", () => {
         frames += 1;
         if (frames === 2) {
-          setTimeout(() => socket.send(eventFrame("later")), 50);
+          void hasEnded.promise.then(() => socket.send(eventFrame("later")));
         }
       });
     });
     await using client = restClient(server.url);
+    const hasEnded = gate();
     async function* two(): AsyncGenerator<BusRequest> {
       yield { batchSize: 7n, marketId: "m" };
       yield {};
+      hasEnded.open();
     }
     expect(await take(3, observe(client, two()))).toEqual(['{"marketId":"m","batchSize":"7"}', "{}", "later"]);
     await eventually(() => server.sockets.size === 0);
@@ -210,13 +212,16 @@ describe("a socket is closed at once", () => {
   });
 
   it("by the limit of idle time, which answers begin anew", async () => {
-    await using server = await serveWebSockets((socket) => {
-      const timer = setInterval(() => socket.send(eventFrame("1")), 50);
-      setTimeout(() => clearInterval(timer), 500);
+    using runtime = useVirtualRuntime({ io: true });
+    await using server = await serveWebSockets(async (socket) => {
+      for (let sent = 0; sent < 10; sent += 1) {
+        socket.send(eventFrame("1"));
+        await runtime.after(50);
+      }
     });
     await using client = restClient(server.url, { timeouts: { idleMs: 300 } });
-    const { ids, error } = await readAll(observe(client, asking(1n)));
-    expect(ids.length).toBeGreaterThan(4);
+    const { ids, error } = await runtime.until(readAll(observe(client, asking(1n))));
+    expect(ids).toHaveLength(10);
     expect(error).toMatchObject({ code: Code.DeadlineExceeded, summary: "nothing came for 300 ms" });
   });
 });
@@ -235,9 +240,7 @@ describe("a slow side holds back the other", () => {
     await using client = restClient(server.url);
     const answers = observe(client, asking(1n))[Symbol.asyncIterator]();
     await answers.next();
-    for (let before = -1; before !== sent; await sleep(300)) {
-      before = sent;
-    }
+    await standsStill(() => sent);
     expect(sent).toBeLessThan(500); // 30 MB: what the system holds.
     for (let at = 1; at < 2000; at += 1) {
       const { value } = await answers.next();
@@ -268,9 +271,7 @@ describe("a slow side holds back the other", () => {
     }
     const heard = take(1, observe(client, requests()));
     await eventually(() => server !== undefined);
-    for (let before = -1; before !== asked; await sleep(300)) {
-      before = asked;
-    }
+    await standsStill(() => asked);
     expect(asked).toBeLessThan(500);
     server?.resume();
     expect(await heard).toEqual(["all"]);
@@ -279,8 +280,8 @@ describe("a slow side holds back the other", () => {
 
 describe("pings", () => {
   /** A transport's socket that is pinged often. */
-  async function open(url: string) {
-    const sockets = createSocketClient(restConfig(url), { connectMs: 5000, maxJsonBytes: 1000, pingMs: 40 });
+  async function open(url: string, pingMs = 40) {
+    const sockets = createSocketClient(restConfig(url), { connectMs: 20_000, maxJsonBytes: 1000, pingMs });
     const socket = await sockets.open("/", new Headers(), new AbortController().signal);
     if (!("frames" in socket)) {
       throw new Error("no socket was opened");
@@ -289,6 +290,7 @@ describe("pings", () => {
   }
 
   it("keep a quiet socket, and end one whose server is gone", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     let pings = 0;
     await using server = await serveWebSockets((socket) => {
       socket.on("ping", () => {
@@ -301,12 +303,35 @@ describe("pings", () => {
     await using proxy = await startStallingProxy(server.url);
     using opened = await open(proxy.url);
     const frames = opened.socket.frames[Symbol.asyncIterator]();
-    expect((await frames.next()).value).toEqual(Buffer.from("still there"));
+    expect((await runtime.until(frames.next())).value).toEqual(Buffer.from("still there"));
     proxy.stall();
-    await expect(frames.next()).rejects.toMatchObject({ code: "ECONNRESET", message: "a ping was not answered" });
+    await expect(runtime.until(frames.next())).rejects.toMatchObject({
+      code: "ECONNRESET",
+      message: "a ping was not answered",
+    });
+  });
+
+  it("do not end a socket where this process is blocked when the answer comes", async () => {
+    let pings = 0;
+    await using server = await serveWebSockets((socket) => {
+      socket.on("ping", () => {
+        pings += 1;
+        if (pings === 1) {
+          for (const until = performance.now() + 2500; performance.now() < until; ) {
+            // Whatever comes waits.
+          }
+        } else {
+          socket.send("still there");
+        }
+      });
+    });
+    using opened = await open(server.url, 1000);
+    const frames = opened.socket.frames[Symbol.asyncIterator]();
+    expect((await frames.next()).value).toEqual(Buffer.from("still there"));
   });
 
   it("do not end a socket whose answers are not read", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     await using server = await serveWebSockets((socket) => {
       for (let at = 0; at < 2000; at += 1) {
         socket.send("x".repeat(900));
@@ -315,7 +340,7 @@ describe("pings", () => {
     using opened = await open(server.url);
     const frames = opened.socket.frames[Symbol.asyncIterator]();
     await frames.next();
-    await sleep(400);
+    await runtime.pass(400);
     let rest = 0;
     while (rest < 1999) {
       await frames.next();
