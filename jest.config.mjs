@@ -8,6 +8,6 @@ export default {
   reporters: ["default", "<rootDir>/test/support/jest/reporter.mjs"],
   testSequencer: "<rootDir>/test/support/longest-first.mjs",
   // Tests wait more than they work: for timers, blocks and processes.
-  maxWorkers: 3,
+  maxWorkers: 4,
   testTimeout: 120_000,
 };

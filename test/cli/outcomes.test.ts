@@ -1,3 +1,4 @@
+// Slow, and worth it: the command waits for real blocks, which come ten times a second.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Slow, and worth it: the command loads whole histories, and is gone on with.
 import { mkdtemp, readdir, rm, truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

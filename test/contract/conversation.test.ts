@@ -1,3 +1,4 @@
+// Slow, and worth it: a node is held back only by more data than all buffers on the way can hold.
 import { once } from "node:events";
 import { setImmediate as turn } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";

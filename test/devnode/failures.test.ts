@@ -1,3 +1,4 @@
+// Slow, and worth it: each failure that can be asked for is seen from all transports, also those that fall silent.
 import { createServer, type RequestListener } from "node:http";
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import type { AddressInfo, Server } from "node:net";

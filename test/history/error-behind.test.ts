@@ -1,3 +1,4 @@
+// Slow, and worth it: an error may stand behind any byte of an archive.
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Slow, and worth it: an export in parts has to be the same, byte for byte, over each transport and schema.
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";

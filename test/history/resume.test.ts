@@ -1,3 +1,4 @@
+// Slow, and worth it: each way to spoil what an export has kept begins with an export of its own.
 import { writeFileSync } from "node:fs";
 import { copyFile, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+// Slow, and worth it: each listing is walked in pages of made-up sizes, forth and back.
 import type { DescEnum } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";

@@ -1,3 +1,4 @@
+// Slow, and worth it: all methods of the interface that page are read to their end over both protocols.
 import {
   create,
   createFileRegistry,

@@ -1,3 +1,4 @@
+// Slow, and worth it: an outcome is in doubt only while real blocks are made and connections are lost meanwhile.
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { type CommandInit, createClient, type Outcome } from "tradewire";

@@ -1,3 +1,4 @@
+// Slow, and worth it: who reads slowly must not cost memory, which shows with much data alone.
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";

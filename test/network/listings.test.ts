@@ -1,3 +1,4 @@
+// Slow, and worth it: some hundred answers of the real network are compared with those of the local node.
 import { readFileSync } from "node:fs";
 import {
   type DescMethod,

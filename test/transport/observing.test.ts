@@ -1,3 +1,4 @@
+// Slow, and worth it: silence, and pings that find it, are of real connections, of which Node keeps the time.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { constants } from "node:http2";

@@ -1,3 +1,4 @@
+// Slow, and worth it: whether calls are never refused shows against a node that really counts them.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Slow, and worth it: each promise of a sink opens a DuckDB of its own, as a process that begins anew would.
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,7 +73,8 @@ const kinds: [string, (folder: string) => SinkHost][] = [
 
 /** What all sinks promise. The values of most tables are tried in the slower tier: a few have all types. */
 const promises = sinkContract.filter(
-  ({ name }) => isFull() || !/^keeps all values of (?!(deposits|liquidity_provisions|market_data|markets|orders),)/.test(name),
+  ({ name }) =>
+    isFull() || !/^keeps all values of (?!(deposits|liquidity_provisions|market_data|markets|orders),)/.test(name),
 );
 
 describe.each(kinds)("the sink of %s keeps the contract", (_, makeHost) => {

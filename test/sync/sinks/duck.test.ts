@@ -1,3 +1,4 @@
+// Slow, and worth it: what DuckDB makes of nasty rows shows only where it reads them, in files of up to 160 MB.
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, type TableName, tableSchema, type UnknownPart } from "tradewire";

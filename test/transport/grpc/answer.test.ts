@@ -1,3 +1,4 @@
+// Slow, and worth it: what a slow reader costs shows with more data than all buffers on the way can hold.
 // Answers that contradict themselves, or whose connection is lost behind their end.
 import { type ClientHttp2Stream, constants, type ServerHttp2Stream } from "node:http2";
 import { resolve } from "node:path";
