@@ -73,7 +73,7 @@ async function playing(records: Records | "silent", found: OrderRecord | undefin
 async function outcomeOf(command: CommandInit, records: Records, found?: OrderRecord) {
   await using node = await playing(records, found);
   const tx = await node.client.signCommand(command, { signer: sender });
-  return await node.client.outcome(tx, { timeoutMs: 2_000 });
+  return await node.client.outcome(tx, { timeoutMs: 8_000 });
 }
 
 describe("the latest record of an order says of its submission what the network's result says of it", () => {
@@ -120,7 +120,7 @@ describe("by the hash alone", () => {
     ["a transfer is none", { transfers: [{ id: other, status: Transfer_Status.REJECTED, reason: "no" }] }, "failed"],
   ])("%s", async (_, records, status) => {
     await using node = await playing(records);
-    const outcome = await node.client.outcome("AB".repeat(32), { timeoutMs: 2_000 });
+    const outcome = await node.client.outcome("AB".repeat(32), { timeoutMs: 8_000 });
     expect(outcome.status).toBe(status);
     if (outcome.status === "unknown") {
       expect(outcome.reason).toMatch(/tradewire outcome --signed FILE.*client\.outcome\(transaction\)/);
@@ -129,7 +129,7 @@ describe("by the hash alone", () => {
 
   test("what was found is told, with the orders", async () => {
     await using node = await playing({ orders: [{ id: other, status: STOPPED, reason: 49 }] });
-    await expect(node.client.outcome("AB".repeat(32), { timeoutMs: 2_000 })).resolves.toMatchObject({
+    await expect(node.client.outcome("AB".repeat(32), { timeoutMs: 8_000 })).resolves.toMatchObject({
       lookedAt: expect.arrayContaining([
         {
           place: "records",
@@ -231,7 +231,7 @@ describe("on the local node", () => {
     for (const [value, status] of cases) {
       const { outcome, transaction } = await client.sendCommand(submit(value), { signer, until });
       expect(outcome).toMatchObject({ status, evidence: "result" });
-      const later = await client.outcome(transaction, { timeoutMs: 2_000 });
+      const later = await client.outcome(transaction, { timeoutMs: 8_000 });
       expect(later).toMatchObject({ status, evidence: "records", txHash: outcome.txHash });
     }
     const resting = await client.sendCommand(submit(bid("1")), { signer, until });
@@ -264,7 +264,7 @@ describe("on the local node", () => {
     expect(error.transaction.command).toBe("batchMarketInstructions");
     await node.makeBlock();
     for (const sent of [error, tx]) {
-      const outcome = await client.outcome(sent, { timeoutMs: 2_000 });
+      const outcome = await client.outcome(sent, { timeoutMs: 8_000 });
       expect(outcome.status).toBe(status);
       if (outcome.status === "unknown") {
         expect(outcome.reason).toContain("records do not tell what became of cancellations[0]:");
