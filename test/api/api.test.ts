@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
 import {
@@ -16,9 +16,8 @@ import {
   vegaDataV1,
   vegaEventsV1,
 } from "tradewire/api";
-import { createGateway } from "../../src/devnode/gateway.js";
-import { onlyReads } from "../../src/transport/layers/read-method.js";
-import { serveRoutes, type TestServer } from "../support/servers.js";
+import { serveNodeOf, type TestNode } from "../support/node.js";
+import { onlyReads } from "../support/only-reads.js";
 
 const services = [TradingDataService, CoreService, CoreStateService];
 const marketId = "ab".repeat(32);
@@ -79,30 +78,19 @@ function routes(router: ConnectRouter): void {
   });
 }
 
-let grpc: TestServer;
-const rest = createServer(createGateway(createRouterTransport(routes), services));
+let node: TestNode;
 const config = { retry: { baseMs: 1, maxMs: 2 }, timeouts: { callMs: 5_000 } };
 
 beforeAll(async () => {
-  grpc = await serveRoutes(routes);
-  rest.listen(0, "127.0.0.1");
-  await once(rest, "listening");
+  node = await serveNodeOf(routes, services);
 });
-afterAll(async () => {
-  rest.close();
-  await grpc.close();
-});
+afterAll(() => node.close());
 beforeEach(() => calls.clear());
 
-function restUrl(): string {
-  const address = rest.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-}
-
 const clients: Record<string, () => Client> = {
-  grpc: () => createClient({ ...config, transport: "grpc", grpc: { url: grpc.url } }),
-  "grpc-js": () => createClient({ ...config, transport: "grpc-js", grpc: { url: grpc.url } }),
-  rest: () => createClient({ ...config, transport: "rest", rest: { url: restUrl() } }),
+  grpc: () => createClient({ ...config, transport: "grpc", grpc: { url: node.grpcUrl } }),
+  "grpc-js": () => createClient({ ...config, transport: "grpc-js", grpc: { url: node.grpcUrl } }),
+  rest: () => createClient({ ...config, transport: "rest", rest: { url: node.restUrl } }),
 };
 
 describe.each(Object.entries(clients))("every method, over %s", (name, connect) => {
@@ -172,12 +160,12 @@ test.each(["grpc", "grpc-js"])("a stream of requests over %s goes on while answe
 
 describe("methods without an HTTP rule", () => {
   test("are called over gRPC, and refused over REST", async () => {
-    await using client = createClient({ ...config, transport: "grpc", grpc: { url: grpc.url } });
+    await using client = createClient({ ...config, transport: "grpc", grpc: { url: node.grpcUrl } });
     await client.service(TradingDataService).ping({});
     expect(calls.get("ping")).toBe(2);
     await expect(client.service(CoreService).propagateChainEvent({})).rejects.toThrow(NodeError);
     expect(calls.get("propagateChainEvent")).toBe(1);
-    await using overRest = createClient({ ...config, transport: "rest", rest: { url: restUrl() } });
+    await using overRest = createClient({ ...config, transport: "rest", rest: { url: node.restUrl } });
     await expect(overRest.service(TradingDataService).ping({})).rejects.toThrow(RequestError);
   });
 });
@@ -185,7 +173,12 @@ describe("methods without an HTTP rule", () => {
 describe("a fallback", () => {
   test("takes over what reads, and nothing that may have been taken", async () => {
     const dead = "http://127.0.0.1:1";
-    await using client = createClient({ ...config, transport: "auto", grpc: { url: dead }, rest: { url: restUrl() } });
+    await using client = createClient({
+      ...config,
+      transport: "auto",
+      grpc: { url: dead },
+      rest: { url: node.restUrl },
+    });
     const { votes } = await client.service(CoreStateService).listVotes({ party: "p" });
     expect(votes).toHaveLength(1);
     const lost = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
@@ -205,21 +198,22 @@ describe("a fallback", () => {
 describe("which methods only read", () => {
   const methods = services.flatMap((service) => service.methods);
 
-  test("all of the network's, but for those that submit", () => {
+  test("all of the network's, but for those that submit", async () => {
     expect(methods).toHaveLength(150);
-    expect(methods.filter((method) => !onlyReads(method)).map(({ name }) => name)).toEqual([
+    const reading = await Promise.all(methods.map(onlyReads));
+    expect(methods.filter((_, index) => reading[index] === false).map(({ name }) => name)).toEqual([
       "SubmitTransaction",
       "PropagateChainEvent",
       "SubmitRawTransaction",
     ]);
   });
 
-  test("none that does not say so, whatever its name", () => {
+  test("none that does not say so, whatever its name", async () => {
     const { checkTransaction, ping } = { ...CoreService.method, ...TradingDataService.method };
     const unsaid = MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN;
-    expect(onlyReads({ ...checkTransaction, idempotency: unsaid })).toBe(false); // A POST.
-    expect(onlyReads({ ...ping, name: "GetThing", idempotency: unsaid })).toBe(false); // Without a rule.
-    expect(onlyReads({ ...ping, name: "SetThing" })).toBe(true);
+    expect(await onlyReads({ ...checkTransaction, idempotency: unsaid })).toBe(false); // A POST.
+    expect(await onlyReads({ ...ping, name: "GetThing", idempotency: unsaid })).toBe(false); // Without a rule.
+    expect(await onlyReads({ ...ping, name: "SetThing" })).toBe(true);
   });
 });
 

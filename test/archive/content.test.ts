@@ -1,13 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type ArchiveFile, openArchive, RequestError } from "tradewire";
-import { csvFiles } from "../../src/archive/files.js";
-import type { Entry } from "../../src/zip/entry.js";
 import { cuts, encoded, split, table } from "../support/csv.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given, taken } from "../support/taken.js";
 import { runs } from "../support/tier.js";
-import { usedFiles } from "../support/used-files.js";
+import { csvFiles, type Entry } from "./inside.js";
+import { usedFiles } from "./used-files.js";
 
 /** An entry whose parts come in one buffer, which is used again. */
 function entryOf(name: string, parts: Iterable<Buffer>, end?: () => unknown): Entry {

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Archive, CanceledError, mergeArchives, openArchive, TradewireError } from "tradewire";
-import { saveArchive } from "../../src/archive/save.js";
 import { streamOf } from "../support/archive-outcome.js";
 import { eventually } from "../support/eventually.js";
 import { rawZip } from "../support/raw-zip.js";
+import { saveArchive } from "./inside.js";
 
 const one = { name: "c-trades-1-10.csv", content: "a\n1\n" };
 const two = { name: "c-trades-11-20.csv", content: "a\n2\n" };

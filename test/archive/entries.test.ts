@@ -1,11 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError, NodeError } from "tradewire";
 import { archiveEntries, arrivingEntries, UNLIMITED } from "../../src/archive/entries.js";
-import type { Entry } from "../../src/zip/entry.js";
-import { inMemory } from "../../src/zip/seekable.js";
 import { cutEvery } from "../support/archives.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given, taken, textOf } from "../support/taken.js";
+import { type Entry, inMemory } from "./inside.js";
 
 const archive = rawZip([{ name: "a.csv", content: "a\n1\n" }]);
 const object = Buffer.from('{"error":{"code":13,"message":"no segment","details":[]}}');

@@ -1,12 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { RequestError } from "tradewire";
-import { archiveEntries, UNLIMITED } from "../../src/archive/entries.js";
 import { csvFiles, csvHeads } from "../../src/archive/files.js";
-import type { Entry } from "../../src/zip/entry.js";
-import { inMemory } from "../../src/zip/seekable.js";
 import { rawZip } from "../support/raw-zip.js";
 import { given, taken } from "../support/taken.js";
-import { usedFiles } from "../support/used-files.js";
+import { archiveEntries, type Entry, inMemory, UNLIMITED } from "./inside.js";
+import { usedFiles } from "./used-files.js";
 
 const one = { name: "c-trades-2-1-10.csv", content: "a,b\n1,\n" };
 const two = { name: "x.csv", content: "a\n2\n" };

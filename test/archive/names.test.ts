@@ -141,3 +141,14 @@ describe("chainOf", () => {
     expect(chainOf(new Headers(), exported)).toBeUndefined();
   });
 });
+
+it.each(["-rf-trades-1-2.zip", ".hidden-trades-1-2.zip", "a\u202eb-trades-1-2.zip", "a\u200bb-trades-1-2.zip"])(
+  "an archive is not saved as %j",
+  (name) => {
+    const header = new Headers({ "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name)}` });
+    const exported = { table: "trades", fromBlock: 1n, toBlock: 2n } as const;
+    expect(fileNameFor(header, exported)).toBe("network-trades-1-2.zip");
+    const good = new Headers({ "content-disposition": "attachment;filename=a-trades-1-2.zip" });
+    expect(fileNameFor(good, exported)).toBe("a-trades-1-2.zip");
+  },
+);

@@ -1,9 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import type { ExportedRange } from "../../src/archive/names.js";
 import { checkFolder, createExportRules, type Exported, exportEntries, isFolder } from "../../src/archive/rules.js";
-import type { Entry } from "../../src/zip/entry.js";
 import { given, taken } from "../support/taken.js";
+import type { Entry, ExportedRange } from "./inside.js";
 
 const exported: ExportedRange = { table: "trades", fromBlock: 1n, toBlock: 20n };
 

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { NodeError, ProtocolError } from "tradewire";
 import { type SaveTarget, saveArchive } from "../../src/archive/save.js";
+import { fileFailure } from "../file/saving.js";
 import { csvZip, cutEvery, noise, zipOf } from "../support/archives.js";
 import { rawZip } from "../support/raw-zip.js";
-import { fileFailure } from "../support/saving.js";
 
 const NAME = "chain-1-trades-1-3000.zip";
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { type Client, createClient, ProtocolError } from "tradewire";
-import { saveArchive } from "../../src/archive/save.js";
 import { streamOf } from "../support/archive-outcome.js";
 import { noise, zipOf } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";
+import { saveArchive } from "./inside.js";
 
 const NAME = "chain-1-trades-1-3000.csv";
 const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CanceledError } from "tradewire";
-import type { Exported } from "../../src/archive/rules.js";
 import { createNameCheck, verifyContent, verifyStructure } from "../../src/archive/verify.js";
 import { cutEvery, noise } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";
 import { given } from "../support/taken.js";
+import type { Exported } from "./inside.js";
 
 const folderEntry: RawEntry = { name: "c/", content: "", stored: true };
 const one: RawEntry = { name: "c-trades-1-10.csv", content: "a\n1\n" };

@@ -10,7 +10,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { ListStopOrdersRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
-import { indentedJson } from "../../src/cli/output.js";
 import { run, startCommand } from "../support/command.js";
 import { eventually } from "../support/eventually.js";
 import { serveNode, type TestNode } from "../support/node.js";
@@ -300,8 +299,4 @@ it.each([
   const { code, out, err } = await call(...args);
   expect([code, out, calls]).toEqual([2, "", 0]);
   expect(err).toMatch(message);
-});
-
-it("answers are indented for a person, and escaped all the same", () => {
-  expect(indentedJson({ a: ["\u202e\n"], b: {} })).toBe('{\n  "a": [\n    "\\u202e\\n"\n  ],\n  "b": {}\n}\n');
 });

@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
-import { COMMANDS } from "../../src/cli/commands.js";
 import { csvZip } from "../support/archives.js";
-import { type Outcome, run } from "../support/command.js";
+import { listedCommands, type Outcome, run } from "../support/command.js";
 import { startProcess } from "../support/command-process.js";
 import { openMarket } from "../support/devnode.js";
 import { writePrivately } from "../support/private-file.js";
@@ -55,10 +54,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-it.each([...COMMANDS.keys()])("the process of `tradewire %s` writes and ends as the command does", async (name) => {
-  const [code, ...rest] = GIVEN[name] ?? [];
-  const args = [name, ...rest.flatMap((each) => (each === "NODE" ? ["--grpc-url", node.grpcUrl] : [each]))];
-  const outcome: Outcome = await startProcess(args, folder).ended;
-  expect(outcome.code).toBe(code);
-  expect(outcome).toEqual(await run(args, { cwd: folder }));
-});
+it.each([...(await listedCommands()).keys()])(
+  "the process of `tradewire %s` writes and ends as the command does",
+  async (name) => {
+    const [code, ...rest] = GIVEN[name] ?? [];
+    const args = [name, ...rest.flatMap((each) => (each === "NODE" ? ["--grpc-url", node.grpcUrl] : [each]))];
+    const outcome: Outcome = await startProcess(args, folder).ended;
+    expect(outcome.code).toBe(code);
+    expect(outcome).toEqual(await run(args, { cwd: folder }));
+  },
+);

@@ -1,6 +1,5 @@
 import { tmpdir } from "node:os";
 import { describe, expect, it } from "@jest/globals";
-import { readTarget } from "../../src/cli/sync/target.js";
 import { run } from "../support/command.js";
 
 const sync = (...args: string[]) => run(["sync", ...args], { cwd: tmpdir() });
@@ -58,15 +57,12 @@ describe("a password", () => {
 
   it("is taken from an environment variable, and not shown", async () => {
     const environment = { HISTORY: "postgres://me:hush@127.0.0.1:1/d?schema=s" };
-    expect(readTarget({ toEnv: "HISTORY" }, { environment })).toEqual({
-      kind: "postgres",
-      place: "postgres://me:hush@127.0.0.1:1/d",
-      schema: "s",
-    });
     const args = ["sync", "status", "--to-env", "HISTORY", "--grpc-url", "http://127.0.0.1:1"];
     const { code, out, err } = await run(args, { cwd: tmpdir(), environment });
     expect(code).toBe(1);
     expect(err).toContain("127.0.0.1:1/d");
     expect(out + err).not.toContain("hush");
+    const other = await run([...args, "--schema", "t"], { cwd: tmpdir(), environment });
+    expect(other).toMatchObject({ code: 2, err: expect.stringContaining('names the schema "s"') });
   });
 });

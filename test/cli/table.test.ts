@@ -1,8 +1,5 @@
-import { PassThrough } from "node:stream";
-import { text } from "node:stream/consumers";
 import { expect, it } from "@jest/globals";
 import { fitTable, leftOutOf } from "../../src/cli/table.js";
-import { createTables } from "../../src/cli/terminal.js";
 
 const ID = "0123456789abcdef0123456789abcdef";
 const ROWS = [
@@ -35,18 +32,4 @@ it("shortens cells of the lowest rank first, and then leaves columns out", () =>
   expect(narrow.leftOut).toContain("left out: size; ");
   const one = fitted(6, [2, 0, 1]);
   expect(one.text).toBe("note\n値段…\nlow\n");
-});
-
-it("fits indented tables of one output, and says once what of all of them does not fit", async () => {
-  const out = Object.assign(new PassThrough(), { isTTY: true, columns: 38 });
-  const notes = new PassThrough();
-  const tables = createTables({ out, notes, environment: {} });
-  const lines = tables.format(["id", "size", "note"], ROWS, { ranked: ["note"], indent: "    " }).split("\n");
-  expect(lines[1]).toBe(`    ${ID.slice(0, 21)}…  値段が高い`);
-  tables.format(["long id", "kind"], [[ID, ID]]);
-  tables.tellLeftOut();
-  notes.end();
-  expect(await text(notes)).toBe(
-    "To fit the terminal, left out: size, kind; long values are shortened. --json prints all.\n",
-  );
 });

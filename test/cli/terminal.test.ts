@@ -1,74 +1,55 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { NodeError, TransactionError } from "tradewire";
-import { fileNameFor } from "../../src/archive/names.js";
-import { errorText, json } from "../../src/cli/output.js";
-import { createRowFormat } from "../../src/cli/row-format.js";
-import { run } from "../support/command.js";
-import { serveNode, type TestNode } from "../support/node.js";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "@jest/globals";
+import { createTables } from "../../src/cli/terminal.js";
 
-/** Controls of both sets, marks of direction, and characters without width. */
-const SNEAKY = [0x9b, 0x85, 0x7f, 0x202e, 0x2066, 0x200e, 0x200f, 0x61c, 0x200b, 0x200d, 0xfeff, 0x2028, 0xe0041].map(
-  (code) => String.fromCodePoint(code),
-);
-const RAW = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0041}]/u;
-
-describe("what a node sends", () => {
-  let node: TestNode;
-  const key = `key${SNEAKY.join("x")}`;
-  const message = "m".repeat(500_000);
-  beforeAll(async () => {
-    node = await serveNode({
-      listNetworkParameters: () => ({
-        networkParameters: { edges: [{ cursor: "c", node: { key, value: "v" } }], pageInfo: {} },
-      }),
-      getStopOrder: () => {
-        throw new ConnectError(message, Code.NotFound);
-      },
-    });
-  });
-  afterAll(() => node.close());
-
-  it.each([[[]], [["--json"]], [["--format", "jsonl"]]])("is shown escaped: params %j", async (options) => {
-    const outcome = await run(["params", "--transport", "rest", "--rest-url", node.restUrl, ...options]);
-    expect(outcome.code).toBe(0);
-    expect(outcome.out).toContain("key");
-    expect(outcome.out).not.toMatch(RAW);
-    if (options.includes("--json")) {
-      expect(JSON.parse(outcome.out)).toEqual({ networkParameters: [{ key, value: "v" }] });
-    }
-  });
-
-  it.each([[[]], [["--json"]]])("is cut in errors: stop-order %j", async (options) => {
-    const outcome = await run(["stop-order", "0a", "--transport", "rest", "--rest-url", node.restUrl, ...options]);
-    expect(outcome.code).toBe(1);
-    expect(outcome.out.length + outcome.err.length).toBeLessThan(5000);
-    expect(outcome.out + outcome.err).toContain("mmm…");
-  });
+test("a table of many rows is written no faster than it is read, and is the same as in one piece", async () => {
+  const header = ["from", "to"];
+  const rows = Array.from({ length: 100_000 }, (_, at) => [String(at * 1000 + 1), String((at + 1) * 1000)]);
+  const out = new PassThrough();
+  const { signal } = new AbortController();
+  const tables = createTables({ out, notes: new PassThrough(), environment: {} });
+  const writing = tables.write({ out, signal }, header, rows);
+  for (let count = 0; count < 100; count += 1) {
+    await turn();
+  }
+  expect(out.readableLength + out.writableLength).toBeGreaterThan(0);
+  expect(out.readableLength + out.writableLength).toBeLessThan(200_000); // The whole has two million characters.
+  const parts: Buffer[] = [];
+  out.on("data", (part: Buffer) => parts.push(part));
+  await writing;
+  expect(Buffer.concat(parts).toString()).toBe(tables.format(header, rows));
 });
 
-it("rows as lines of JSON are escaped, and mean the same", () => {
-  const line = createRowFormat("jsonl", "").text(["a"], [[SNEAKY.join("")]]);
-  expect(line).not.toMatch(RAW);
-  expect(JSON.parse(line)).toEqual({ a: SNEAKY.join("") });
+test("a table of many rows ends with the signal", async () => {
+  const out = new PassThrough();
+  const abort = new AbortController();
+  const rows = Array.from({ length: 100_000 }, (_, at) => [String(at)]);
+  const writing = createTables({ out, notes: new PassThrough(), environment: {} }).write(
+    { out, signal: abort.signal },
+    ["n"],
+    rows,
+  );
+  abort.abort();
+  await expect(writing).rejects.toThrow(/abort/i);
 });
 
-it("errors are cut: their message, their details, and what the network said", () => {
-  const long = "m".repeat(10 * 1024 * 1024);
-  const details = [{ "@type": "x/y", long }];
-  expect(errorText(new NodeError({ code: Code.Internal, message: long, details })).length).toBeLessThan(5000);
-  const result = { success: false, txHash: "", code: 60, data: long, log: "", height: 0n };
-  expect(errorText(new TransactionError(result)).length).toBeLessThan(5000);
-  expect(json({ a: "\u202e" })).toBe('{"a":"\\u202e"}\n');
+test("fits indented tables of one output, and says once what of all of them does not fit", async () => {
+  const out = Object.assign(new PassThrough(), { isTTY: true, columns: 38 });
+  const notes = new PassThrough();
+  const tables = createTables({ out, notes, environment: {} });
+  const ID = "0123456789abcdef0123456789abcdef";
+  const rows = [
+    [ID, "7", "値段が高い"],
+    ["short", "1234", "low"],
+  ];
+  const lines = tables.format(["id", "size", "note"], rows, { ranked: ["note"], indent: "    " }).split("\n");
+  expect(lines[1]).toBe(`    ${ID.slice(0, 21)}…  値段が高い`);
+  tables.format(["long id", "kind"], [[ID, ID]]);
+  tables.tellLeftOut();
+  notes.end();
+  expect(await text(notes)).toBe(
+    "To fit the terminal, left out: size, kind; long values are shortened. --json prints all.\n",
+  );
 });
-
-it.each(["-rf-trades-1-2.zip", ".hidden-trades-1-2.zip", "a\u202eb-trades-1-2.zip", "a\u200bb-trades-1-2.zip"])(
-  "an archive is not saved as %j",
-  (name) => {
-    const header = new Headers({ "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(name)}` });
-    const exported = { table: "trades", fromBlock: 1n, toBlock: 2n } as const;
-    expect(fileNameFor(header, exported)).toBe("network-trades-1-2.zip");
-    const good = new Headers({ "content-disposition": "attachment;filename=a-trades-1-2.zip" });
-    expect(fileNameFor(good, exported)).toBe("a-trades-1-2.zip");
-  },
-);

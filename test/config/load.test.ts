@@ -1,12 +1,16 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type LoadConfigOptions, loadConfig, RequestError, TradewireError } from "tradewire";
-import { configKeys } from "../../src/config/schema.js";
 
 const TOKEN = "tok3n-never-to-be-seen";
+
+/** The keys that docs/configuration.md lists, each with its environment variable. */
+const keys = [
+  ...readFileSync("docs/configuration.md", "utf8").matchAll(/^\| `([\w.]+)` \|.*\| `(TRADEWIRE_\w+)` \|/gm),
+].map(([, name = "", variable = ""]) => ({ name, variable }));
 
 let directory = "";
 beforeEach(() => {
@@ -81,7 +85,7 @@ describe("the order of the sources", () => {
 
   it("tells the source of exactly the keys that have a value", () => {
     const { sources } = load({ environment: { TRADEWIRE_REST_URL: "https://node.example" } });
-    const names = configKeys.map(({ name }) => name);
+    const names = keys.map(({ name }) => name);
     expect([...sources.keys()]).toEqual(
       names.filter((name) => !/^grpc|^chainId$|^rest\.(tls|headers)|idleMs$|callsPerSecond$/.test(name)),
     );
@@ -177,7 +181,7 @@ describe("the environment", () => {
   });
 
   it("is refused or read, whatever it says", () => {
-    const variable = fc.constantFrom(...configKeys.map((key) => key.variable));
+    const variable = fc.constantFrom(...keys.map((key) => key.variable));
     fc.assert(
       fc.property(
         fc.dictionary(variable, fc.oneof(fc.string(), fc.json(), fc.webUrl(), fc.nat().map(String))),

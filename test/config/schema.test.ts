@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
-import { type ClientConfig, createClient, loadConfig, RequestError, readConfig } from "tradewire";
-import { configReference } from "../../src/config/reference.js";
-import { configKeys } from "../../src/config/schema.js";
+import { type ClientConfig, type Config, createClient, loadConfig, RequestError, readConfig } from "tradewire";
+import { configKeys, type SchemaInput, type SchemaOutput } from "../../src/config/schema.js";
 
 const GRPC = { url: "http://127.0.0.1:3007" };
 const REST = { url: "http://127.0.0.1:3008" };
@@ -212,14 +210,25 @@ describe("secrets", () => {
   });
 });
 
-describe("docs/configuration.md", () => {
-  it("has the table that is made of the schema (npm run generate:reference)", () => {
-    expect(readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8")).toContain(
-      `\n\n${configReference()}\n`,
-    );
-  });
+it("has variables that differ", () => {
+  expect(new Set(configKeys.map(({ variable }) => variable)).size).toBe(configKeys.length);
+});
 
-  it("has variables that differ", () => {
-    expect(new Set(configKeys.map(({ variable }) => variable)).size).toBe(configKeys.length);
-  });
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+/** A type with what it is put together from as one, and with nothing in it that can be changed. */
+type Flat<T> = T extends object ? { readonly [Key in keyof T]: Flat<T[Key]> } : T;
+type Url = "grpc" | "rest";
+type Chosen = Url | "transport";
+
+it("declares what the schema takes, and what it gives", () => {
+  const equal: [
+    Equal<Flat<Omit<ClientConfig, Url>>, Flat<Omit<SchemaInput, Url>>>,
+    Equal<Flat<ClientConfig["grpc"]>, Flat<SchemaInput["grpc"]>>,
+    Equal<Flat<ClientConfig["rest"]>, Flat<SchemaInput["rest"]>>,
+    Equal<Flat<Omit<Config, Chosen>>, Flat<Omit<SchemaOutput, Chosen>>>,
+    Equal<Flat<Config["grpc"]>, Flat<SchemaOutput["grpc"]>>,
+    Equal<Flat<Config["rest"]>, Flat<SchemaOutput["rest"]>>,
+    Equal<Config["transport"], NonNullable<SchemaOutput["transport"]>>,
+  ] = [true, true, true, true, true, true, true];
+  expect(equal).not.toContain(false);
 });

@@ -1,19 +1,10 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import {
-  create,
-  type DescMessage,
-  isMessage,
-  type Message,
-  type MessageShape,
-  toBinary,
-  toJson,
-} from "@bufbuild/protobuf";
-import { AnySchema } from "@bufbuild/protobuf/wkt";
-import type { ErrorObject, TypedObject } from "tradewire";
+import { type DescMessage, isMessage, type Message, type MessageShape, toBinary, toJson } from "@bufbuild/protobuf";
+import type { ErrorObject } from "tradewire";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
-import { httpStatusFromCode } from "../../src/http-rule/status.js";
-import { anyFromObject, knownTypes } from "../../src/json/any.js";
+import { anyFromObject, knownTypes } from "../support/any.js";
 import { failureTrailers, frame, type GrpcAnswer } from "../support/grpc-server.js";
+import { httpStatusOf } from "../support/http-status.js";
 import { chunk, head, type RawAnswer, whole } from "../support/raw-http.js";
 import { DISPOSITION, type Operation, streams } from "./operations.js";
 
@@ -122,7 +113,7 @@ export function succeed(given: Messages = {}): NodeAnswer {
 /** The node's error, before, between or after the messages. */
 export function fail(error: ErrorObject, given: Messages & { readonly part: Part } = { part: "none" }): NodeAnswer {
   const { code, message, details } = error;
-  const status = { code, message, details: details.map(anyOf) };
+  const status = { code, message, details: details.map(anyFromObject) };
   return {
     grpc: (asked) => ({
       headers: grpcHeaders(asked),
@@ -133,17 +124,10 @@ export function fail(error: ErrorObject, given: Messages & { readonly part: Part
     rest: (asked) => {
       const object = JSON.stringify(streams(asked.operation) ? { error } : error);
       return given.part === "none"
-        ? whole(`${httpStatusFromCode(code)} Failed`, object, JSON_TYPE)
+        ? whole(`${httpStatusOf(code)} Failed`, object, JSON_TYPE)
         : { pieces: [chunked(asked), ...pieces(asked, given).map(chunk), chunk(object), chunk("")], ending: "end" };
     },
   };
-}
-
-/** A detail in binary; one of an unknown type has that as base64 in `value`. */
-function anyOf(object: TypedObject) {
-  const { "@type": typeUrl, value } = object;
-  const known = knownTypes.getMessage(typeUrl.slice(typeUrl.lastIndexOf("/") + 1)) !== undefined;
-  return known ? anyFromObject(object) : create(AnySchema, { typeUrl, value: Buffer.from(String(value), "base64") });
 }
 
 /** The connection breaks off after a part of the messages. */

@@ -1,6 +1,5 @@
 import { Code } from "@connectrpc/connect";
 import { type ErrorObject, NodeError, type TypedObject } from "tradewire";
-import { codeName } from "../../src/errors/index.js";
 import { fail, grpcHeaders, type NodeAnswer, type Part } from "./answers.js";
 import { type Case, type Failure, failure } from "./case.js";
 import { streams } from "./operations.js";
@@ -8,6 +7,11 @@ import { streams } from "./operations.js";
 const known = { "@type": "type.googleapis.com/vega.ErrorDetail", code: 20_002, message: "no such range", inner: "7" };
 const knownReasons = ": no such range: 7";
 const unknown = { "@type": "type.googleapis.com/vega.Unheard", value: "AQID/w==" };
+
+/** The name of a code as gRPC's documents have it, such as NOT_FOUND. */
+function codeName(code: Code): string {
+  return code === Code.Canceled ? "CANCELLED" : Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+}
 
 /** A message of a node, as a summary has it. */
 function shortened(message: string): string {

@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type CsvDecodeOptions, ProtocolError } from "tradewire";
-import { checkedCsv } from "../../src/csv/index.js";
+import { checkedCsv } from "../../src/csv/check.js";
 import { cuts, encoded, outcomeOf, split, table } from "../support/csv.js";
 import { given } from "../support/taken.js";
 import { runs } from "../support/tier.js";

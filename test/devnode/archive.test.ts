@@ -6,10 +6,8 @@ import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { RequestError, tableNames } from "tradewire";
 import { partSize, type WriteArchiveOptions, writeArchive } from "../../src/devnode/archive.js";
-import { createHistory, type History } from "../../src/devnode/history/history.js";
-import { createMadeUp } from "../../src/devnode/made-up/index.js";
-import { csvHeader } from "../../src/devnode/tables/index.js";
 import { eventually, standsStill } from "../support/eventually.js";
+import { createHistory, createMadeUp, csvHeader, type History } from "./inside.js";
 
 const whole: WriteArchiveOptions = { table: "trades", fromBlock: 1n, toBlock: 5000n };
 const made = () =>

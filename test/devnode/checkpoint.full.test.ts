@@ -10,11 +10,14 @@ import { types } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { DevnodeOptions } from "tradewire/devnode";
 import { openCheckpoints } from "../../src/devnode/checkpoint.js";
-import { createControls } from "../../src/devnode/controls.js";
-import { createFailures } from "../../src/devnode/failures.js";
-import { openJournal } from "../../src/devnode/journal.js";
-import { createLocalNetwork, type LocalNetwork } from "../../src/devnode/local-network.js";
-import { checkOptions } from "../../src/devnode/options.js";
+import {
+  checkOptions,
+  createControls,
+  createFailures,
+  createLocalNetwork,
+  type LocalNetwork,
+  openJournal,
+} from "./inside.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0, activity: 2 } as const;
 const STATE = "checkpoint/state";

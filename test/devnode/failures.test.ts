@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { createFailures } from "../../src/devnode/failures.js";
-import { createGateway } from "../../src/devnode/gateway.js";
 import { csvZip, cutEvery } from "../support/archives.js";
+import { createGateway } from "./inside.js";
 
 const NAME = "datanode.api.v2.TradingDataService";
 const request = { table: "trades", fromBlock: 1, toBlock: 3000 } as const;

@@ -6,11 +6,8 @@ import { csvRecords } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { LedgerMovementsSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { AccountType, TransferType } from "tradewire/gen/vega/vega_pb.js";
-import { createHistory, type History } from "../../src/devnode/history/history.js";
-import { ledgerService } from "../../src/devnode/ledger-service.js";
-import { createMadeUp } from "../../src/devnode/made-up/index.js";
-import type { Happening } from "../../src/devnode/world/event.js";
 import { collect } from "../support/listing-clients.js";
+import { createHistory, createMadeUp, type Happening, type History, ledgerService } from "./inside.js";
 
 const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 const partyId = idOf("party:3");

@@ -7,11 +7,8 @@ import { createClient, RequestError, signerFromMnemonic } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
 import { CoreService, SubmitRawTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-import { createControls } from "../../src/devnode/controls.js";
-import { createFailures } from "../../src/devnode/failures.js";
-import { createLocalNetwork } from "../../src/devnode/local-network.js";
-import { checkOptions } from "../../src/devnode/options.js";
 import { stopOrder } from "../support/transactions.js";
+import { checkOptions, createControls, createFailures, createLocalNetwork } from "./inside.js";
 
 const small = { segments: 2, blocksPerSegment: 5, blockMs: 0 } as const;
 

@@ -12,8 +12,7 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { SubmitTransactionRequest_Type } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { SignatureSchema } from "tradewire/gen/vega/commands/v1/signature_pb.js";
 import { ProofOfWorkSchema, type Transaction } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-import { craft, lastBlock, sender, stopOrder } from "../support/transactions.js";
+import { chainPrefix, craft, lastBlock, sender, stopOrder } from "../support/transactions.js";
 
 /** A number that no enumeration has: over the wire any may come. */
 const unknownNumber: number = 9;
@@ -158,7 +157,7 @@ const tamperings: readonly Tampering[] = [
   [
     "a signature for another chain",
     "tx.signature.value (invalid signature)",
-    () => craft({ block, signedPrefix: chainIdPrefixOf("devnode-2") }),
+    () => craft({ block, signedPrefix: chainPrefix("devnode-2") }),
   ],
   ["no input data", "tx.input_data (is required)", changed((tx) => ({ ...tx, inputData: new Uint8Array() }))],
   [
@@ -169,7 +168,7 @@ const tamperings: readonly Tampering[] = [
   [
     "another chain's prefix",
     "tx.input_data (has to begin with the chain's identifier devnode-1 and a zero byte)",
-    () => craft({ block, signedPrefix: chainIdPrefixOf("devnode-2"), submittedPrefix: chainIdPrefixOf("devnode-2") }),
+    () => craft({ block, signedPrefix: chainPrefix("devnode-2"), submittedPrefix: chainPrefix("devnode-2") }),
   ],
   [
     "a prefix without the zero byte",

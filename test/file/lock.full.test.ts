@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type Lock, takeLock } from "../../src/file/lock.js";
-import { processMark } from "../../src/file/temporary.js";
 import { builtProgram } from "../support/built-program.js";
+import { processMark } from "./inside.js";
 
 let folder: string;
 let path: string;
@@ -99,7 +99,7 @@ describe("a lock that several processes want at once", () => {
   let program: string;
   let children: ChildProcess[] = [];
   beforeAll(async () => {
-    program = await builtProgram("test/support/lock-program.ts", "lock-program");
+    program = await builtProgram("test/file/lock-program.ts", "lock-program");
     children = Array.from({ length: PROCESSES }, () => fork(program));
   });
   afterAll(async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { csv, fileFailure, fileMethods, saveInto } from "../support/saving.js";
+import { csv, fileFailure, fileMethods, saveInto } from "./saving.js";
 
 const { link, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } = fs;
 

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
-import { temporaryName } from "../../src/file/temporary.js";
-import { csv, fileFailure, fileMethods, saveInto } from "../support/saving.js";
+import { temporaryName } from "./inside.js";
+import { csv, fileFailure, fileMethods, saveInto } from "./saving.js";
 
 const MIB = 1024 * 1024;
 

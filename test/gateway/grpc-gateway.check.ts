@@ -20,10 +20,10 @@ import fc from "fast-check";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { httpBindings } from "../../src/http-rule/http-rule.js";
-import { isJsonObject } from "../../src/json/values.js";
 import { type ClosableTransport, createGrpcTransport, createRestTransport } from "../../src/transport.js";
 import { anyRequest, anyText } from "../support/any-message.js";
 import { isServerStreaming, isUnary, serviceOf, streamingMethod, unaryMethod } from "../support/definitions.js";
+import { isJsonObject } from "../support/json-object.js";
 
 const RUNS = 30;
 const PACKAGE = "grpc.gateway.examples.internal.proto.examplepb";

@@ -5,13 +5,11 @@ import { join } from "node:path";
 import { constants, crc32, inflateRawSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import fc from "fast-check";
 import { createClient, type ErrorObject, type NetworkHistoryExport, NodeError, openArchive } from "tradewire";
-import { createErrorTail } from "../../src/json/error-tail.js";
-import { cutAt, cutEvery } from "../support/archives.js";
+import { cutEvery } from "../support/archives.js";
 import { serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";
-import { runs, sample } from "../support/tier.js";
+import { sample } from "../support/tier.js";
 
 const request = { table: "trades", fromBlock: 1, toBlock: 2000 } as const;
 const text = (from: number) =>
@@ -123,21 +121,6 @@ describe.each([
       });
     }
   });
-
-  it("is found however the body is split", () => {
-    const body = Buffer.concat([archive.subarray(0, 5000), object(index)]);
-    const split = fc.array(fc.oneof(fc.nat(body.length), fc.integer({ min: 4990, max: 5020 })), { maxLength: 20 });
-    fc.assert(
-      fc.property(split, (cuts) => {
-        const tail = createErrorTail();
-        const own = cutAt(body, cuts).map((piece) => Buffer.from(tail.push(piece)));
-        const { rest, error } = tail.finish();
-        expect(Buffer.concat([...own, rest]).equals(archive.subarray(0, 5000))).toBe(true);
-        expect(error?.object).toEqual(failures[index]);
-      }),
-      { numRuns: runs(60) },
-    );
-  });
 });
 
 describe.each([
@@ -211,42 +194,3 @@ it.each([
 async function* stream(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* pieces;
 }
-
-describe("data that holds the beginning of an error object", () => {
-  const piece = fc.oneof(
-    fc.constantFrom('{"error":', '{"err', '{"error":{"error":', '{"error":{}} ', "PK\0\x01", "plain").map(Buffer.from),
-    fc.uint8Array({ maxLength: 40 }).map(Buffer.from),
-  );
-
-  it("is lost nowhere", () => {
-    fc.assert(
-      fc.property(fc.array(piece, { maxLength: 30 }), fc.array(fc.nat(400), { maxLength: 20 }), (pieces, cuts) => {
-        const data = Buffer.concat([...pieces, Buffer.of(0)]);
-        const tail = createErrorTail();
-        const given = cutAt(data, cuts).map((bytes) => Buffer.from(tail.push(bytes)));
-        const { rest, error } = tail.finish();
-        expect(Buffer.concat([...given, rest]).equals(data)).toBe(true);
-        expect(error).toBeUndefined();
-      }),
-      { numRuns: runs(300) },
-    );
-  });
-
-  it("is held back up to a limit, in a time that grows with its size", () => {
-    const data = Buffer.from('{"error":'.repeat(700_000));
-    for (const size of [100, 100_000, data.length]) {
-      const tail = createErrorTail();
-      let given = 0;
-      let held = 0;
-      let most = 0;
-      for (const bytes of cutEvery(data, size)) {
-        const free = tail.push(bytes).length;
-        given += free;
-        held += bytes.length - free;
-        most = Math.max(most, held);
-      }
-      expect(most).toBeLessThanOrEqual(1024 * 1024);
-      expect(given + tail.finish().rest.length).toBe(data.length);
-    }
-  });
-});

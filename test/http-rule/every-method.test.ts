@@ -5,13 +5,17 @@ import { type DescMethod, type DescService, fromJson, type JsonValue, toJson } f
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { RequestError } from "tradewire";
-import { type HttpBinding, httpBindings } from "../../src/http-rule/http-rule.js";
-import { readCall } from "../../src/http-rule/read-call.js";
-import { writeCall, writeFirstCall } from "../../src/http-rule/write-call.js";
-import { knownTypes } from "../../src/json/any.js";
-import { isJsonObject } from "../../src/json/values.js";
 import { anyRequest } from "../support/any-message.js";
 import { isServerStreaming, isUnary } from "../support/definitions.js";
+import {
+  type HttpBinding,
+  httpBindings,
+  isJsonObject,
+  knownTypes,
+  readCall,
+  writeCall,
+  writeFirstCall,
+} from "./inside.js";
 
 const RUNS = 50;
 const generated = fileURLToPath(new URL("../../gen", import.meta.url));

@@ -8,8 +8,8 @@ import {
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { type HttpBinding, type HttpCall, httpBindings } from "../../src/http-rule/http-rule.js";
-import { writeCall } from "../../src/http-rule/write-call.js";
 import { ruleOf, ShapeSchema, shapeMethod } from "../support/shapes.js";
+import { writeCall } from "./inside.js";
 
 function write(rule: HttpBinding, json: JsonObject): HttpCall {
   return writeCall(ShapeSchema, rule, fromJson(ShapeSchema, json));

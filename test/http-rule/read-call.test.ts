@@ -5,10 +5,9 @@ import {
   ExportNetworkHistoryRequestSchema,
   TradingDataService,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import type { HttpBinding, HttpCall } from "../../src/http-rule/http-rule.js";
 import { readCall } from "../../src/http-rule/read-call.js";
-import { writeCall } from "../../src/http-rule/write-call.js";
 import { ruleOf, ShapeSchema, shapeMethod } from "../support/shapes.js";
+import { type HttpBinding, type HttpCall, writeCall } from "./inside.js";
 
 function read(rule: HttpBinding, call: HttpCall): JsonValue | undefined {
   const message = readCall(ShapeSchema, rule, call);

@@ -7,7 +7,7 @@ import {
   StopOrderFilterSchema,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { StopOrder_Status, StopOrder_StatusSchema, StopOrderSchema } from "tradewire/gen/vega/vega_pb.js";
-import { messageFromJson } from "../../src/json/message.js";
+import { messageFromJson } from "./inside.js";
 
 describe("an enum value that the definitions do not have", () => {
   it("keeps its name, beside values that they have", () => {

@@ -2,8 +2,8 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { ProtocolError } from "tradewire";
-import { anyToObject } from "../../src/json/any.js";
 import { httpBodyFromJson, openEnvelope, readErrorObject } from "../../src/json/envelope.js";
+import { anyToObject } from "./inside.js";
 
 describe("openEnvelope", () => {
   it("opens a result", () => {

@@ -1,8 +1,8 @@
 import { createRegistry, type DescMessage, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { AnySchema, FloatValueSchema } from "@bufbuild/protobuf/wkt";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { messageFromJson, requestToJson } from "../../src/json/message.js";
 import { compile } from "../support/definitions.js";
+import { messageFromJson, requestToJson } from "./inside.js";
 
 const LARGEST = 3.4028234663852886e38;
 

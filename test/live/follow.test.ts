@@ -11,12 +11,12 @@ import {
   RequestError,
 } from "tradewire";
 import type { FollowClient } from "../../src/live/follow.js";
-import { createFollowing } from "../../src/live/follow-table.js";
 import { standsStill } from "../support/eventually.js";
-import { counted, keptHistory } from "../support/kept-history.js";
 import { segments } from "../support/made-history.js";
 import { taken } from "../support/taken.js";
 import { runs } from "../support/tier.js";
+import { createFollowing } from "./inside.js";
+import { counted, keptHistory } from "./kept-history.js";
 
 const follow = (client: FollowClient, options?: FollowOptions, request?: Partial<FollowRequest>) =>
   createFollowing(client).follow({ table: "blocks", ...request }, options);

@@ -3,10 +3,9 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { ConnectionError, type Gap, type LiveEvent } from "tradewire";
 import { ObserveEventBusResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { createEvents } from "../../src/live/events.js";
-import type { LiveCalls } from "../../src/live/observe-call.js";
 import { eventOf } from "../support/event-server.js";
 import { runs } from "../support/tier.js";
+import { createEvents, type LiveCalls } from "./inside.js";
 
 /**
  * The events of some blocks, with the begin and the end of each where those are visible. Those of a block are in the order
@@ -38,7 +37,7 @@ function callsOf(all: ReturnType<typeof history>, parts: readonly { from: number
     const part = parts[opened];
     opened += 1;
     if (part === undefined) {
-      throw new ConnectionError("the client is closed", { code: 1, advice: "none", connected: false });
+      throw new ConnectionError("the client is closed", { code: 1, advice: "none", connected: false, isClosed: true });
     }
     const begin = Math.max(0, at + (opened === 1 ? 0 : part.from)); // Behind is what was missed, before what is repeated.
     const end = Math.min(all.length, begin + part.count);

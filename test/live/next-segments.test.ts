@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { ProtocolError, RequestError } from "tradewire";
-import type { FollowPosition } from "../../src/live/follow-position.js";
 import { nextSegments, type Wanted } from "../../src/live/next-segments.js";
 import { segments } from "../support/made-history.js";
+import type { FollowPosition } from "./inside.js";
 
 const nothing: Wanted = { position: undefined, fromBlock: undefined, toBlock: undefined };
 /** Behind the segment with this number, or inside it. */

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
 import { TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
-import { commandParts, outcomeOfResult } from "../../src/live/outcome.js";
+import { commandParts, outcomeOfResult } from "./inside.js";
 
 test("of a batch that was carried out in part, no part is told where the node does not say which ones failed", () => {
   const result = create(TransactionResultSchema, {

@@ -6,8 +6,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { createClient, SlowConsumerError } from "tradewire";
 import { ObserveTransactionResultsResponseSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { createLateness } from "../../src/live/lateness.js";
-import { readAhead } from "../../src/live/read-ahead.js";
 import {
   type BusAnswer,
   eventOf,
@@ -20,7 +18,6 @@ import {
 } from "../support/event-server.js";
 import { standsStill } from "../support/eventually.js";
 import { envelope, serveStreams } from "../support/servers.js";
-import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 /** A node that sends events without end, and drops the call when its first `count` events are out and it was told to. */
 function flooding(
@@ -163,87 +160,4 @@ test.each(["grpc", "grpc-js"] as const)("nor do small ones of many elements, ove
   } finally {
     await server.close();
   }
-});
-
-describe("a consumer", () => {
-  /** What is thought of a consumer that lets the source wait so often, so long each, and then reads for a while. */
-  async function isLateAfter(waits: number, eachMs: number, laterMs: number): Promise<boolean> {
-    using runtime = useVirtualRuntime();
-    const lateness = createLateness();
-    for (let made = 0; made < waits; made += 1) {
-      const wait = Promise.resolve().then(() => {
-        runtime.skip(eachMs);
-      });
-      await lateness.during(wait);
-      runtime.skip(1);
-    }
-    runtime.skip(laterMs);
-    return lateness.isLate();
-  }
-
-  test.each([
-    ["is late after one long wait", 1, 200, 10, true],
-    ["is late after many short ones", 200, 1, 10, true],
-    ["is not late after a burst", 5, 1, 10, false],
-    ["is not late any more after a while", 1, 200, 20_000, false],
-    ["is not late where nothing waited", 0, 0, 0, false],
-  ])("%s", async (_, waits, eachMs, laterMs, expected) => {
-    expect(await isLateAfter(waits, eachMs, laterMs)).toBe(expected);
-  });
-});
-
-describe("reading ahead", () => {
-  const numbers = (asked: { count: number }, batch = 1) =>
-    async function* () {
-      for (;;) {
-        asked.count += 1;
-        yield Array.from({ length: batch }, (_, at) => ({ number: (asked.count - 1) * batch + at }));
-      }
-    };
-
-  test("asks for no more than may wait", async () => {
-    const asked = { count: 0 };
-    const values = readAhead(numbers(asked), { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
-    expect(asked.count).toBe(0);
-    expect((await values.next()).value).toEqual({ number: 0 });
-    await standsStill(() => asked.count);
-    expect(asked.count).toBe(11);
-    for (let number = 1; number <= 25; number += 1) {
-      expect((await values.next()).value).toEqual({ number });
-      await standsStill(() => asked.count);
-      expect(asked.count).toBe(number + 11);
-    }
-    await values.return?.();
-  });
-
-  test("takes a batch as a whole, and gives it in order to all who ask at once", async () => {
-    const asked = { count: 0 };
-    const values = readAhead(numbers(asked, 100), { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
-    const first = await Promise.all(Array.from({ length: 150 }, () => values.next()));
-    expect(first.map(({ value }) => value?.number)).toEqual(Array.from({ length: 150 }, (_, number) => number));
-    await standsStill(() => asked.count);
-    expect(asked.count).toBe(2);
-    await values.return?.();
-  });
-
-  test("tells those who wait of the failure once, and then that it is over", async () => {
-    const source = async function* () {
-      yield [{ number: 0 }];
-      throw new Error("broken");
-    };
-    const values = readAhead(source, { maxWaiting: 10, signal: undefined })[Symbol.asyncIterator]();
-    const all = await Promise.allSettled([values.next(), values.next(), values.next()]);
-    expect(all).toEqual([
-      { status: "fulfilled", value: { done: false, value: { number: 0 } } },
-      { status: "rejected", reason: new Error("broken") },
-      { status: "fulfilled", value: { done: true, value: undefined } },
-    ]);
-  });
-
-  test("begins anew with each iteration", async () => {
-    const asked = { count: 0 };
-    const values = readAhead(numbers(asked), { maxWaiting: 1, signal: undefined });
-    expect(await take(1, values)).toEqual([{ number: 0 }]);
-    expect((await take(1, values))[0]?.number).toBeGreaterThan(0);
-  });
 });

@@ -15,8 +15,8 @@ import {
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { AccountType, TransferType } from "tradewire/gen/vega/vega_pb.js";
 import * as z from "zod";
-import type { Event } from "../../src/devnode/world/event.js";
 import { ann, asset, bob, cat, marketId, marketOf, openExchange, START } from "../devnode/engine/exchange.js";
+import type { Event } from "./inside.js";
 
 // What the real network made of these commands, sent one after the other (see recorded/README.md): the kinds of events that
 // each one brought, with the transfer types of ledger movements, and the error of its result.

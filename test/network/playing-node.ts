@@ -4,8 +4,8 @@ import { createServer } from "node:http";
 import { create, fromJson, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
-import { httpStatusFromCode } from "../../src/http-rule/status.js";
 import { failureTrailers, frame, type GrpcAnswer, startGrpcServer } from "../support/grpc-server.js";
+import { httpStatusOf } from "../support/http-status.js";
 import { methodNamed, type RecordedCall } from "./recorded.js";
 
 const ERROR_DETAIL = "type.googleapis.com/vega.ErrorDetail";
@@ -72,5 +72,5 @@ function restAnswer(call: RecordedCall): { readonly status: number; readonly bod
   }
   const { code, message, details = [] } = call.error;
   const body = { code, message, details: details.map((detail) => ({ "@type": ERROR_DETAIL, ...detail })) };
-  return { status: httpStatusFromCode(code), body };
+  return { status: httpStatusOf(code), body };
 }

@@ -1,13 +1,11 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type SeedSigner, signerFromSeed, solveProofOfWork as solve, transactionHash } from "tradewire";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { InputDataSchema, type Transaction, TransactionSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { ErrorDetailSchema } from "tradewire/gen/vega/vega_pb.js";
-import { encodeHex } from "../../src/transaction/hex.js";
-import { chainIdPrefixOf } from "../../src/transaction/signature.js";
-import { hashOfBytes } from "../../src/transaction/transaction-hash.js";
+import { chainPrefix } from "../support/transactions.js";
 
 /** How a transaction of a recorded case is made; `docs` of the members are in `recorded/README.md`. */
 export interface Recipe {
@@ -133,7 +131,9 @@ export function submissionPlayer({ transport, nextBlock, names, signers: given =
 
 /** The hash that the network gives a transaction: it serializes a message again, and takes bytes as they are. */
 function hashOf(method: SubmissionCase["method"], tx: Transaction): string {
-  return method.includes("Raw") ? hashOfBytes(toBinary(TransactionSchema, tx)) : transactionHash(tx);
+  return method.includes("Raw")
+    ? createHash("sha256").update(toBinary(TransactionSchema, tx)).digest("hex").toUpperCase()
+    : transactionHash(tx);
 }
 
 /** Replaces what differs from run to run: identifiers by their names, and heights and hashes of blocks. */
@@ -216,7 +216,8 @@ async function craft(
   const replaced = (text: string) =>
     text.replace(/\$[\w ]+/g, (name) => names[name] ?? signerOf(name.slice(1)).publicKey);
   const { command: parsed } = fromJson(InputDataSchema, JSON.parse(replaced(JSON.stringify(command))));
-  const nonce = shares.includes("nonce") && otherData ? otherData.nonce : BigInt(`0x${encodeHex(randomBytes(8))}`) | 1n;
+  const nonce =
+    shares.includes("nonce") && otherData ? otherData.nonce : BigInt(`0x${randomBytes(8).toString("hex")}`) | 1n;
   const inputData = wrong.includes("no input data")
     ? new Uint8Array()
     : wrong.includes("garbled input data")
@@ -226,11 +227,11 @@ async function craft(
           create(InputDataSchema, { nonce: wrong.includes("no nonce") ? 0n : nonce, blockHeight, command: parsed }),
         );
   const version = recipe.version ?? 3;
-  const prefix = version === 3 ? chainIdPrefixOf(last.chainId) : new Uint8Array();
+  const prefix = version === 3 ? chainPrefix(last.chainId) : new Uint8Array();
   const message = Buffer.concat([prefix, inputData]);
   const signer = signerOf(by);
   const signed = wrong.includes("signature") ? signer.sign(Buffer.from("other")) : signer.sign(message);
-  const tid = shares.includes("tid") && other?.pow ? other.pow.tid : encodeHex(randomBytes(32)).toUpperCase();
+  const tid = shares.includes("tid") && other?.pow ? other.pow.tid : randomBytes(32).toString("hex").toUpperCase();
   const difficulty = wrong.includes("proof") ? 1 : last.spamPowDifficulty;
   const startNonce = wrong.includes("proof") ? 1_000_000n : 0n;
   const { nonce: found } = await solve({ blockHash: last.hash, tid, difficulty, startNonce });
@@ -238,7 +239,7 @@ async function craft(
     inputData: wrong.includes("prefix submitted") ? message : inputData,
     ...(!wrong.includes("no signature") && {
       signature: {
-        value: encodeHex(signed),
+        value: Buffer.from(signed).toString("hex"),
         algo: wrong.includes("algorithm") ? "vega/rsa" : "vega/ed25519",
         version: 1,
       },

@@ -8,7 +8,7 @@ describe("a TypeScript interface of typed rows", () => {
     const file = `${process.cwd()}/test/schema/generated-rows.ts`;
     const schemas = tableNames.map((table) => tableSchema(table, 116));
     const source = [
-      `import type { TypedRow } from "../../src/schema/typed-row.js";`,
+      `import type { TypedRow } from "tradewire";`,
       ...schemas.map(rowInterface),
       ...schemas.map((schema) => {
         const name = /interface (\w+)/.exec(rowInterface(schema))?.[1];

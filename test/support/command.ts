@@ -83,6 +83,21 @@ export function run(args: readonly string[], options?: RunOptions): Promise<Outc
   return startCommand(args, options).ended;
 }
 
+/**
+ * List the commands as `tradewire --help` does.
+ *
+ * @returns the names of the commands, each with what stands behind it
+ */
+export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
+  const [, ...groups] =
+    (await run(["--help"])).out
+      .split("\nOptions:\n")
+      .at(-1)
+      ?.split(/\n\n.*:\n/) ?? [];
+  const terms = groups.flatMap((group) => [...group.matchAll(/^ {2}(\S+)(.*?)(?: {2}|$)/gm)]);
+  return new Map(terms.map(([, name = "", takes = ""]) => [name, takes.trim()]));
+}
+
 /** A stream that keeps what is written to it, and passes it on, however slow the reader is. */
 function captured() {
   const parts: Buffer[] = [];

@@ -6,9 +6,9 @@ import { create, type MessageInitShape, toBinary, toJson } from "@bufbuild/proto
 import type { ErrorObject } from "tradewire";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
-import { httpStatusFromCode } from "../../src/http-rule/status.js";
-import { anyFromObject, knownTypes } from "../../src/json/any.js";
+import { anyFromObject, knownTypes } from "./any.js";
 import { cutEvery } from "./archives.js";
+import { httpStatusOf } from "./http-status.js";
 
 /** The form in which an export reaches the client: gRPC messages, a raw body, or JSON objects. */
 export type Wire = "grpc" | "raw" | "envelopes";
@@ -99,7 +99,7 @@ async function answerHttp(response: ServerResponse, wire: Wire, script: Script):
   }
   const failing = typeof end === "object";
   if (failing && chunks.length === 0) {
-    response.writeHead(httpStatusFromCode(end.code), { "content-type": "application/json" });
+    response.writeHead(httpStatusOf(end.code), { "content-type": "application/json" });
     response.end(JSON.stringify({ error: end }));
     return;
   }

@@ -7,7 +7,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
-import { knownTypes } from "../../src/json/any.js";
+import { knownTypes } from "./any.js";
 
 /** A node whose methods the test implements, over gRPC and over an HTTP gateway. */
 export interface TestNode extends AsyncDisposable {

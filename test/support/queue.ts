@@ -7,7 +7,6 @@ import { Client as Postgres } from "pg";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import type { QueueOptions, WorkerOptions } from "tradewire/sync";
-import type { Pace } from "../../src/sync/queue/pace.js";
 import { builtProgram } from "./built-program.js";
 import { startPostgres } from "./postgres.js";
 import { serveRoutes, type TestServer } from "./servers.js";
@@ -47,19 +46,19 @@ export async function startQueuePlace(segments: number): Promise<QueuePlace> {
 }
 
 /** Times by which tests of a queue do not wait long. */
-export const PACE: Partial<Pace> = {
+export const PACE = {
   beatMs: 200,
   silentMs: 2500,
   leadBeatMs: 300,
   leadIdleMs: 2500,
   lookMs: 100,
-  idleMs: [50, 300],
+  idleMs: [50, 300] as const,
   listMs: 200,
   newMs: 100,
   busyMs: 300,
   lostMs: 200,
   retrySeconds: 1,
-  restMs: [100, 500],
+  restMs: [100, 500] as const,
 };
 
 /** What a program of a queue is told. */

@@ -1,10 +1,9 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
-import { type ClosableTransport, readConfig, TradewireError } from "tradewire";
+import { type ClosableTransport, TradewireError } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import type { HttpBody } from "tradewire/gen/google/api/httpbody_pb.js";
-import { limited } from "tradewire/transport";
-import { createRestTransport } from "../../src/transport/rest/rest.js";
+import { createRestTransport } from "tradewire/transport";
 import { type RawAnswer, startRawHttp } from "./raw-http.js";
 
 export const JSON_TYPE = { "content-type": "application/json" };
@@ -21,10 +20,7 @@ export async function startRestProbe() {
   let transport: ClosableTransport | undefined;
 
   function connect({ path = "", maxJsonBytes = 1024, interceptors = [] as Interceptor[] } = {}) {
-    const url = `${server.url}${path}`;
-    const { rest = raise(), timeouts } = readConfig({ transport: "rest", rest: { url } });
-    const bare = createRestTransport(rest, { maxJsonBytes, ...timeouts });
-    transport = limited(bare, { url, timeouts, interceptors });
+    transport = createRestTransport({ url: `${server.url}${path}`, limits: { maxJsonBytes }, interceptors });
     return { transport, client: createClient(TradingDataService, transport) };
   }
 
@@ -45,10 +41,6 @@ export async function startRestProbe() {
   }
 
   return { server, connect, segments, exported, disconnect: async () => transport?.close() };
-}
-
-function raise(): never {
-  throw new Error("the configuration has no REST");
 }
 
 /**

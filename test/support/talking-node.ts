@@ -11,7 +11,7 @@ import {
   TradingDataService,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
-import { anyToObject, knownTypes } from "../../src/json/any.js";
+import { anyToObject, knownTypes } from "./any.js";
 
 /** Answers the requests of a call. */
 export type Talk = ServiceImpl<typeof TradingDataService>["observeEventBus"];

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type BlockTask, type Client, type CommandInit, signerFromSeed, solveProofOfWork as solve } from "tradewire";
 import {
@@ -7,8 +8,6 @@ import {
   TxVersion,
 } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-import { encodeHex } from "../../src/transaction/hex.js";
-import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 import { openMarket } from "./devnode.js";
 
 /** A seed that does not occur anywhere else, as 64 hex digits. */
@@ -92,13 +91,23 @@ export interface Craft {
 }
 
 /**
+ * The prefix of what is signed for a chain: its identifier and a zero byte (specification, 2.5).
+ *
+ * @param chainId the chain's identifier
+ * @returns the bytes
+ */
+export function chainPrefix(chainId: string): Uint8Array {
+  return Buffer.from(`${chainId}\0`);
+}
+
+/**
  * Make a transaction without any checks.
  *
  * @param parts the block that the transaction is tied to, the input data, and the prefixes
  * @returns the transaction, with a valid signature of its own message and a valid proof of work
  */
 export async function craft({ block, inputData, signedPrefix, submittedPrefix }: Craft): Promise<Transaction> {
-  const prefix = chainIdPrefixOf(block.chainId);
+  const prefix = chainPrefix(block.chainId);
   const nonce = BigInt(`0x${randomHex(8)}`) | 1n;
   const bare = toBinary(
     InputDataSchema,
@@ -109,7 +118,7 @@ export async function craft({ block, inputData, signedPrefix, submittedPrefix }:
   const { hash: blockHash, difficulty } = block;
   return create(TransactionSchema, {
     inputData: Buffer.concat([submittedPrefix ?? prefix, bare]),
-    signature: { value: encodeHex(signature), algo: "vega/ed25519", version: 1 },
+    signature: { value: Buffer.from(signature).toString("hex"), algo: "vega/ed25519", version: 1 },
     from: { case: "pubKey", value: sender.publicKey },
     version: TxVersion.V3,
     pow: { tid, nonce: (await solve({ blockHash, tid, difficulty })).nonce },
@@ -117,5 +126,5 @@ export async function craft({ block, inputData, signedPrefix, submittedPrefix }:
 }
 
 function randomHex(bytes: number): string {
-  return encodeHex(crypto.getRandomValues(new Uint8Array(bytes)));
+  return randomBytes(bytes).toString("hex");
 }

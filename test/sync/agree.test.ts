@@ -2,10 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it, test } from "@jest/globals";
 import { ConnectionError, type HistorySegment, ProtocolError, RequestError } from "tradewire";
 import { type NodeHistory, PartingError, type SyncClient, type Unit } from "tradewire/sync";
-import { checkHistory } from "../../src/history/segment-chain.js";
 import type { AgreedHistory } from "../../src/sync/agree.js";
-import { readHistory } from "../../src/sync/node-history.js";
 import { listingClient, segments } from "../support/made-history.js";
+import { checkHistory, readHistory } from "./inside.js";
 
 const { signal } = new AbortController();
 const away = new ConnectionError("refused", { code: Code.Unavailable, connected: false, advice: "Wait." });

@@ -1,12 +1,12 @@
 import { describe, expect, it, test } from "@jest/globals";
 import { CanceledError, createClient, ProtocolError, RequestError, TradewireError, tableSchema } from "tradewire";
 import type { Unit, UnitCsv } from "tradewire/sync";
-import { fetchUnit } from "../../src/sync/fetch-unit.js";
 import { cutEvery, noise } from "../support/archives.js";
 import { eventually, standsStill } from "../support/eventually.js";
 import { type Script, serveExport } from "../support/export-server.js";
 import { rawZip } from "../support/raw-zip.js";
 import { taken } from "../support/taken.js";
+import { fetchUnit } from "./inside.js";
 
 const { signal } = new AbortController();
 

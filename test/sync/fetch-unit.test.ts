@@ -4,8 +4,8 @@ import { type Client, createClient, decodeCsv, NodeError, ProtocolError, type Se
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import type { Unit, UnitCsv } from "tradewire/sync";
 import { fetchUnit } from "../../src/sync/fetch-unit.js";
-import { readHistory } from "../../src/sync/node-history.js";
 import { taken } from "../support/taken.js";
+import { readHistory } from "./inside.js";
 
 const { signal } = new AbortController();
 

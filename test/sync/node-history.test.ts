@@ -2,9 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it, test } from "@jest/globals";
 import { CanceledError, type HistorySegment, ProtocolError, RequestError } from "tradewire";
 import type { SyncClient } from "tradewire/sync";
-import { checkHistory } from "../../src/history/segment-chain.js";
 import { readHistory } from "../../src/sync/node-history.js";
 import { listingClient, segments } from "../support/made-history.js";
+import { checkHistory } from "./inside.js";
 
 const { signal } = new AbortController();
 

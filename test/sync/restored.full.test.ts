@@ -1,10 +1,10 @@
 import { expect, it } from "@jest/globals";
 import pg from "pg";
 import { createSyncState, postgresSink, type SyncEvent, verifySync } from "tradewire/sync";
-import { loadMetrics } from "../../src/sync/watch/metrics.js";
 import { eventually } from "../support/eventually.js";
 import { startPostgres } from "../support/postgres.js";
 import { startSyncing } from "../support/syncing.js";
+import { loadMetrics } from "./inside.js";
 
 const TABLES = ["trades", "blocks"] as const;
 const POLL_MS = 600;

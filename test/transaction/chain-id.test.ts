@@ -9,9 +9,9 @@ import {
   type Signer,
 } from "tradewire";
 import { startDevnode } from "tradewire/devnode";
-import { openTransactionSync } from "../../src/transaction/verify.js";
 import { serveNode } from "../support/node.js";
 import { craft, sender, stopOrder } from "../support/transactions.js";
+import { openTransactionSync } from "./inside.js";
 
 const block = { chainId: "test-1", height: 1n, hash: "00".repeat(32), difficulty: 1, hashFunction: "sha3_24_rounds" };
 

@@ -5,7 +5,7 @@ import { wordlist } from "@scure/bip39/wordlists/english.js";
 import { HARDENED, VegaWallet } from "@vegaprotocol/crypto";
 import fc from "fast-check";
 import { RequestError, signerFromMnemonic, verifySignature } from "tradewire";
-import { chainIdPrefixOf } from "../../src/transaction/signature.js";
+import { chainPrefix } from "../support/transactions.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const text = (value: string) => new TextEncoder().encode(value);
@@ -19,7 +19,7 @@ const signature =
 describe("a signer from a mnemonic", () => {
   test("has the key and makes the signature of the network's own software", async () => {
     const signer = await signerFromMnemonic(words, { index: 1 });
-    const message = Buffer.concat([chainIdPrefixOf("mainnet-v1"), text("hello world")]);
+    const message = Buffer.concat([chainPrefix("mainnet-v1"), text("hello world")]);
     expect(signer.publicKey).toBe(publicKey);
     expect(hex(signer.sign(message))).toBe(signature);
     expect(verifySignature(message, signature, publicKey)).toBe(true);

@@ -3,10 +3,10 @@ import { availableParallelism } from "node:os";
 import threads from "node:worker_threads";
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { CanceledError } from "tradewire";
-import { searchNonces } from "../../src/transaction/nonce-search.js";
 import { searchNoncesInThreads } from "../../src/transaction/nonce-search-threads.js";
 import { firstNonce, task } from "../support/proof-of-work.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
+import { searchNonces } from "./inside.js";
 
 const { Worker } = threads;
 

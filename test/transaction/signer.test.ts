@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { KeyPair } from "@vegaprotocol/crypto/keypair";
 import fc from "fast-check";
 import { RequestError, signerFromEnvironment, signerFromSeed, verifySignature } from "tradewire";
-import { chainIdPrefixOf } from "../../src/transaction/signature.js";
+import { chainPrefix } from "../support/transactions.js";
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
@@ -17,7 +17,7 @@ describe("a signer from a seed", () => {
       fc.asyncProperty(bytes32, fc.uint8Array({ maxLength: 400 }), fc.string(), async (seed, data, chainId) => {
         const pair = await KeyPair.fromSeed(0, seed);
         const signer = signerFromSeed(seed);
-        const message = Buffer.concat([chainIdPrefixOf(chainId), data]);
+        const message = Buffer.concat([chainPrefix(chainId), data]);
         const made = signer.sign(message);
         expect(signer.publicKey).toBe(String(pair.publicKey));
         expect(hex(made)).toBe(hex(await pair.sign(data, chainId)));

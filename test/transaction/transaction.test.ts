@@ -8,10 +8,9 @@ import fc from "fast-check";
 import { CommandError, type CommandInit, createTransaction, RequestError, signerFromSeed } from "tradewire";
 import { InputDataSchema, TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
-import { isSpecified } from "../../src/transaction/check/index.js";
-import { openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
 import { plainToJson, randomMessage } from "../support/random-message.js";
 import { runs } from "../support/tier.js";
+import { isSpecified, openTransactionSync, proofProblem } from "./inside.js";
 
 const signer = signerFromSeed("0b".repeat(32));
 const block = {

@@ -15,10 +15,9 @@ import {
   SubmitTransactionRequest_Type,
   SubmitTransactionResponseSchema,
 } from "tradewire/gen/vega/api/v1/core_pb.js";
-import type { ChainSettings } from "../../src/transaction/chain-to-sign.js";
 import { createTransactions } from "../../src/transaction/transactions.js";
-import { openTransactionSync } from "../../src/transaction/verify.js";
 import { sender, stopOrder } from "../support/transactions.js";
+import { type ChainSettings, openTransactionSync } from "./inside.js";
 
 afterEach(() => {
   jest.useRealTimers();

@@ -2,9 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { RequestError } from "tradewire";
 import { InputDataSchema, TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-import { chainIdPrefixOf } from "../../src/transaction/signature.js";
 import { inputDataProblems, openTransactionSync, proofProblem } from "../../src/transaction/verify.js";
-import { type Craft, craft, sender, stopOrder } from "../support/transactions.js";
+import { type Craft, chainPrefix, craft, sender, stopOrder } from "../support/transactions.js";
 
 const chain = { chainId: "test-1" };
 const block = { chainId: "test-1", height: 7n, hash: "07".repeat(32), difficulty: 2, hashFunction: "sha3_24_rounds" };
@@ -45,7 +44,7 @@ describe("a transaction", () => {
   it("of version 3 begins with the chain's identifier and a zero byte", async () => {
     const rule = "tx.inputData has to begin with the chain's identifier test-1 and a zero byte";
     expect(await problemsOf({}, { submittedPrefix: none })).toEqual([rule]);
-    expect(await problemsOf({}, { submittedPrefix: chainIdPrefixOf("test-2") })).toEqual([rule]);
+    expect(await problemsOf({}, { submittedPrefix: chainPrefix("test-2") })).toEqual([rule]);
   });
 
   it("of version 2 does not", async () => {
@@ -62,7 +61,7 @@ describe("a transaction", () => {
   });
 
   it("is for the chain that is named, whose identifier has the right form", async () => {
-    expect(await problemsOf({}, { signedPrefix: chainIdPrefixOf("test-2") })).toEqual([
+    expect(await problemsOf({}, { signedPrefix: chainPrefix("test-2") })).toEqual([
       "tx.signature.value is no signature of tx.pubKey over tx.inputData for chain test-1",
     ]);
     await expect(problemsOf({}, {}, { chainId: "a\0b" })).rejects.toThrow(RequestError);

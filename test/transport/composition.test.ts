@@ -198,6 +198,56 @@ describe("auto", () => {
     expect(bytes).toBe(1000);
     expect(seen.fallbacks).toHaveLength(1);
   });
+
+  describe("a file", () => {
+    /** Save an export of a node that sends the beginning of an archive, and then fails, or sends something else. */
+    async function saved(end: ConnectError | undefined) {
+      const folder = await mkdtemp(join(tmpdir(), "tradewire-composition-"));
+      const archive = await csvZip(5000, "chain-1-trades-1-1000.csv");
+      let calls = 0;
+      await using node = await serveNode({
+        async *exportNetworkHistory() {
+          calls += 1;
+          yield { contentType: "application/zip", data: archive.subarray(0, 1000) };
+          if (end !== undefined) {
+            throw end;
+          }
+          yield { contentType: "application/zip", data: Buffer.from("no archive") };
+        },
+      });
+      const { seen, hooks } = recorded();
+      const client = connect(
+        { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl }, retry: { tries: 1 } },
+        { hooks },
+      );
+      const error = await failureOf(client.exportNetworkHistory(range, { extensions: "optional" }).saveTo(folder));
+      await rm(folder, { recursive: true });
+      return { calls, seen, error };
+    }
+
+    it("is fetched once over each transport where all break off, and that is told", async () => {
+      const { calls, seen, error } = await saved(new ConnectError("going down", Code.Unavailable));
+      expect(calls).toBe(2);
+      expect(error).toMatchObject({ name: "NodeError", code: Code.Unavailable });
+      const { id, method } = seen.fallbacks[0] ?? {};
+      expect(seen.fallbacks).toEqual([{ id, method, from: "grpc", to: "rest", error: expect.any(NodeError) }]);
+      expect({ id, method }).toEqual({ id: seen.starts[0]?.id, method: seen.starts[0]?.method });
+    });
+
+    it("is fetched once where the failure is the node's", async () => {
+      const { calls, seen, error } = await saved(new ConnectError("broken", Code.Internal));
+      expect(calls).toBe(1);
+      expect(error).toMatchObject({ name: "NodeError", code: Code.Internal });
+      expect(seen.fallbacks).toEqual([]);
+    });
+
+    it("is fetched once where what came is no archive", async () => {
+      const { calls, seen, error } = await saved(undefined);
+      expect(calls).toBe(1);
+      expect(error).toMatchObject({ name: "ProtocolError" });
+      expect(seen.fallbacks).toEqual([]);
+    });
+  });
 });
 
 describe("a call that does more than read", () => {

@@ -1,8 +1,5 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer as createHttpServer, type Server } from "node:http";
-import { createServer as createHttp2Server, type Http2Server } from "node:http2";
 import { delimiter, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
@@ -17,12 +14,11 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ConnectRouter, createRouterTransport } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type ClosableTransport, createTransport, readConfig } from "tradewire";
-import { createGateway } from "../../src/devnode/gateway.js";
+import { serveNodeOf, type TestNode } from "../support/node.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -94,7 +90,7 @@ message Book {
 
 let folder: string;
 let service: DescService;
-const servers: (Http2Server | Server)[] = [];
+let node: TestNode;
 const transports: { name: "grpc" | "rest"; transport: ClosableTransport }[] = [];
 
 beforeAll(async () => {
@@ -104,8 +100,8 @@ beforeAll(async () => {
   await generate();
   const generated: unknown = await import(pathToFileURL(join(folder, "gen/extra/v1/shelf_pb.js")).href);
   service = serviceIn(generated);
-  const grpc = { url: await listen(createHttp2Server(connectNodeAdapter({ routes }))) };
-  const rest = { url: await listen(createHttpServer(createGateway(createRouterTransport(routes), [service]))) };
+  node = await serveNodeOf(routes, [service]);
+  const [grpc, rest] = [{ url: node.grpcUrl }, { url: node.restUrl }];
   for (const name of ["grpc", "rest"] as const) {
     transports.push({ name, transport: createTransport(readConfig({ transport: name, grpc, rest })) });
   }
@@ -115,7 +111,7 @@ afterAll(async () => {
   for (const { transport } of transports) {
     await transport.close();
   }
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  await node.close();
   await rm(folder, { recursive: true });
 });
 
@@ -191,14 +187,6 @@ function routes(router: ConnectRouter): void {
     yield fromJson(download.output, { contentType: "text/plain", data: Buffer.from(text).toString("base64") });
     yield fromJson(download.output, { contentType: "text/plain", data: "AAEC/w==" });
   });
-}
-
-async function listen(server: Http2Server | Server): Promise<string> {
-  server.listen(0, "127.0.0.1");
-  servers.push(server);
-  await once(server, "listening");
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
 async function call(transport: ClosableTransport, name: string, json: JsonObject): Promise<JsonValue> {

@@ -33,7 +33,7 @@ import {
   tellingHooks,
   withOurErrors,
 } from "tradewire/transport";
-import { knownTypes } from "../../src/json/any.js";
+import { knownTypes } from "../support/any.js";
 import { anyMessage } from "../support/any-message.js";
 import { compile, isServerStreaming, isUnary, serviceOf, unaryMethod } from "../support/definitions.js";
 import { chunk, head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";

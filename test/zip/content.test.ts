@@ -1,11 +1,10 @@
 import { crc32, deflateRawSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { createByteReader } from "../../src/zip/byte-reader.js";
 import { checkMeasures, type Limits, readContent } from "../../src/zip/content.js";
-import type { LocalHeader, Measures } from "../../src/zip/records.js";
 import { cutEvery, noise } from "../support/archives.js";
 import { given, taken } from "../support/taken.js";
+import { createByteReader, type LocalHeader, type Measures } from "./inside.js";
 
 const MIB = 1024 * 1024;
 const DATA = Buffer.from("a,b\n1,2\n".repeat(50));

@@ -1,10 +1,10 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createByteReader } from "../../src/zip/byte-reader.js";
 import { readDescriptor, scanStored } from "../../src/zip/descriptor.js";
 import { cutEvery, noise } from "../support/archives.js";
 import { given, taken } from "../support/taken.js";
+import { createByteReader } from "./inside.js";
 
 const SCAN_SIZE = 64 * 1024;
 const DATA = Buffer.from("a,b\n1,2\n");

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { type Bytes, checkListing, readDirectory } from "../../src/zip/directory.js";
-import { inMemory } from "../../src/zip/seekable.js";
 import { noise, zipOf } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";
+import { inMemory } from "./inside.js";
 
 const a: RawEntry = { name: "a.csv", content: "a\n1\n", stored: true };
 const b: RawEntry = { name: "b.csv", content: "b\n2\n" };

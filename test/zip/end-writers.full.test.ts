@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { ProtocolError } from "tradewire";
-import { createArchiveEnd } from "../../src/zip/end.js";
 import { cutAt, cutEvery, noise, zipFrom, zipOf } from "../support/archives.js";
+import { createArchiveEnd } from "./inside.js";
 
 const MIB = 1024 * 1024;
 /** What no end record is longer than, ZIP64's records before it included. */

@@ -5,9 +5,9 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CanceledError, FileError } from "tradewire";
 import { listEntries, type SeekableReading, seekableEntries } from "../../src/zip/file.js";
-import { inMemory } from "../../src/zip/seekable.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";
 import { taken, textOf } from "../support/taken.js";
+import { inMemory } from "./inside.js";
 
 const limits = { maxSize: 1e9, maxRatio: 1e6 };
 const a: RawEntry = { name: "a.csv", content: "a\n1\n" };

@@ -1,11 +1,10 @@
 import { crc32 } from "node:zlib";
 import { describe, expect, it } from "@jest/globals";
-import { createByteReader } from "../../src/zip/byte-reader.js";
 import { checkName, readLocalHeader, readMethod } from "../../src/zip/records.js";
-import { LOCAL_HEADER, signatureBytes } from "../../src/zip/signatures.js";
 import { cutEvery } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";
 import { given } from "../support/taken.js";
+import { createByteReader, LOCAL_HEADER, signatureBytes } from "./inside.js";
 
 const one: RawEntry = { name: "a.csv", content: "a\n1\n", stored: true };
 

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
-import { createArchiveEnd } from "../../src/zip/end.js";
 import { csvZip } from "../support/archives.js";
+import { createArchiveEnd } from "./inside.js";
 
 /** Count the bytes that are copied while a function runs, by each way that Node has. */
 function copiedBy(run: () => void): number {

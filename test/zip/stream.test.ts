@@ -2,11 +2,11 @@ import { crc32 } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError } from "tradewire";
-import type { Entry, Reading } from "../../src/zip/entry.js";
 import { streamedEntries } from "../../src/zip/stream.js";
 import { cutAt, cutEvery, noise } from "../support/archives.js";
 import { type RawEntry, rawZip } from "../support/raw-zip.js";
 import { given, taken, textOf } from "../support/taken.js";
+import type { Entry, Reading } from "./inside.js";
 
 const MIB = 1024 * 1024;
 const limits = { maxSize: 1e9, maxRatio: 1e6 };

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
-import { readDirectory } from "../../src/zip/directory.js";
-import { inMemory } from "../../src/zip/seekable.js";
-import { streamedEntries } from "../../src/zip/stream.js";
 import { type WrittenFile, writeArchiveFiles } from "../../src/zip/write.js";
 import { noise } from "../support/archives.js";
 import { given, taken, textOf } from "../support/taken.js";
+import { inMemory, readDirectory, streamedEntries } from "./inside.js";
 
 const limits = { maxSize: 1e9, maxRatio: 1e6 };
 

@@ -12,9 +12,6 @@ import {
   TransferSchema,
 } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { PartySchema } from "tradewire/gen/vega/vega_pb.js";
-import { busEventType } from "../../../src/devnode/data/bus-event.js";
-import type { Event } from "../../../src/devnode/world/event.js";
-import { serveData } from "../../support/data-service.js";
 import { subscribe } from "../../support/event-bus.js";
 import { eventually } from "../../support/eventually.js";
 import {
@@ -28,7 +25,9 @@ import {
   position,
   stopOrder,
   trade,
-} from "../../support/living-world.js";
+} from "../living-world.js";
+import { serveData } from "./data-service.js";
+import { busEventType, type Event } from "./inside.js";
 
 /** An event, and what it is about. */
 interface Known {

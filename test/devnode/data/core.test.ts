@@ -7,12 +7,6 @@ import { CoreStateService } from "tradewire/gen/vega/api/v1/corestate_pb.js";
 import { TransactionSchema, TxVersion } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import { AccountType, ChainStatus } from "tradewire/gen/vega/vega_pb.js";
-import { createBlocks } from "../../../src/devnode/core/blocks.js";
-import { type CoreOptions, coreMethods } from "../../../src/devnode/core/service.js";
-import { createSpamPolicies } from "../../../src/devnode/core/spam-policies.js";
-import { stateMethods } from "../../../src/devnode/core/state-service.js";
-import { createStreams } from "../../../src/devnode/data/observe.js";
-import { createWorld } from "../../../src/devnode/world/create-world.js";
 import {
   account,
   asset,
@@ -24,7 +18,16 @@ import {
   order,
   timelineOf,
   trade,
-} from "../../support/living-world.js";
+} from "../living-world.js";
+import {
+  type CoreOptions,
+  coreMethods,
+  createBlocks,
+  createSpamPolicies,
+  createStreams,
+  createWorld,
+  stateMethods,
+} from "./inside.js";
 
 const settled = { state: Market_State.SETTLED };
 const { world } = createWorld(

@@ -5,14 +5,13 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { BusEventType, EndBlockSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { eventBus } from "../../../src/devnode/data/event-bus.js";
-import { createStreams, MAX_WAITING_RECORDS } from "../../../src/devnode/data/observe.js";
-import type { Event } from "../../../src/devnode/world/event.js";
-import { serveData } from "../../support/data-service.js";
 import { type BusRequestInit, type Subscription, subscribe } from "../../support/event-bus.js";
 import { eventually } from "../../support/eventually.js";
 import { failureOf } from "../../support/failure-of.js";
-import { blockAt, historyOf, id, order, position, trade } from "../../support/living-world.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
+import { blockAt, historyOf, id, order, position, trade } from "../living-world.js";
+import { serveData } from "./data-service.js";
+import { createStreams, type Event, MAX_WAITING_RECORDS } from "./inside.js";
 
 const { ORDER, TRADE, END_BLOCK, ALL } = BusEventType;
 const orderEvent = (number: number): Event => ({ case: "order", value: order(number) });

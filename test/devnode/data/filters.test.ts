@@ -1,6 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
 import { AccountType, Order_Status, Order_TimeInForce, Order_Type } from "tradewire/gen/vega/vega_pb.js";
-import { serveData } from "../../support/data-service.js";
 import { failureOf } from "../../support/failure-of.js";
 import {
   account,
@@ -15,7 +14,8 @@ import {
   stopOrder,
   timelineOf,
   trade,
-} from "../../support/living-world.js";
+} from "../living-world.js";
+import { serveData } from "./data-service.js";
 
 const { data, books } = serveData(
   historyOf({

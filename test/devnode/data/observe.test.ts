@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { createStreams, MAX_WAITING_RECORDS } from "../../../src/devnode/data/observe.js";
-import { blockAt, happeningsOf, trade } from "../../support/living-world.js";
+import { blockAt, happeningsOf, trade } from "../living-world.js";
 
 describe("a reader of a stream", () => {
   const watching = (tooSlow?: () => ConnectError | undefined) => {

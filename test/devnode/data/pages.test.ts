@@ -2,7 +2,6 @@ import { describe, expect, test } from "@jest/globals";
 import type { Pagination } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import { allPages, type Paging } from "../../support/all-pages.js";
-import { serveData } from "../../support/data-service.js";
 import { failureOf } from "../../support/failure-of.js";
 import {
   account,
@@ -17,7 +16,8 @@ import {
   stopOrder,
   timelineOf,
   trade,
-} from "../../support/living-world.js";
+} from "../living-world.js";
+import { serveData } from "./data-service.js";
 
 const cursor = (...key: string[]) => Buffer.from(JSON.stringify({ key })).toString("base64");
 /** A cursor of JSON with other names: deployed nodes take it for one without a key. */

@@ -17,8 +17,8 @@ import {
   OrderInfoSchema,
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { ErrorDetailSchema, MarginMode, Side } from "tradewire/gen/vega/vega_pb.js";
-import { serveData } from "../../support/data-service.js";
-import { historyOf, id } from "../../support/living-world.js";
+import { historyOf, id } from "../living-world.js";
+import { serveData } from "./data-service.js";
 
 // The recorded market, asset and market data of the network, and what it estimated of them.
 interface Recorded {

@@ -3,11 +3,11 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { LedgerMovementsSchema, TransactionResultSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { LiquidityProvisionSchema, MarginLevelsSchema } from "tradewire/gen/vega/vega_pb.js";
-import type { Event } from "../../../src/devnode/world/event.js";
-import { type DataService, serveData } from "../../support/data-service.js";
 import { eventually } from "../../support/eventually.js";
 import { failureOf } from "../../support/failure-of.js";
-import { account, historyOf, id, market, marketData, order, position, trade } from "../../support/living-world.js";
+import { account, historyOf, id, market, marketData, order, position, trade } from "../living-world.js";
+import { type DataService, serveData } from "./data-service.js";
+import type { Event } from "./inside.js";
 
 const active = { status: 1 } as const;
 const orderEvent = (number: number, fields: Parameters<typeof order>[1] = active): Event => ({

@@ -13,9 +13,7 @@ import {
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { type Market, Market_State, Market_TradingMode, MarketSchema } from "tradewire/gen/vega/markets_pb.js";
 import { type Order, Order_TimeInForce, Order_Type, Side, type StopOrder } from "tradewire/gen/vega/vega_pb.js";
-import { createEngine } from "../../../src/devnode/engine/create-engine.js";
-import type { Engine, EngineStart, Outcome } from "../../../src/devnode/engine/engine.js";
-import { type Event, isOrder } from "../../../src/devnode/world/event.js";
+import { createEngine, type Engine, type EngineStart, type Event, isOrder, type Outcome } from "./inside.js";
 
 export const [ann, bob, cat, dan] = ["a1", "b2", "c3", "d4"].map((byte) => byte.repeat(32)) as [
   string,

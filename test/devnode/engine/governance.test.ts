@@ -17,8 +17,6 @@ import {
 } from "tradewire/gen/vega/governance_pb.js";
 import { Market_State, Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import { Order_Status } from "tradewire/gen/vega/vega_pb.js";
-import { networkParameters } from "../../../src/devnode/made-up/network-parameters.js";
-import type { Event } from "../../../src/devnode/world/event.js";
 import {
   ann,
   asset,
@@ -36,6 +34,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
+import { type Event, networkParameters } from "./inside.js";
 
 const { OPEN, PASSED, DECLINED, ENACTED, REJECTED, WAITING_FOR_NODE_VOTE } = Proposal_State;
 const NOW = START / SECOND;

@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "@jest/globals";
 import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import { AccountType, Order_Status, OrderError, TransferType } from "tradewire/gen/vega/vega_pb.js";
-import type { Event } from "../../../src/devnode/world/event.js";
 import {
   ann,
   asset,
@@ -16,6 +15,7 @@ import {
   SELL,
   valuesOf,
 } from "./exchange.js";
+import type { Event } from "./inside.js";
 import { recordedMarket } from "./recorded-market.js";
 
 /** The price of the recorded orders, and the mark price that was recorded. */

@@ -23,7 +23,6 @@ import {
 } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { MarginMode, Withdrawal_Status } from "tradewire/gen/vega/vega_pb.js";
-import type { Event } from "../../../src/devnode/world/event.js";
 import {
   ann,
   asset,
@@ -38,6 +37,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
+import type { Event } from "./inside.js";
 
 const SUCCESS = { status: "success" };
 const node = "0d".repeat(32);

@@ -9,7 +9,6 @@ import {
   PositionSchema,
   TransferType,
 } from "tradewire/gen/vega/vega_pb.js";
-import { accountId } from "../../../src/devnode/engine/identifiers.js";
 import {
   ann,
   asset,
@@ -28,6 +27,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
+import { accountId } from "./inside.js";
 
 const position = (exchange: Exchange, party: string) =>
   valuesOf(exchange.events, "position").findLast(({ partyId }) => partyId === party);

@@ -4,8 +4,6 @@ import fc from "fast-check";
 import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import { AccountType, Order_Status, PeggedReference, type Side } from "tradewire/gen/vega/vega_pb.js";
-import { openSize } from "../../../src/devnode/engine/book.js";
-import type { Event } from "../../../src/devnode/world/event.js";
 import { runs } from "../../support/tier.js";
 import {
   ann,
@@ -31,6 +29,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
+import { type Event, openSize } from "./inside.js";
 
 const parties = [ann, bob, cat, dan];
 const auction = "dd".repeat(32);

@@ -12,10 +12,8 @@ import {
 } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import type { InputData } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
 import { AccountSchema, AccountType } from "tradewire/gen/vega/vega_pb.js";
-import { transactionError } from "../../../src/devnode/core/transaction-result.js";
-import { accountId } from "../../../src/devnode/engine/identifiers.js";
-import type { Event } from "../../../src/devnode/world/event.js";
 import { ann, asset, bob, cat, dan, marketId, openExchange, START, valuesOf } from "./exchange.js";
+import { accountId, type Event, transactionError } from "./inside.js";
 import { recordedMarket } from "./recorded-market.js";
 
 interface RecordedCase {

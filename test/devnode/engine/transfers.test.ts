@@ -4,8 +4,6 @@ import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import { CancelTransferSchema, TransferSchema } from "tradewire/gen/vega/commands/v1/commands_pb.js";
 import { Transfer_Status } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { AccountType, DispatchMetric, TransferType } from "tradewire/gen/vega/vega_pb.js";
-import type { EngineStart } from "../../../src/devnode/engine/engine.js";
-import type { Event } from "../../../src/devnode/world/event.js";
 import {
   ann,
   asset,
@@ -18,6 +16,7 @@ import {
   START,
   valuesOf,
 } from "./exchange.js";
+import type { EngineStart, Event } from "./inside.js";
 
 type Fields = Exclude<MessageInitShape<typeof TransferSchema>, { readonly $typeName: string }>;
 

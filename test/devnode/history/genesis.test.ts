@@ -1,9 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { RequestError, type TableName, tableSchema } from "tradewire";
 import type { Genesis } from "tradewire/devnode";
-import { createHistory, type History } from "../../../src/devnode/history/history.js";
-import { createMadeUp } from "../../../src/devnode/made-up/index.js";
-import { csvHeader } from "../../../src/devnode/tables/index.js";
+import { createHistory, createMadeUp, csvHeader, type History } from "./inside.js";
 
 const id = (digit: string) => digit.repeat(64);
 const made = (genesis: Genesis, schemaVersions = [115, 115, 115, 116]) =>

@@ -3,9 +3,7 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type TableName, tableNames } from "tradewire";
 import { DepositSchema, OrderSchema, PositionSchema } from "tradewire/gen/vega/vega_pb.js";
 import { createHistory, type History, type HistoryOptions } from "../../../src/devnode/history/history.js";
-import { createMadeUp, type MadeUp } from "../../../src/devnode/made-up/index.js";
-import { blockRows, csvRow } from "../../../src/devnode/tables/index.js";
-import type { Block, Event, Happening } from "../../../src/devnode/world/event.js";
+import { type Block, blockRows, createMadeUp, csvRow, type Event, type Happening, type MadeUp } from "./inside.js";
 
 const options = { chainId: "devnode-1", segments: 4, blocksPerSegment: 50 };
 const made = (more: Partial<HistoryOptions> = {}) =>

@@ -3,10 +3,8 @@ import { createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import JSZip from "jszip";
 import { Table, TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { createHistory } from "../../../src/devnode/history/history.js";
-import { historyService } from "../../../src/devnode/history-service.js";
-import { createMadeUp } from "../../../src/devnode/made-up/index.js";
 import { failureOf } from "../../support/failure-of.js";
+import { createHistory, createMadeUp, historyService } from "./inside.js";
 
 const history = createHistory({
   madeUp: createMadeUp({ blocks: 40 }),

@@ -9,8 +9,7 @@ import {
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "tradewire/gen/vega/vega_pb.js";
-import { createMadeUp, makerId } from "../../../src/devnode/made-up/index.js";
-import type { Place, Timeline } from "../../../src/devnode/world/timeline.js";
+import { createMadeUp, makerId, type Place, type Timeline } from "./inside.js";
 
 const idOf = (text: string) => createHash("sha256").update(text).digest("hex");
 const START = 1_697_702_400_000_000_000n;

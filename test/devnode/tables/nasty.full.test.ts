@@ -20,8 +20,7 @@ import {
   TradeSchema,
   WithdrawalSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-import { blockRows, compareText, csvRow, placeIn } from "../../../src/devnode/tables/index.js";
-import type { Event, Happening } from "../../../src/devnode/world/event.js";
+import { blockRows, compareText, csvRow, type Event, type Happening, placeIn } from "./inside.js";
 import { openPostgres, type Postgres } from "./postgres.js";
 
 let postgres: Postgres;

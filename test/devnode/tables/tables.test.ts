@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { schemaVersions, type TableName, tableNames } from "tradewire";
-import { createMadeUp } from "../../../src/devnode/made-up/index.js";
-import { blockRows, compareText, csvHeader, csvRow, type Fields, placeIn } from "../../../src/devnode/tables/index.js";
+import { blockRows, compareText, createMadeUp, csvHeader, csvRow, type Fields, placeIn } from "./inside.js";
 import { openPostgres, type Postgres } from "./postgres.js";
 
 let postgres: Postgres;

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { jsonbText, parseJson } from "../../../src/devnode/tables/jsonb.js";
-import { float8Text, numericText } from "../../../src/devnode/tables/numeric.js";
-import { timeText } from "../../../src/devnode/tables/time.js";
+import { float8Text, jsonbText, numericText, parseJson, timeText } from "./inside.js";
 import { openPostgres, type Postgres } from "./postgres.js";
 
 let postgres: Postgres;

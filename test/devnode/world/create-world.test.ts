@@ -3,8 +3,6 @@ import { describe, expect, test } from "@jest/globals";
 import { Market_State } from "tradewire/gen/vega/markets_pb.js";
 import { NetworkParameterSchema, PartySchema, type Trade } from "tradewire/gen/vega/vega_pb.js";
 import { createWorld } from "../../../src/devnode/world/create-world.js";
-import type { Event } from "../../../src/devnode/world/event.js";
-import { MAX_RECORDS } from "../../../src/devnode/world/live-timeline.js";
 import {
   account,
   asset,
@@ -17,8 +15,9 @@ import {
   stopOrder,
   timelineOf,
   trade,
-} from "../../support/living-world.js";
-import { ACTIVE, brief, FILLED, happen, history, orderEvent } from "../../support/small-world.js";
+} from "../living-world.js";
+import { type Event, MAX_RECORDS } from "./inside.js";
+import { ACTIVE, brief, FILLED, happen, history, orderEvent } from "./small-world.js";
 
 describe("the orders of a world", () => {
   test("come behind those of the history, those that rested at its end first", () => {

@@ -2,13 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type Order, PartySchema } from "tradewire/gen/vega/vega_pb.js";
-import { createWorld } from "../../../src/devnode/world/create-world.js";
-import type { Event } from "../../../src/devnode/world/event.js";
-import type { Placed, Timeline } from "../../../src/devnode/world/timeline.js";
-import type { World } from "../../../src/devnode/world/world.js";
-import { account, id, marketData, order, position, stopOrder, trade } from "../../support/living-world.js";
-import { ACTIVE, FILLED, happen, history, orderEvent } from "../../support/small-world.js";
 import { runs } from "../../support/tier.js";
+import { account, id, marketData, order, position, stopOrder, trade } from "../living-world.js";
+import { createWorld, type Event, type Placed, type Timeline, type World } from "./inside.js";
+import { ACTIVE, FILLED, happen, history, orderEvent } from "./small-world.js";
 
 /** What changes a world: the events of a block, and saving and restoring. */
 const step = fc.oneof(

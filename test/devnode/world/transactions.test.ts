@@ -1,10 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "@jest/globals";
 import { EndBlockSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
-import { createWorld } from "../../../src/devnode/world/create-world.js";
-import type { Event } from "../../../src/devnode/world/event.js";
-import { account, blockAt } from "../../support/living-world.js";
-import { ACTIVE, FILLED, history, orderEvent } from "../../support/small-world.js";
+import { account, blockAt } from "../living-world.js";
+import { createWorld, type Event } from "./inside.js";
+import { ACTIVE, FILLED, history, orderEvent } from "./small-world.js";
 
 const [first, second] = ["a1".repeat(32), "b2".repeat(32)];
 const balance = (number: number, amount: string): Event => ({

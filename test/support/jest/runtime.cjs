@@ -1,17 +1,25 @@
 const { existsSync, readFileSync } = require("node:fs");
+const { dirname, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
 const { default: JestRuntime } = require("jest-runtime");
 
 /** Under this, Jest looks for the time limit of a file's tests, in the realm in which they run. */
 const TIMEOUT = Symbol.for("TEST_TIMEOUT_SYMBOL");
 
-/** Where a test file imports an inner module, or a helper that hands out what one makes. */
-const INNER_IMPORT = / from "(\.\.\/)+(src\/|support\/(rest-probe|saving)\.js")/;
+/** Where a file imports a module of the sources, or what the tests of its folder take of them. */
+const INNER_IMPORT = /^(?:import|export) (?!type\b)[^;]* from "(?:(?:\.\.\/)+src\/|[^"]*\/inside\.js")/m;
+/** What a file of tests imports of its folder and those around it. */
+const NEAR_IMPORT = /^(?:import|export) (?!type\b)(?:[^;]* from )?"(\.\.?\/(?!(?:\.\.\/)*support\/)[^"]*)\.js"/gm;
 
-/** Whether a test file, or that of the quick tier which it runs, imports an inner module. */
-function ofSources(path) {
-  const files = new Set([path, path.replace(/\.full(?=\.test\.ts$)/, "")]);
-  return [...files].some((file) => existsSync(file) && INNER_IMPORT.test(readFileSync(file, "utf8")));
+/** Whether a test file, or what it imports of tests beside `test/support`, imports an inner module. */
+function ofSources(path, seen = new Set()) {
+  if (seen.has(path) || !existsSync(path)) {
+    return false;
+  }
+  seen.add(path);
+  const text = readFileSync(path, "utf8");
+  const near = [...text.matchAll(NEAR_IMPORT)].map(([, name]) => join(dirname(path), `${name}.ts`));
+  return INNER_IMPORT.test(text) || near.some((other) => ofSources(other, seen));
 }
 
 /** How often each test file was loaded: Node keeps what it has loaded, and mutation tests run a file again and again. */

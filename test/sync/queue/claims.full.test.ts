@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { failJob, finishJob, putBack, reap, takeJob } from "../../../src/sync/queue/claims.js";
-import { type Database, openDatabase } from "../../../src/sync/queue/database.js";
-import { beat } from "../../../src/sync/queue/heartbeat.js";
-import { install } from "../../../src/sync/queue/install.js";
-import { jobOf } from "../../../src/sync/queue/jobs.js";
-import { DEAD, UNITS } from "../../../src/sync/queue/names.js";
-import { readDead } from "../../../src/sync/queue/present.js";
-import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { unitOf } from "../../support/units.js";
+import { beat, type Database, DEAD, install, jobOf, openDatabase, readDead, readTarget, UNITS } from "./inside.js";
 
 let server: PostgresServer;
 let db: Database;

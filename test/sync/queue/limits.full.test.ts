@@ -2,17 +2,27 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { Client } from "pg";
 import { ConnectionError } from "tradewire";
-import { finishJob, takeJob } from "../../../src/sync/queue/claims.js";
-import { type Database, openDatabase } from "../../../src/sync/queue/database.js";
-import { install } from "../../../src/sync/queue/install.js";
-import { jobOf } from "../../../src/sync/queue/jobs.js";
-import { queueSchema, UNITS } from "../../../src/sync/queue/names.js";
-import { admit, endProbe, enterNodes, reached, takeCall, unreachable } from "../../../src/sync/queue/node-state.js";
-import { createPermits } from "../../../src/sync/queue/permits.js";
-import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
 import { eventually } from "../../support/eventually.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { unitOf } from "../../support/units.js";
+import {
+  admit,
+  createPermits,
+  type Database,
+  endProbe,
+  enterNodes,
+  finishJob,
+  install,
+  jobOf,
+  openDatabase,
+  queueSchema,
+  reached,
+  readTarget,
+  takeCall,
+  takeJob,
+  UNITS,
+  unreachable,
+} from "./inside.js";
 
 let server: PostgresServer;
 let url: string;

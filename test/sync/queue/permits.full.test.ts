@@ -3,11 +3,10 @@ import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { expect, it } from "@jest/globals";
 import pg from "pg";
-import { openDatabase } from "../../../src/sync/queue/database.js";
 import { createPermits } from "../../../src/sync/queue/permits.js";
-import { readTarget } from "../../../src/sync/sinks/postgres/target.js";
 import { builtProgram } from "../../support/built-program.js";
 import { startPostgres } from "../../support/postgres.js";
+import { openDatabase, readTarget } from "./inside.js";
 
 it("keeps a permit where sessions of the role may not be idle for long", async () => {
   await using server = await startPostgres();

@@ -5,11 +5,8 @@ import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import type { TableName } from "tradewire";
 import { compactParquet, type LedgerEntry, parquetSink, verifySync } from "tradewire/sync";
-import { applyChange } from "../../../src/sync/sinks/parquet/apply-change.js";
-import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
-import { manifestOf } from "../../../src/sync/sinks/parquet/manifest.js";
-import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
 import { builtProgram } from "../../support/built-program.js";
+import { applyChange, holdUnit, layoutOf, manifestOf } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const ROWS = 100;

@@ -4,7 +4,7 @@ import { Code } from "@connectrpc/connect";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { describe, expect, it } from "@jest/globals";
 import { duckdbSink, parquetSink, type Sink } from "tradewire/sync";
-import { duckdbError } from "../../../src/sync/sinks/duckdb/errors.js";
+import { duckdbError } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");

@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { createGate } from "../../../src/sync/sinks/duckdb/gate.js";
+import { createGate } from "./inside.js";
 
 it("lets many in that share, or one alone, in the order in which they came, whatever fails", async () => {
   const task = fc.record({ isAlone: fc.boolean(), fails: fc.boolean() });

@@ -4,7 +4,7 @@ import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
 import { tableNames } from "tradewire";
 import { parquetSink, sinkColumns } from "tradewire/sync";
-import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
+import { layoutOf } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const signal = new AbortController().signal;

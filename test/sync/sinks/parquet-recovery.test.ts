@@ -3,8 +3,7 @@ import { appendFile, cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { compactParquet, duckdbSink, parquetSink, verifySync } from "tradewire/sync";
-import { layoutOf } from "../../../src/sync/sinks/parquet/layout.js";
-import { holdUnit } from "../../../src/sync/sinks/parquet/pending.js";
+import { holdUnit, layoutOf } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");

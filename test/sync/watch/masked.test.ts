@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { ConnectionError } from "tradewire";
-import { createErrorLog } from "../../../src/sync/watch/reports.js";
+import { createErrorLog } from "./inside.js";
 
 /** What the page and `/state` show of an error's text. */
 function shownOf(text: string): string | undefined {

@@ -4,8 +4,8 @@ import { createContext, runInContext } from "node:vm";
 import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
 import { createSyncState, SinkError, type SyncEvent } from "tradewire/sync";
-import { pageScript } from "../../../src/sync/watch/page/page.js";
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
+import { pageScript } from "./inside.js";
 
 /** As much of an element as the script uses. */
 class FakeElement {

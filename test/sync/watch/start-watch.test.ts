@@ -4,9 +4,8 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { CanceledError, ConnectionError, RequestError } from "tradewire";
 import { createSyncState, type SyncState, startWatch, type Watch, type WatchOptions } from "tradewire/sync";
-import { hostCheck } from "../../../src/http-server/own-host.js";
-import { parseListen } from "../../../src/sync/watch/address.js";
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
+import { hostCheck, parseListen } from "./inside.js";
 
 let ms = 0;
 let watch: Watch | undefined;

@@ -3,8 +3,7 @@ import { fromBinary, fromJson } from "@bufbuild/protobuf";
 import { describe, expect, it } from "@jest/globals";
 import { commandProblems } from "tradewire";
 import { InputDataSchema } from "tradewire/gen/vega/commands/v1/transaction_pb.js";
-import { haltingProblem } from "../../../src/transaction/check/halting.js";
-import { networkProblems } from "../../../src/transaction/check/index.js";
+import { haltingProblem, networkProblems } from "./inside.js";
 
 /** What v0.78.0's own check of a command says, for each of its rules and for commands that keep them all. */
 const { cases }: { cases: { kind: string; inputData: string; error: string }[] } = JSON.parse(

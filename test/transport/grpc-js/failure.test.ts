@@ -7,10 +7,6 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type ClosableTransport, ConnectionError, NodeError, ProtocolError } from "tradewire";
-import type { TlsConfig } from "../../../src/config/schema.js";
-import { createGrpcJsTransport } from "../../../src/transport/grpc-js/grpc-js.js";
-import { statusError } from "../../../src/transport/grpc-js/status.js";
-import { callError } from "../../../src/transport/layers/failure.js";
 import { say, send } from "../../support/probe.js";
 import {
   deadPort,
@@ -20,6 +16,7 @@ import {
   serveSockets,
   serveStreams,
 } from "../../support/servers.js";
+import { callError, createGrpcJsTransport, statusError, type TlsConfig } from "./inside.js";
 
 const GRPC = { ":status": 200, "content-type": "application/grpc" };
 const TEXT = envelope(toBinary(StringValueSchema, create(StringValueSchema, { value: "hello" })));

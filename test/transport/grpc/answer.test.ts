@@ -1,20 +1,15 @@
 // Slow, and worth it: what a slow reader costs shows with more data than all buffers on the way can hold.
 // Answers that contradict themselves, or whose connection is lost behind their end.
-import { type ClientHttp2Stream, constants, type ServerHttp2Stream } from "node:http2";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, encodeBinaryHeader } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { StatusSchema } from "tradewire/gen/google/rpc/status_pb.js";
 import { createGrpcTransport, type GrpcTransportOptions } from "tradewire/transport";
-import { startCall } from "../../../src/transport/grpc/call.js";
-import { createSessions } from "../../../src/transport/grpc/sessions.js";
-import { eventually, standsStill } from "../../support/eventually.js";
+import { standsStill } from "../../support/eventually.js";
 import { gate } from "../../support/gate.js";
 import { read, send, watch } from "../../support/probe.js";
 import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
-import { startStallingProxy } from "../../support/stalling-proxy.js";
 import { given, taken } from "../../support/taken.js";
 
 const GRPC = { ":status": 200, "content-type": "application/grpc+proto" };
@@ -34,19 +29,10 @@ async function serve(answer: (stream: ServerHttp2Stream, cut: () => void) => voi
   return server;
 }
 
-function callOver({ url }: TestServer, options: Partial<GrpcTransportOptions> = {}, make = createGrpcTransport) {
-  const transport = make({ url, ...options });
+function callOver({ url }: TestServer, options: Partial<GrpcTransportOptions> = {}) {
+  const transport = createGrpcTransport({ url, ...options });
   closing.push(transport);
   return transport;
-}
-
-function sessionsWith({ url }: { readonly url: string }, keepaliveMs = 60_000) {
-  const sessions = createSessions(
-    { url, codec: "proto", windowBytes: 65_535, keepaliveMs, allowInsecureHeaders: false },
-    { connectMs: 10_000 },
-  );
-  closing.push({ close: async () => sessions.close() });
-  return sessions;
 }
 
 /** Wait for the answer to a ping on the server's first connection. */
@@ -79,13 +65,10 @@ describe("a status", () => {
     await expect(call).rejects.toMatchObject({ code, cause: { object: { code, message } } });
   });
 
-  it("is kept with a message that is not escaped, also as the library is built", async () => {
-    const built: typeof import("../../../src/transport.js") = await import(
-      pathToFileURL(resolve("dist/src/transport.js")).href
-    );
+  it("is kept with a message that is not escaped", async () => {
     const trailer = { "grpc-status": "5", "grpc-message": "100% gone" };
     const server = await serve((stream) => respond(stream, EMPTY, trailer));
-    const call = callOver(server, {}, built.createGrpcTransport).unary(read, undefined, undefined, undefined, {});
+    const call = callOver(server).unary(read, undefined, undefined, undefined, {});
     await expect(call).rejects.toMatchObject({ code: Code.NotFound, cause: { object: { message: "100% gone" } } });
   });
 
@@ -171,45 +154,5 @@ describe("a slow reader", () => {
     await standsStill(() => sent);
     expect(sent).toBeLessThan(body.length / 2);
     expect((await taken(message)).values).toHaveLength(200_000);
-  });
-});
-
-describe("a call", () => {
-  it("that is ended while its stream is opened is canceled", async () => {
-    const sessions = sessionsWith(await serve(() => undefined));
-    let opened: ClientHttp2Stream | undefined;
-    const call = startCall({
-      async open(headers, isWanted) {
-        opened = await sessions.request(headers, isWanted);
-        call.fail(new ConnectError("no longer wanted", Code.Canceled));
-        return opened;
-      },
-      headers: { ":method": "POST", ":path": "/" },
-      maxMessageBytes: 1000,
-      arrived: () => undefined,
-      onEnd: () => undefined,
-    });
-    expect(await call.write(new Uint8Array())).toBe(false);
-    await expect(call.read()).rejects.toMatchObject({ code: Code.Canceled });
-    expect(opened?.destroyed).toBe(true);
-  });
-
-  it("that waits for a ping opens no connection once all are closed", async () => {
-    const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
-    await using proxy = await startStallingProxy(server.url);
-    const sessions = sessionsWith(proxy, 50);
-    const request = () => sessions.request({ ":method": "POST", ":path": "/" }, () => true);
-    const first = await request();
-    first.resume().end();
-    await new Promise((done) => first.once("close", done));
-    const freshUntil = performance.now() + 50;
-    await eventually(() => performance.now() > freshUntil); // The connection is to be pinged before its next use.
-    proxy.stall();
-    const next = request();
-    const failed = expect(next).rejects.toThrow(/^the transport (is|was) closed$/);
-    await new Promise(setImmediate);
-    sessions.close();
-    await failed;
-    expect(server.sessions).toHaveLength(1);
   });
 });

@@ -4,7 +4,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { createGrpcJsTransport, createGrpcTransport } from "tradewire/transport";
-import { createSessions } from "../../../src/transport/grpc/sessions.js";
 import { read, say, talk, watch } from "../../support/probe.js";
 import { envelope, serveStreams, type TestServer } from "../../support/servers.js";
 import { given, taken } from "../../support/taken.js";
@@ -172,20 +171,4 @@ it("over grpc, a client that is closed tells the server that nothing was wrong, 
   await transport.close();
   await expect(next).rejects.toMatchObject({ code: Code.Canceled });
   expect(await told).toBe(constants.NGHTTP2_NO_ERROR);
-});
-
-describe("sessions", () => {
-  it("let go of a stream that is given up while it waits for its turn", async () => {
-    const server = await serve(() => undefined, { maxConcurrentStreams: 0 });
-    const sessions = createSessions(
-      { url: server.url, codec: "proto", windowBytes: 65_535, keepaliveMs: 60_000, allowInsecureHeaders: false },
-      { connectMs: 10_000 },
-    );
-    closing.push({ close: async () => sessions.close() });
-    const stream = await sessions.request({ ":method": "POST", ":path": "/" }, () => true);
-    const closed = new Promise((resolve) => stream.once("close", resolve));
-    stream.close(constants.NGHTTP2_CANCEL);
-    await closed;
-    expect(stream.destroyed).toBe(true);
-  });
 });

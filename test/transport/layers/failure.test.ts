@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError, ConnectionError, NodeError, ProtocolError, RequestError } from "tradewire";
-import { whileConnecting } from "../../../src/errors/network-failure.js";
 import { callError, redirect } from "../../../src/transport/layers/failure.js";
 
 const context = { transport: "grpc", method: "test.Probe/Read", url: "http://node.example:3007" };
@@ -126,7 +125,7 @@ describe("a redirect", () => {
 
 describe("a failure of the network", () => {
   it("without a connection says so", () => {
-    const reason = whileConnecting(Object.assign(new Error("no"), { code: "ECONNREFUSED" }));
+    const reason = Object.assign(new Error("no"), { code: "ECONNREFUSED", syscall: "connect" });
     const error = errorFor(reason);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({

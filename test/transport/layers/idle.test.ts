@@ -1,9 +1,12 @@
-import { Code, createContextValues } from "@connectrpc/connect";
+import type { ServerHttp2Stream } from "node:http2";
+import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ConnectionError } from "tradewire";
-import { idleLimited } from "tradewire/transport";
-import { arrivalOf } from "../../../src/transport/arrival.js";
+import { createGrpcTransport, idleLimited } from "tradewire/transport";
 import { ask, listen, memoryTransport, open, reasonOf, text, texts } from "../../support/memory-transport.js";
+import { watch } from "../../support/probe.js";
+import { envelope, serveStreams } from "../../support/servers.js";
+import { given } from "../../support/taken.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../../support/virtual-runtime.js";
 
 let runtime: VirtualRuntime;
@@ -107,18 +110,33 @@ describe("a stream in which nothing comes", () => {
   });
 
   it("has all its time again with every byte", async () => {
-    const contextValues = createContextValues();
-    const { transport, signal } = fed();
-    const iterator = (await open(transport, { contextValues })).message[Symbol.asyncIterator]();
+    let sent: (stream: ServerHttp2Stream) => void = () => undefined;
+    const opened = new Promise<ServerHttp2Stream>((resolve) => {
+      sent = resolve;
+    });
+    const server = await serveStreams((stream) => {
+      stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
+      stream.write(envelope(new Uint8Array()));
+      sent(stream);
+    });
+    const transport = createGrpcTransport({ url: server.url, timeouts: { idleMs: IDLE_MS } });
+    const { message } = await transport.stream(watch, undefined, undefined, undefined, given([{}]));
+    const iterator = message[Symbol.asyncIterator]();
+    await iterator.next();
     const failure = reasonOf(iterator.next());
+    const stream = await opened;
+    const half = envelope(new Uint8Array(5));
     for (let bytes = 0; bytes < 5; bytes += 1) {
       await pass(IDLE_MS - 1);
-      arrivalOf(contextValues)();
+      stream.write(half.subarray(bytes, bytes + 1));
+      await new Promise((arrived) => stream.session?.ping(arrived)); // Answered behind what was written.
     }
     await pass(IDLE_MS - 1);
-    expect(signal()?.aborted).toBe(false);
+    expect(stream.closed).toBe(false);
     await pass(1);
     expect(await failure).toMatchObject(silence);
+    await transport.close();
+    await server.close();
   });
 });
 

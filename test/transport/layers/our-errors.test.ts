@@ -3,8 +3,6 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, NodeError, RequestError, type TradewireError } from "tradewire";
 import { type Endpoint, withOurErrors } from "tradewire/transport";
-import { whileConnecting } from "../../../src/errors/network-failure.js";
-import { throwingOurErrors } from "../../../src/transport/layers/our-errors.js";
 import { ask, broken, listen, memoryTransport, reasonOf, texts } from "../../support/memory-transport.js";
 import { say } from "../../support/probe.js";
 
@@ -99,7 +97,7 @@ describe("the failure of a call that does more than read", () => {
   });
 
   it("says that it was not sent where there was no connection", async () => {
-    const refused = whileConnecting(Object.assign(new Error("no"), { code: "ECONNREFUSED" }));
+    const refused = Object.assign(new Error("no"), { code: "ECONNREFUSED", syscall: "connect" });
     const { cause } = await failureOf(ask(ours(() => Promise.reject(refused)).transport, { method: say }));
     expect(cause).toMatchObject({ connected: false, summary: "the connection was refused (http://127.0.0.1:3007)" });
   });
@@ -184,19 +182,6 @@ describe.each(kinds)("headers (%s)", (_, make, _method) => {
     expect(inner.calls).toMatchObject([{ timeoutMs: 70 }]);
     expect(inner.calls[0]?.signal).toBe(signal);
     expect(inner.calls[0]?.contextValues).toBe(contextValues);
-  });
-});
-
-describe.each(kinds)("a transport for callers (%s)", (_, make, method) => {
-  it("throws what it is told to, and leaves headers as they are", async () => {
-    const inner = memoryTransport((_call, before) => (before === 0 ? texts("here") : Promise.reject(lost())));
-    const { signal } = new AbortController();
-    const transport = throwingOurErrors(inner, ({ parent, name }, given) => (reason) => {
-      throw [`${parent.typeName}/${name}`, given === signal, String(reason)];
-    });
-    await make(transport, { header: { host: "as it is" } });
-    expect(inner.calls[0]?.header.get("host")).toBe("as it is");
-    expect(await reasonOf(make(transport, { signal }))).toEqual([method, true, "Error: read ECONNRESET"]);
   });
 });
 

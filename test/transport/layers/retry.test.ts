@@ -1,9 +1,15 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
-import { ConnectionError, NodeError, ProtocolError, type RetryInfo, type TradewireError } from "tradewire";
-import { limited, retryInterceptor } from "tradewire/transport";
-import type { RetryConfig } from "../../../src/config/schema.js";
-import { newCallId } from "../../../src/transport/call-id.js";
+import {
+  type CallInfo,
+  type Config,
+  ConnectionError,
+  NodeError,
+  ProtocolError,
+  type RetryInfo,
+  type TradewireError,
+} from "tradewire";
+import { limited, retryInterceptor, tellingHooks } from "tradewire/transport";
 import {
   type Answer,
   ask,
@@ -27,7 +33,7 @@ const busy = (retryAfter?: string) =>
 /** A transport that retries, and what it was seen to do. `onRetry` is called after a retry was noted. */
 function retrying(
   answer: (call: MadeCall, before: number) => Answer,
-  { onRetry, ...config }: Partial<RetryConfig> & { onRetry?: () => void } = {},
+  { onRetry, ...config }: Partial<Config["retry"]> & { onRetry?: () => void } = {},
 ) {
   const retries: RetryInfo[] = [];
   const hooks = {
@@ -80,12 +86,12 @@ describe("a call that only reads", () => {
 
   it("is told of at each retry", async () => {
     const reasons = [busy(), thrown(lost())];
-    const { transport, calls, retries } = retrying((_, before) =>
-      before < 2 ? failing(reasons[before])() : texts("here"),
-    );
-    await ask(transport);
-    const [call] = calls;
-    const common = { id: call && newCallId(call.contextValues) - 1, method: "test.Probe/Read", delayMs: 0 };
+    const { transport, retries } = retrying((_, before) => (before < 2 ? failing(reasons[before])() : texts("here")));
+    const starts: CallInfo[] = [];
+    const endpoint = { name: "rest", url: "http://node.example" };
+    await ask(tellingHooks(transport, endpoint, { onCallStart: (call) => starts.push(call) }));
+    const [start] = starts;
+    const common = { id: start?.id, method: "test.Probe/Read", delayMs: 0 };
     expect(retries).toEqual([
       { ...common, attempt: 1, error: reasons[0]?.cause },
       { ...common, attempt: 2, error: reasons[1]?.cause },

@@ -6,7 +6,6 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { ConnectionError, createTransport, readConfig } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
-import { MAX_ERROR_BYTES } from "../../../src/transport/rest/error.js";
 import { head, startRawHttp, whole } from "../../support/raw-http.js";
 import { failure, JSON_TYPE } from "../../support/rest-probe.js";
 
@@ -153,7 +152,7 @@ describe("connections of small calls over REST", () => {
   it("are not taken again once they were given up in the middle of the answer", async () => {
     const raw = await startRawHttp();
     ends.push(() => raw.close());
-    const large = whole("500 Oops", " ".repeat(MAX_ERROR_BYTES + 1), { ...JSON_TYPE, connection: "close" });
+    const large = whole("500 Oops", " ".repeat(1024 * 1024 + 1), { ...JSON_TYPE, connection: "close" });
     raw.answer = () => (raw.requests.length === 1 ? large : whole("200 OK", "{}", JSON_TYPE));
     const { listAllNetworkHistorySegments: segments } = connect(raw.url);
     await failure(segments({}));

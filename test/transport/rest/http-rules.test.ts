@@ -14,14 +14,14 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, file_google_protobuf_any, MethodOptionsSchema } from "@bufbuild/protobuf/wkt";
-import { type ConnectRouter, createRouterTransport, type Transport } from "@connectrpc/connect";
+import type { ConnectRouter, Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { createTransport, ProtocolError, RequestError, readConfig } from "tradewire";
 import { http } from "tradewire/gen/google/api/annotations_pb.js";
 import { HttpRuleSchema } from "tradewire/gen/google/api/http_pb.js";
 import { file_google_api_httpbody } from "tradewire/gen/google/api/httpbody_pb.js";
-import { createGateway } from "../../../src/devnode/gateway.js";
+import { serveNodeOf } from "../../support/node.js";
 
 const [ITEM, BODY] = [".rules.Item", ".google.api.HttpBody"];
 const field = (name: string, number: number, type: string) =>
@@ -238,11 +238,8 @@ it("is read back by the gateway of the local node, bytes as they are", async () 
   };
   const data = Buffer.from([0x7b, 0xff, 0x00, 0x0a]).toString("base64");
   const file = { contentType: "image/x-raw; a=b", data };
-  const listener = createGateway(createRouterTransport(echo), [service]);
-  const node = createServer(listener);
-  await new Promise<void>((resolve) => node.listen(0, "127.0.0.1", resolve));
-  const { port } = node.address() as AddressInfo;
-  const own = createTransport(readConfig({ rest: { url: `http://127.0.0.1:${port}` } }));
+  const node = await serveNodeOf(echo, [service]);
+  const own = createTransport(readConfig({ transport: "rest", rest: { url: node.restUrl } }));
   const answerTo = async (name: string, request: JsonValue) => {
     const desc = method(name);
     const { message } = await own.unary(desc, undefined, undefined, undefined, fromJson(desc.input, request));
@@ -262,6 +259,6 @@ it("is read back by the gateway of the local node, bytes as they are", async () 
     expect(await answerTo("send", json)).toEqual({ inner: { file: json } });
   } finally {
     await own.close();
-    node.close();
+    await node.close();
   }
 });

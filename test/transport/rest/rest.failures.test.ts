@@ -119,7 +119,7 @@ describe("failing responses over REST", () => {
     const upgrade = head("101 Switching Protocols", { upgrade: "h2c", connection: "upgrade" });
     for (const call of [segments, exported]) {
       const error = await failure(call({ pieces: [upgrade], ending: "keep" }));
-      expect(error).toMatchObject({ code: Code.Unavailable, cause: { code: "ECONNRESET" } });
+      expect(error).toMatchObject({ code: Code.Unavailable, cause: { name: "ConnectionError", connected: true } });
       await disconnect();
     }
   });

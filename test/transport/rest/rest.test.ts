@@ -180,7 +180,7 @@ describe("calls over REST", () => {
     await messages.next();
     const next = failure(messages.next());
     await transport.close();
-    expect((await next).code).toBe(Code.Unavailable);
-    expect((await failure(client.listAllNetworkHistorySegments({}))).code).toBe(Code.Unavailable);
+    expect((await next).code).toBe(Code.Canceled);
+    expect((await failure(client.listAllNetworkHistorySegments({}))).code).toBe(Code.Canceled);
   });
 });

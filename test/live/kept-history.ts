@@ -1,7 +1,7 @@
-import { type HistorySegment, openArchive } from "tradewire";
-import type { FollowClient } from "../../src/live/follow.js";
-import { segments } from "./made-history.js";
-import { archiveOf, tableCsv } from "./table-csv.js";
+import type { HistorySegment } from "tradewire";
+import { segments } from "../support/made-history.js";
+import { archiveOf, tableCsv } from "../support/table-csv.js";
+import { type FollowClient, openArchive } from "./inside.js";
 
 /** A node that has blocks as history, in segments of 10 as `segments` makes them. Everything may be changed. */
 export interface KeptHistory extends FollowClient {

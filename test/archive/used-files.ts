@@ -1,6 +1,5 @@
 import type { ArchiveFile } from "tradewire";
-import { csvFiles, type FileOptions } from "../../src/archive/files.js";
-import type { Entry } from "../../src/zip/entry.js";
+import { csvFiles, type Entry, type FileOptions } from "./inside.js";
 
 /** What became of files that were used one after the other. */
 export interface UsedFiles {

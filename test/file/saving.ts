@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { FileError } from "tradewire";
-import { saveWhole } from "../../src/file/save-whole.js";
+import { saveWhole } from "./inside.js";
 
 /** A small CSV file. */
 export const csv = Buffer.from("a,b\n1,2\n");

@@ -1,7 +1,5 @@
 // A world that lives, for tests of it.
-import type { LivingWorld, WorldStart } from "../../src/devnode/world/create-world.js";
-import type { Event } from "../../src/devnode/world/event.js";
-import type { Placed } from "../../src/devnode/world/timeline.js";
+
 import {
   account,
   asset,
@@ -16,7 +14,8 @@ import {
   stopOrder,
   timelineOf,
   trade,
-} from "./living-world.js";
+} from "../living-world.js";
+import type { Event, LivingWorld, Placed, WorldStart } from "./inside.js";
 
 export const ACTIVE = 1;
 export const FILLED = 5;

@@ -2,8 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { expect, it } from "@jest/globals";
 import { ConnectionError, type TableName } from "tradewire";
 import { createSyncState, type SyncEvent } from "tradewire/sync";
-import { progressLines } from "../../src/cli/sync/progress-lines.js";
-import { loadOf, planned, unitOf } from "../support/sync-events.js";
+import { progressLines } from "../../../src/cli/sync/progress-lines.js";
+import { loadOf, planned, unitOf } from "../../support/sync-events.js";
 
 const WIDE = { columns: 100, rows: 24 };
 const THREE: readonly TableName[] = ["trades", "orders", "blocks"];

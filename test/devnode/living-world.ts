@@ -1,4 +1,5 @@
 // A small history in memory, for tests of the local node's world and of what reads it.
+
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { AssetSchema } from "tradewire/gen/vega/assets_pb.js";
 import { type StopOrderEvent, StopOrderEventSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
@@ -13,9 +14,7 @@ import {
   type Trade,
   TradeSchema,
 } from "tradewire/gen/vega/vega_pb.js";
-import type { WorldStart } from "../../src/devnode/world/create-world.js";
-import type { Block, Event, Happening } from "../../src/devnode/world/event.js";
-import type { Place, Placed, Timeline } from "../../src/devnode/world/timeline.js";
+import type { Block, Event, Happening, Place, Placed, Timeline, WorldStart } from "./inside.js";
 
 /** The height of the last block of the history. */
 export const LAST = 10n;

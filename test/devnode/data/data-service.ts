@@ -2,11 +2,16 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, createClient, createRouterTransport } from "@connectrpc/connect";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { MarketDepthSchema } from "tradewire/gen/vega/vega_pb.js";
-import { dataMethods } from "../../src/devnode/data/index.js";
-import { createStreams, type Streams } from "../../src/devnode/data/observe.js";
-import { createWorld, type LivingWorld, type WorldStart } from "../../src/devnode/world/create-world.js";
-import type { Event } from "../../src/devnode/world/event.js";
-import { blockAt, happeningsOf } from "./living-world.js";
+import { blockAt, happeningsOf } from "../living-world.js";
+import {
+  createStreams,
+  createWorld,
+  dataMethods,
+  type Event,
+  type LivingWorld,
+  type Streams,
+  type WorldStart,
+} from "./inside.js";
 
 /** The data service on a small world. */
 export interface DataService {

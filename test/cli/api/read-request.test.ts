@@ -6,8 +6,8 @@ import { RequestError } from "tradewire";
 import { ListStopOrdersRequestSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CheckTransactionRequestSchema } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { GovernanceDataSchema } from "tradewire/gen/vega/governance_pb.js";
-import { readRequest } from "../../src/cli/api/read-request.js";
-import { knownTypes } from "../../src/json/any.js";
+import { readRequest } from "../../../src/cli/api/read-request.js";
+import { knownTypes } from "../../support/any.js";
 
 async function requestOf(desc: DescMessage, argument: string | undefined, ...settings: string[]) {
   const context = {

@@ -1,0 +1,13 @@
+export { createControls } from "../../src/devnode/controls.js";
+export { createFailures } from "../../src/devnode/failures.js";
+export { createGateway } from "../../src/devnode/gateway.js";
+export { createHistory, type History } from "../../src/devnode/history/history.js";
+export { openJournal } from "../../src/devnode/journal.js";
+export { ledgerService } from "../../src/devnode/ledger-service.js";
+export { createLocalNetwork, type LocalNetwork } from "../../src/devnode/local-network.js";
+export { createMadeUp } from "../../src/devnode/made-up/index.js";
+export { checkOptions } from "../../src/devnode/options.js";
+export { csvHeader } from "../../src/devnode/tables/index.js";
+export type { WorldStart } from "../../src/devnode/world/create-world.js";
+export type { Block, Event, Happening } from "../../src/devnode/world/event.js";
+export type { Place, Placed, Timeline } from "../../src/devnode/world/timeline.js";

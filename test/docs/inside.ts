@@ -1,0 +1,1 @@
+export { ERROR_SECTIONS } from "../../src/errors/sections.js";

@@ -1,0 +1,11 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+
+/**
+ * Whether a JSON value is an object, and no array.
+ *
+ * @param value the value
+ * @returns true for an object
+ */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
