@@ -6,6 +6,9 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 /** A timer that is later than this, in milliseconds, was held up: the event loop was blocked. */
 const LATE_MS = 100;
 
+/** The longest time in which the event loop was blocked that does not count, in milliseconds: every wait ends. */
+const MAX_BLOCKED_MS = 300_000;
+
 /**
  * Calls a function once after a time.
  *
@@ -32,7 +35,7 @@ export function startInterval(callback: () => void, ms: number, options?: TimerO
 
 /**
  * Calls a function once after a time in which the event loop ran. Time in which it was blocked does not count, as what
- * came meanwhile is not read yet: Node runs timers first.
+ * came meanwhile is not read yet: Node runs timers first. Beyond five minutes it counts.
  *
  * @param callback what is called
  * @param ms the time, in milliseconds, up to {@link MAX_TIMER_MS}
@@ -41,12 +44,14 @@ export function startInterval(callback: () => void, ms: number, options?: TimerO
  */
 export function startAwakeTimer(callback: () => void, ms: number, options?: TimerOptions): StopTimer {
   let stop: StopTimer;
+  const endsAt = current.monotonicMs() + ms + MAX_BLOCKED_MS;
   function start(leftMs: number): void {
     const due = current.monotonicMs() + leftMs;
     stop = current.startTimer(
       () => {
-        const lateMs = current.monotonicMs() - due;
-        if (lateMs > LATE_MS) {
+        const now = current.monotonicMs();
+        const lateMs = now - due;
+        if (lateMs > LATE_MS && now < endsAt) {
           start(lateMs);
         } else {
           callback();

@@ -55,6 +55,21 @@ function fed(before?: Promise<void>) {
 }
 
 describe("a stream in which nothing comes", () => {
+  it("ends as well where this process is blocked again and again", async () => {
+    const { transport } = fed(new Promise(() => {}));
+    let isOver = false;
+    const failure = reasonOf(open(transport)).finally(() => {
+      isOver = true;
+    });
+    let passedMs = 0;
+    for (; !isOver && passedMs < 400_000; passedMs += 1500) {
+      runtime.skip(1499); // So each timer is late.
+      await pass(1);
+    }
+    expect(await failure).toMatchObject(silence);
+    expect(passedMs).toBeGreaterThan(300_000);
+  });
+
   it("ends when its headers stay out", async () => {
     const { transport, signal } = fed(new Promise(() => {}));
     const failure = reasonOf(open(transport));
