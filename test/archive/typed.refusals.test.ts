@@ -1,8 +1,10 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { openArchive, ProtocolError, type TableName, type UnknownPart } from "tradewire";
 import { streamOf } from "../support/archive-outcome.js";
 import { archiveOf, tableCsv } from "../support/table-csv.js";
 import { taken } from "../support/taken.js";
+import { takeWarnings } from "../support/warnings.js";
 
 describe("a value that does not fit its type", () => {
   const cases: [TableName, string, string | null, RegExp][] = [
@@ -90,7 +92,7 @@ describe("what only a newer node knows", () => {
   it("is kept as it came, and told once for each column", async () => {
     const told: UnknownPart[] = [];
     const onUnknown = (unknown: UnknownPart) => told.push(unknown);
-    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    using warnings = takeWarnings();
     const archive = archiveOf({ [name]: await content() });
     const { values } = await taken(openArchive(archive).rows({ typed: true, onUnknown }));
     expect(values).toMatchObject(kept);
@@ -98,7 +100,8 @@ describe("what only a newer node knows", () => {
       { file: name, table: "market_data", column: "new_column" },
       { file: name, table: "market_data", column: "market_state", value: "STATE_ASLEEP" },
     ]);
-    expect(emitWarning).not.toHaveBeenCalled();
+    await turn();
+    expect(warnings.told).toEqual([]);
   });
 
   it("is a number where a code has no name", async () => {
@@ -111,17 +114,14 @@ describe("what only a newer node knows", () => {
 
   it("is a warning of the process, once for each column of a table", async () => {
     const archive = archiveOf({ [name]: await content() });
-    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    using warnings = takeWarnings();
     for (let time = 0; time < 2; time += 1) {
       expect((await taken(openArchive(archive).rows({ typed: true }))).values).toMatchObject(kept);
     }
-    const kind = "TradewireWarning";
-    expect(emitWarning.mock.calls).toEqual([
-      [`the column "new_column" of market_data is not known and is kept as it came ("${name}")`, kind],
-      [
-        `"STATE_ASLEEP" is not known in the column "market_state" of market_data and is kept as it came ("${name}")`,
-        kind,
-      ],
+    await turn();
+    expect(warnings.told).toEqual([
+      `TradewireWarning: the column "new_column" of market_data is not known and is kept as it came ("${name}")`,
+      `TradewireWarning: "STATE_ASLEEP" is not known in the column "market_state" of market_data and is kept as it came ("${name}")`,
     ]);
   });
 

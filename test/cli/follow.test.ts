@@ -1,11 +1,11 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Running, run, startCommand } from "../support/command.js";
+import { eventually } from "../support/eventually.js";
 import { taken } from "../support/taken.js";
 
 const settings = { blockMs: 0, segments: 4, blocksPerSegment: 10, activity: 1, schemaVersions: [115, 115, 116] };
@@ -122,7 +122,7 @@ describe("tradewire follow", () => {
     await away.close();
     const port = Number(new URL(away.grpcUrl).port);
     const running = startCommand(["follow", "--grpc-url", away.grpcUrl, "--table", "trades", "--to-block", "40"]);
-    await setTimeout(3000);
+    await eventually(() => running.said().includes("trying again"));
     await using back = await startDevnode({ ...settings, grpcPort: port });
     const { code, out, err } = await running.ended;
     expect([code, back.chainId]).toEqual([0, away.chainId]);

@@ -28,6 +28,8 @@ export interface Running {
   readonly stdout: Readable;
   /** The first line of its standard output. */
   readonly firstLine: Promise<string>;
+  /** Returns what it has written to standard error so far. */
+  said(): string;
 }
 
 /** What a command is run with, beside its arguments. */
@@ -69,6 +71,7 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
       .finally(() => setImmediate(() => out.passed.end())),
     stdout: out.passed,
     firstLine: out.firstLine,
+    said: () => err.text(),
   };
 }
 

@@ -1,7 +1,9 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, ConnectionError, type Hooks } from "tradewire";
 import { observing } from "../../../src/transport/layers/observing.js";
+import { takeWarnings, type Warnings } from "../../support/warnings.js";
 
 const call = { id: 1, method: "test.Probe/Read", transport: "grpc" };
 const end = { durationMs: 3, messages: 1 };
@@ -19,16 +21,19 @@ const kinds: readonly [keyof Hooks, (hooks: Hooks) => void, readonly unknown[]][
   ["onFallback", (hooks) => hooks.onFallback?.(fallback), [fallback]],
 ];
 
-let warnings: unknown[][] = [];
+let warnings: Warnings;
 beforeEach(() => {
-  warnings = [];
-  jest.spyOn(process, "emitWarning").mockImplementation((...warning: unknown[]) => {
-    warnings.push(warning);
-  });
+  warnings = takeWarnings();
 });
 afterEach(() => {
-  jest.restoreAllMocks();
+  warnings[Symbol.dispose]();
 });
+
+/** The warnings that were told. Node tells them in the next tick. */
+async function told(): Promise<readonly string[]> {
+  await turn();
+  return warnings.told;
+}
 
 /** Hooks of the caller, of one kind, as methods of an object. */
 function hooksOf(kind: keyof Hooks, act: (...args: unknown[]) => unknown): Hooks {
@@ -36,7 +41,7 @@ function hooksOf(kind: keyof Hooks, act: (...args: unknown[]) => unknown): Hooks
 }
 
 describe.each(kinds)("the hook %s", (kind, tell, expected) => {
-  it("is called as a method of the caller's object, with what it is told", () => {
+  it("is called as a method of the caller's object, with what it is told", async () => {
     const seen: unknown[] = [];
     const hooks = hooksOf(kind, function (this: unknown, ...args) {
       seen.push(this, args);
@@ -44,10 +49,10 @@ describe.each(kinds)("the hook %s", (kind, tell, expected) => {
     tell(observing(hooks));
     expect(seen).toEqual([hooks, expected]);
     expect(seen[0]).toBe(hooks);
-    expect(warnings).toEqual([]);
+    expect(await told()).toEqual([]);
   });
 
-  it("that throws becomes a warning, once", () => {
+  it("that throws becomes a warning, once", async () => {
     const observed = observing(
       hooksOf(kind, () => {
         throw new Error("oops");
@@ -55,7 +60,7 @@ describe.each(kinds)("the hook %s", (kind, tell, expected) => {
     );
     tell(observed);
     tell(observed);
-    expect(warnings).toEqual([[`the hook ${kind} threw, which changes no call: Error: oops`, "TradewireWarning"]]);
+    expect(await told()).toEqual([`TradewireWarning: the hook ${kind} threw, which changes no call: Error: oops`]);
   });
 
   it("that fails later becomes a warning, once", async () => {
@@ -63,10 +68,10 @@ describe.each(kinds)("the hook %s", (kind, tell, expected) => {
     tell(observed);
     tell(observed);
     await new Promise(setImmediate);
-    expect(warnings).toEqual([[`the hook ${kind} threw, which changes no call: Error: later`, "TradewireWarning"]]);
+    expect(await told()).toEqual([`TradewireWarning: the hook ${kind} threw, which changes no call: Error: later`]);
   });
 
-  it("stays out where the caller has left it out", () => {
+  it("stays out where the caller has left it out", async () => {
     expect(observing({})).toEqual({});
     expect(Object.keys(observing(hooksOf(kind, () => undefined)))).toEqual([kind]);
   });
@@ -75,10 +80,10 @@ describe.each(kinds)("the hook %s", (kind, tell, expected) => {
 it.each([null, undefined, 0, "text"])("a hook may return %p", async (result) => {
   observing(hooksOf("onCallStart", () => result)).onCallStart?.(call);
   await new Promise(setImmediate);
-  expect(warnings).toEqual([]);
+  expect(await told()).toEqual([]);
 });
 
-it("each kind of hook warns once", () => {
+it("each kind of hook warns once", async () => {
   const oops = () => {
     throw new Error("oops");
   };
@@ -87,5 +92,5 @@ it("each kind of hook warns once", () => {
     tell(observed);
     tell(observed);
   }
-  expect(warnings.map(([message]) => String(message).split(" ")[2])).toEqual(kinds.map(([kind]) => kind));
+  expect((await told()).map((message) => message.split(" ")[3])).toEqual(kinds.map(([kind]) => kind));
 });
