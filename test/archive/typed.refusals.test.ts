@@ -104,6 +104,15 @@ describe("what only a newer node knows", () => {
     expect(warnings.told).toEqual([]);
   });
 
+  it("is told of 1,000 columns of a file at most", async () => {
+    const told: UnknownPart[] = [];
+    const names = Array.from({ length: 1001 }, (_, index) => `c${index}`);
+    const archive = archiveOf({ "c-blocks-1-2.csv": `height,${names.join(",")}\n1${",".repeat(names.length)}\n` });
+    const typed = openArchive(archive).rows({ typed: true, onUnknown: (unknown) => told.push(unknown) });
+    expect((await taken(typed)).values).toMatchObject([{ height: 1n, c0: null, c1000: null }]);
+    expect(told).toHaveLength(1000);
+  });
+
   it("is a number where a code has no name", async () => {
     const told: UnknownPart[] = [];
     const archive = archiveOf({ "c-trades-1-10.csv": "aggressor,type\n9,1\n" });

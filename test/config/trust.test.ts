@@ -1,5 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
@@ -38,6 +47,16 @@ function write(config: unknown): string {
 
 const load = (environment: Record<string, string> = {}, more = {}) =>
   loadConfig({ directory: project, environment, ...more });
+
+/** As {@link load}, by another user: only root can become one. */
+function loadAs(user: number) {
+  process.seteuid?.(user);
+  try {
+    return load();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
 
 const tradewire = (args: readonly string[], environment: Record<string, string> = {}) =>
   run(args, { cwd: project, environment });
@@ -84,9 +103,56 @@ asRoot("a configuration file that was found", () => {
     expect(() => load()).toThrow("another user (uid 54321) owns the link to it");
   });
 
+  it("is read by every user if root owns it", () => {
+    write({ retry: { tries: 7 } });
+    expect(loadAs(OTHER).config.retry.tries).toBe(7);
+  });
+
   it("does not wait for a pipe", async () => {
     spawnSync("mkfifo", ["-m", "600", join(project, FILE)]);
     expect(await tradewire(["config"])).toMatchObject({ code: 2, out: "" });
+  });
+});
+
+/** Users of this machine whose primary group is theirs alone, and others whose group is not named as they are. */
+function users(): { private?: [number, number]; shared?: [number, number] } {
+  const rows = (path: string) =>
+    readFileSync(path, "utf8")
+      .split("\n")
+      .map((line) => line.split(":"));
+  const groups = rows("/etc/group");
+  const all = rows("/etc/passwd").flatMap(([name, , uid, gid], _, entries) => {
+    const group = groups.find(([, , id]) => id === gid);
+    const isAlone =
+      entries.filter((entry) => entry[3] === gid).length === 1 && group?.[0] === name && group?.[3] === "";
+    return uid === undefined || uid === "0" ? [] : [{ isAlone, ids: [Number(uid), Number(gid)] as [number, number] }];
+  });
+  const [alone, other] = [all.find(({ isAlone }) => isAlone), all.find(({ isAlone }) => !isAlone)];
+  return { ...(alone && { private: alone.ids }), ...(other && { shared: other.ids }) };
+}
+
+asRoot("a folder of umask 002", () => {
+  const { private: own, shared } = users();
+
+  function configOf([uid, gid]: [number, number]) {
+    const path = write({ retry: { tries: 7 } });
+    chownSync(path, uid, gid);
+    chmodSync(path, 0o664);
+    chownSync(project, uid, gid);
+    chmodSync(project, 0o2775);
+    return () => loadAs(uid).config.retry.tries;
+  }
+
+  (own ? it : it.skip)("is trusted if its group is the user's private one", () => {
+    expect(configOf(own ?? [0, 0])()).toBe(7);
+  });
+
+  (own ? it : it.skip)("is not trusted if its group is another one", () => {
+    expect(configOf([own?.[0] ?? 0, 54_321])).toThrow("the group 54321 can write to it");
+  });
+
+  (shared ? it : it.skip)("is not trusted if other users may be in the group", () => {
+    expect(configOf(shared ?? [0, 0])).toThrow(`the group ${shared?.[1]} can write to it`);
   });
 });
 

@@ -120,6 +120,7 @@ describe("a file that does not pass", () => {
   test.each<[string, string | Buffer, string]>([
     ["nothing", "", "x.csv, the header row: the file is empty"],
     ["cut in a row", "a,b\n1,2\n1,", "x.csv, row 2: the file ends in the middle of a row"],
+    ["cut behind a row's first byte", "a,b\n1,2\n3", "x.csv, row 2: the file ends in the middle of a row"],
     ["cut in the header row", "a,b", "x.csv, the header row: the file ends in the middle of a row"],
     ["cut in quotes", 'a,b\n"1\n\n', "x.csv, row 1: the file ends inside a quoted field"],
     ["cut in a character", Buffer.from("a\n1\né").subarray(0, -1), "x.csv, row 2: bytes that are not UTF-8"],

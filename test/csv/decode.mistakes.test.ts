@@ -125,6 +125,15 @@ describe("mistakes", () => {
     );
   });
 
+  test("more columns than PostgreSQL lets a query have", async () => {
+    const header = (count: number) => `${Array.from({ length: count }, (_, index) => `c${index}`).join(",")}\n`;
+    expect((await outcomeOf(bytes(header(1664)))).columns).toHaveLength(1664);
+    await expect(listOf(csvRows(bytes(header(1665))))).rejects.toMatchObject({
+      code: Code.ResourceExhausted,
+      summary: "CSV, line 1, field 1665: the header row names more than 1664 columns, the limit",
+    });
+  });
+
   test("rows over the limit, where they get too long", async () => {
     const tooLong = {
       code: Code.ResourceExhausted,
