@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
+import { CanceledError, type Client, ConnectionError, createClient, NodeError, RequestError } from "tradewire";
 import {
   CoreService,
   CoreStateService,
@@ -157,6 +157,26 @@ test.each(["grpc", "grpc-js"])("a stream of requests over %s goes on while answe
   }
   expect(blocks).toEqual(["1", "2"]);
 });
+
+test.each(["grpc", "grpc-js"])(
+  "a call over %s whose signal is aborted is canceled, whatever its requests throw",
+  async (name) => {
+    await using client = clients[name]?.() ?? missing();
+    const controller = new AbortController();
+    async function* requests() {
+      yield { batchSize: 1n };
+      await once(controller.signal, "abort");
+      throw new Error("no more requests");
+    }
+    const { signal } = controller;
+    const reading = async () => {
+      for await (const _ of client.service(CoreService).observeEventBus(requests(), { signal })) {
+        controller.abort();
+      }
+    };
+    await expect(reading()).rejects.toBeInstanceOf(CanceledError);
+  },
+);
 
 describe("methods without an HTTP rule", () => {
   test("are called over gRPC, and refused over REST", async () => {

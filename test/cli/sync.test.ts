@@ -10,8 +10,8 @@ import { run } from "../support/command.js";
 let node: Devnode;
 let other: Devnode;
 let folder: string;
+const history = { segments: 3, blocksPerSegment: 10, blockMs: 0, activity: 1 };
 beforeAll(async () => {
-  const history = { segments: 3, blocksPerSegment: 10, blockMs: 0, activity: 1 };
   node = await startDevnode({ ...history, chainId: "sync-1" });
   other = await startDevnode({ ...history, chainId: "sync-2" });
   folder = await mkdtemp(join(tmpdir(), "tradewire-sync-"));
@@ -166,6 +166,28 @@ describe("tradewire sync status and verify", () => {
     expect(alone.code).toBe(0);
     expect(alone.out).toMatch(/\ntable .*\ntrades +2 +40 .* 1 +20\n\n14 other tables hold nothing /);
     expect(alone.err).toMatch(/^No node to compare with: /);
+  });
+
+  it("fails where the histories part, as text and as JSON", async () => {
+    await using parted = await startDevnode({ ...history, chainId: "sync-3" });
+    const makeSegment = async () => {
+      for (let made = 0; made < history.blocksPerSegment; made += 1) {
+        await parted.makeBlock();
+      }
+    };
+    const before = parted.snapshot();
+    await makeSegment();
+    const from = ["--grpc-url", parted.grpcUrl, "--to", "duckdb:parted.duckdb"];
+    await run(["sync", ...from, "--table", "trades"], { cwd: folder });
+    parted.revert(before);
+    parted.setTime("2031-01-01T00:00:00Z");
+    await makeSegment();
+    const args = ["sync", "status", ...from];
+    const status = await run(args, { cwd: folder });
+    expect(status).toMatchObject({ code: 1, err: expect.stringContaining("the histories part: duckdb:parted.duckdb") });
+    const inJson = await run([...args, "--json"], { cwd: folder });
+    expect(inJson).toMatchObject({ code: 1, err: "" });
+    expect(JSON.parse(inJson.out)).toMatchObject({ parting: { entry: { table: "trades", fromBlock: "31" } } });
   });
 
   it("finds rows that are gone, and rows that were changed, and fails", async () => {

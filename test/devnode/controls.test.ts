@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, type CommandInit, createClient, RequestError, type Signer, signerFromMnemonic } from "tradewire";
 import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_Status, Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { openMarket } from "../support/devnode.js";
 import { eventually } from "../support/eventually.js";
@@ -92,6 +93,19 @@ describe("snapshots", () => {
       expect(await ordersOf(played, buyer)).toEqual([]);
       await node.makeBlock();
       expect(await ordersOf(played, buyer)).toHaveLength(1);
+    });
+  });
+
+  it("know the transactions that came before them", async () => {
+    await play({}, async ({ node, client, buyer }) => {
+      const { transaction: tx } = await client.sendCommand(order(Side.BUY, "1"), { signer: buyer });
+      await node.makeBlock();
+      const id = node.snapshot();
+      await node.makeBlock();
+      node.revert(id);
+      // CometBFT's cache has what succeeded, before the network itself looks at it.
+      const again = client.service(CoreService).submitTransaction({ tx });
+      await expect(again).rejects.toThrow("tx already exists in cache");
     });
   });
 

@@ -8,6 +8,7 @@ import {
   createClient,
   createTransaction,
   ProtocolError,
+  signerFromMnemonic,
   signerFromSeed,
   transactionHash,
 } from "tradewire";
@@ -153,6 +154,26 @@ describe("a node as deployed", () => {
     await rm(dataDir, { recursive: true });
   });
 
+  it("drops what is beyond the proposals that a party may make in an epoch, when the block is made", async () => {
+    failures.length = 0;
+    const proposer = await signerFromMnemonic(node.mnemonic, { index: 3 });
+    const closingTimestamp = BigInt(Math.floor(Date.now() / 1000) + 2_592_000);
+    const { networkParameters } = await client.service(TradingDataService).listNetworkParameters({});
+    const most = networkParameters?.edges.find((edge) => edge.node?.key === "spam.protection.max.proposals");
+    expect(most?.node?.value).toBe("3");
+    for (const title of ["a", "b", "c", "d"]) {
+      const terms = { closingTimestamp, change: { case: "newFreeform", value: {} } } as const;
+      const rationale = { title, description: title };
+      const command = { case: "proposalSubmission", value: { reference: title, rationale, terms } } as const;
+      expect(await client.sendCommand(command, { signer: proposer })).toMatchObject({ success: true });
+    }
+    await node.makeBlock();
+    const dropped = failures.filter(({ errors }) => errors.some((error) => error.includes("maximum number")));
+    expect(dropped.map(({ errors }) => errors)).toEqual([
+      ["its party has sent the maximum number of such commands in this epoch"],
+    ]);
+  });
+
   it("takes no transaction whose block is as old as the number of blocks that count", async () => {
     const { spamPowNumberOfPastBlocks: past } = await client.lastBlockHeight();
     const [young, old] = [await easy(), await easy()];
@@ -162,6 +183,18 @@ describe("a node as deployed", () => {
     expect(await submit(young)).toMatchObject({ success: true });
     await node.makeBlock();
     expect(await submit(old)).toMatchObject({ success: false, code: 89 });
+  });
+
+  it("counts those blocks in the same way where it began with fewer", async () => {
+    await using begun = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 0, profile: "deployed" });
+    await using other = createClient({ profile: "deployed", grpc: { url: begun.grpcUrl } });
+    const { spamPowNumberOfPastBlocks: past } = await other.lastBlockHeight();
+    const block = await lastBlock(other);
+    const tx = await createTransaction(order(), { signer, block, chainIdPrefix: "signature-only" });
+    for (let made = 1; made < past; made += 1) {
+      await begun.makeBlock();
+    }
+    expect(await other.submitTransaction({ tx, type: SYNC })).toMatchObject({ success: true });
   });
 
   it("does not look at the type of a submission", async () => {

@@ -95,6 +95,16 @@ describe("an export that keeps its parts", () => {
     expect(contentOf(saved)).toEqual(contentOf(await wholeArchive()));
   });
 
+  it("takes no part that follows another segment than the node's", async () => {
+    await untilPart(101n);
+    const path = join(parts, "tradewire-parts.json");
+    const manifest = JSON.parse(await readFile(path, "utf8"));
+    manifest.parts[1].previousSegmentId = "of-another-history";
+    await writeFile(path, JSON.stringify(manifest));
+    await expect(save()).rejects.toThrow(/holds parts of blocks .* behind "of-another-history", but the node has/);
+    expect(JSON.parse(await readFile(path, "utf8"))).toEqual(manifest);
+  });
+
   it("believes no file that it has not noted", async () => {
     await untilPart(101n);
     const manifest = JSON.parse(await readFile(join(parts, "tradewire-parts.json"), "utf8"));

@@ -37,6 +37,9 @@ beforeAll(async () => {
     },
     getStopOrder: () => ({ order: {} }),
     getNetworkParameter: () => ({}),
+    listNetworkParameters: () => ({
+      networkParameters: { edges: [{ cursor: "c1", node: { key: "", value: "1" } }], pageInfo: {} },
+    }),
   });
   clients = clientsOf(node);
 });
@@ -74,6 +77,12 @@ async function outcome(way: (typeof ways)[number], options: ListOptions<StopOrde
 
 describe.each(ways)("records over %s", (way) => {
   const at = { method: "datanode.api.v2.TradingDataService/ListStopOrders" };
+
+  it("end with an error where the node gives a network parameter without a key", async () => {
+    const reason = await failureOf(() => collect(clients[way].networkParameters()));
+    expect(reason).toBeInstanceOf(ProtocolError);
+    expect(reason).toMatchObject({ summary: expect.stringContaining('a cursor without a record, "c1"') });
+  });
 
   it.each<[string, Record<string, Connection | undefined>, string[], string]>([
     [

@@ -52,6 +52,25 @@ describe("a page that cannot be right is refused before it is sent", () => {
   });
 });
 
+it("pages of 1 and of 5,000 records are within the bounds", () => {
+  for (const pageSize of [1, 5000]) {
+    expect(() => client.networkParameters({ pageSize })).not.toThrow();
+    expect(() => client.stopOrders({ pageSize })).not.toThrow();
+  }
+});
+
+it("deployed nodes are not asked for pages that they refuse", async () => {
+  await using deployed = createClient({ profile: "deployed", transport: "rest", rest: { url: node.restUrl } });
+  for (const [pagination, field] of [
+    [{ last: 1 }, "last"],
+    [{ before: "b" }, "before"],
+  ] as const) {
+    expect(await refusal(() => deployed.listStopOrders({ pagination }))).toBe(
+      `pagination.${field} is given, which deployed nodes refuse for ListStopOrders`,
+    );
+  }
+});
+
 describe("a filter that cannot be right is refused before it is sent", () => {
   // What a program without types could ask for.
   const unknown = (value: unknown) => value as StopOrder_Status;

@@ -346,6 +346,16 @@ test("an order expires when a block begins at its time", () => {
   expect(bookOf(exchange).buy).toEqual([]);
 });
 
+test("so does an order that rested before the first block", () => {
+  const earlier = openExchange();
+  const { ids } = earlier.order(ann, limit(BUY, 5, 99, { timeInForce: GTT, expiresAt: START + 2n * SECOND }));
+  const [order] = ordersOf(earlier.events);
+  const exchange = openExchange(marketOf(), { orders: order === undefined ? [] : [order] });
+  expect(bookOf(exchange).buy).toEqual(["99: 5 (1)"]);
+  expect(exchange.nextBlock().begin).toEqual([]);
+  expect(valuesOf(exchange.nextBlock().begin, "expiredOrders")).toMatchObject([{ marketId, orderIds: [ids[0]] }]);
+});
+
 test("orders that expire in one block do so by their times", () => {
   const exchange = openExchange();
   const expiring = (seconds: bigint) => ({ timeInForce: GTT, expiresAt: START + seconds * SECOND });

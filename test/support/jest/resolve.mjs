@@ -12,7 +12,7 @@ const SOURCES = "?sources";
 
 /**
  * Resolve `@jest/globals`, which Jest gives to files alone that it loads itself, and the package, also for the examples,
- * which are packages of their own. A test of inner modules gets the package as its sources too: a class of an inner module
+ * which are packages of their own. Mutation tests have a copy of all files, and each gets the package of its own. A test of inner modules gets the package as its sources too: a class of an inner module
  * and the same one of the package are then one.
  */
 export async function resolve(specifier, context, next) {
@@ -20,7 +20,9 @@ export async function resolve(specifier, context, next) {
     return { url: globals, shortCircuit: true };
   }
   const getsSources = ofSources || context.parentURL?.includes(SOURCES); // Node changes the context below.
-  const found = await next(specifier, PACKAGE.test(specifier) ? { ...context, parentURL: import.meta.url } : context);
+  const found = await next(specifier, context).catch((reason) =>
+    PACKAGE.test(specifier) ? next(specifier, { ...context, parentURL: import.meta.url }) : Promise.reject(reason),
+  );
   if (!getsSources) {
     return found;
   }

@@ -32,6 +32,23 @@ it("every kind of command is recorded", () => {
   expect(kinds.toSorted()).toEqual(all.toSorted());
 });
 
+it("a transfer may end in the epoch in which it begins, by commands/transfer_funds.go", () => {
+  const lasting = (startEpoch: string, endEpoch: string) => {
+    const transfer = {
+      fromAccountType: "ACCOUNT_TYPE_GENERAL",
+      to: "ab".repeat(32),
+      toAccountType: "ACCOUNT_TYPE_GENERAL",
+      asset: "cd".repeat(32),
+      amount: "1",
+      recurring: { startEpoch, endEpoch, factor: "1" },
+    };
+    const { command } = fromJson(InputDataSchema, { transfer });
+    return command.case === undefined ? "no command" : textOf(networkProblems(command));
+  };
+  expect(lasting("7", "7")).toBe("");
+  expect(lasting("7", "6")).toBe("transfer.kind.end_epoch (must be after start_epoch)");
+});
+
 describe.each(kinds)("%s", (kind) => {
   const recorded = cases.filter((one) => one.kind === kind);
 
