@@ -12,8 +12,8 @@ const SOURCES = "?sources";
 
 /**
  * Resolve `@jest/globals`, which Jest gives to files alone that it loads itself, and the package, also for the examples,
- * which are packages of their own. Mutation tests have a copy of all files, and each gets the package of its own. A test of inner modules gets the package as its sources too: a class of an inner module
- * and the same one of the package are then one.
+ * which are packages of their own. Mutation tests have a copy of all files, whose package is the copied one. A test of inner
+ * modules gets the package as its sources too: a class of an inner module and the same one of the package are then one.
  */
 export async function resolve(specifier, context, next) {
   if (specifier === "@jest/globals") {
