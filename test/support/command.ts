@@ -92,13 +92,11 @@ export function run(args: readonly string[], options?: RunOptions): Promise<Outc
  * @returns the names of the commands, each with what stands behind it
  */
 export async function listedCommands(): Promise<ReadonlyMap<string, string>> {
-  const [, ...groups] =
-    (await run(["--help"])).out
-      .split("\nOptions:\n")
-      .at(-1)
-      ?.split(/\n\n.*:\n/) ?? [];
+  const [commands = ""] = (await run(["--help"])).out.split("\nExamples:\n");
+  const [, ...groups] = (commands.split("\nOptions:\n")[1] ?? "").split(/\n\n.*:\n/);
   const terms = groups.flatMap((group) => [...group.matchAll(/^ {2}(\S+)(.*?)(?: {2}|$)/gm)]);
-  return new Map(terms.map(([, name = "", takes = ""]) => [name, takes.trim()]));
+  const listed = terms.map(([, name = "", takes = ""]) => [name, takes.trim()] as const);
+  return new Map(listed.filter(([name]) => name !== "help"));
 }
 
 /** A stream that keeps what is written to it, and passes it on, however slow the reader is. */
