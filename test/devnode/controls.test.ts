@@ -212,7 +212,9 @@ describe("a connection that is cut or falls silent", () => {
       const { node, client, buyer } = played;
       node.failNext({ method: "SubmitTransaction", with: kind });
       const leaving = new AbortController();
-      const sending = client.sendCommand(order(Side.BUY, "1"), { signer: buyer, signal: leaving.signal });
+      // It is signed before blocks are made: a transaction is refused once its block is too old.
+      const tx = await client.signCommand(order(Side.BUY, "1"), { signer: buyer });
+      const sending = client.submitTransaction({ tx }, { signal: leaving.signal });
       const failed = expect(sending).rejects.toThrow();
       await eventually(async () => {
         await node.makeBlock();
