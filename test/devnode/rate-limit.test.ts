@@ -67,9 +67,9 @@ describe("the limit on calls", () => {
   });
 
   it("is filled again at its rate", async () => {
+    await using limited = await startDevnode({ blockMs: 0, segments: 1, rateLimit: { burst: 2, perSecond: 1000 } });
+    const { restUrl } = limited;
     using runtime = useVirtualRuntime({ io: true });
-    node = await serveLimited({ burst: 2, perSecond: 1000 });
-    const { restUrl } = node;
     const statuses = async (count: number) => {
       const answers = Array.from({ length: count }, () => get(`${restUrl}/blockchain/height`));
       return (await Promise.all(answers)).map(({ status }) => status).toSorted();
