@@ -100,5 +100,6 @@ export abstract class TradewireError extends Error {
  * @returns the name, such as `INVALID_ARGUMENT`
  */
 export function codeName(code: Code): string {
-  return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
+  // Connect spells this one in another way than google/rpc/code.proto.
+  return code === Code.Canceled ? "CANCELLED" : Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }

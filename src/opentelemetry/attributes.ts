@@ -27,7 +27,7 @@ export function endAttributes(call: CallInfo, { error, sentTo }: CallEnd): Attri
   const version = httpVersions[transport];
   return {
     ...startAttributes({ ...call, transport }),
-    "rpc.response.status_code": error === undefined ? "OK" : statusCode(error),
+    "rpc.response.status_code": error === undefined ? "OK" : error.toJSON().code,
     ...(error !== undefined && !isCanceled(error) && { "error.type": errorType(error) }),
     ...(sentTo && serverAttributes(sentTo.url)),
     ...(version !== undefined && { "network.protocol.name": "http", "network.protocol.version": version }),
@@ -41,7 +41,7 @@ export function endAttributes(call: CallInfo, { error, sentTo }: CallEnd): Attri
  * @returns the name
  */
 export function errorType(error: TradewireError): string {
-  return error.name === "NodeError" ? statusCode(error) : error.name;
+  return error.name === "NodeError" ? error.toJSON().code : error.name;
 }
 
 /**
@@ -52,12 +52,6 @@ export function errorType(error: TradewireError): string {
  */
 export function isCanceled(error: TradewireError): boolean {
   return error.name === "CanceledError"; // The class would bring more of the library with it.
-}
-
-/** The name of a code as gRPC writes it; Connect has one L in CANCELLED. */
-function statusCode(error: TradewireError): string {
-  const { code } = error.toJSON();
-  return code === "CANCELED" ? "CANCELLED" : code;
 }
 
 function serverAttributes(text: string): Attributes {
