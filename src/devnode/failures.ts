@@ -28,6 +28,12 @@ interface Answer {
 }
 
 /**
+ * The answer that the code under way writes to. There is one storage for all nodes of a process: Node copies the value of each
+ * storage that was ever used to each promise.
+ */
+const answers = new AsyncLocalStorage<Answer>();
+
+/**
  * Make what lets calls fail, to rehearse what networks and nodes do.
  *
  * @param services those whose methods can be made to fail
@@ -35,7 +41,6 @@ interface Answer {
  */
 export function createFailures(services: readonly DescService[]): Failures {
   const planned: { readonly failure: PlannedFailure; left: number }[] = [];
-  const answers = new AsyncLocalStorage<Answer>();
 
   function take(method: string): Happening | undefined {
     const next = planned.find(({ failure }) => failure.methods.includes(method));

@@ -81,6 +81,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await node.close();
   await reader.shutdown();
+  for (const api of [context, trace, metrics, propagation]) {
+    api.disable();
+  }
 });
 
 beforeEach(async () => {

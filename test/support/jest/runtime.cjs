@@ -1,3 +1,4 @@
+const asyncHooks = require("node:async_hooks");
 const { existsSync, readFileSync } = require("node:fs");
 const { dirname, join } = require("node:path");
 const { pathToFileURL } = require("node:url");
@@ -55,7 +56,29 @@ class Runtime extends JestRuntime {
   requireInternalModule(path) {
     delete globalThis[Symbol.for("EVENT_HANDLERS")];
     delete require.cache[path];
-    return require(path);
+    const { AsyncLocalStorage } = asyncHooks;
+    const { storages } = this;
+    asyncHooks.AsyncLocalStorage = class extends AsyncLocalStorage {
+      constructor(...options) {
+        super(...options);
+        storages.push(this);
+      }
+    };
+    try {
+      return require(path);
+    } finally {
+      asyncHooks.AsyncLocalStorage = AsyncLocalStorage;
+    }
+  }
+
+  /** The storages of Jest's part of the file. Those of all files before would make each promise slower. */
+  storages = [];
+
+  teardown() {
+    for (const storage of this.storages) {
+      storage.disable();
+    }
+    super.teardown();
   }
 }
 
