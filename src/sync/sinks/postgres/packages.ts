@@ -18,6 +18,12 @@ export async function loadPackages() {
    * connection open that would keep the process alive.
    */
   class EndingClient extends pg.Client {
+    constructor(...options: ConstructorParameters<typeof pg.Client>) {
+      super(...options);
+      // A server that ends while no statement runs is told by the next one; without a listener it would end the process.
+      this.on("error", () => undefined);
+    }
+
     override connect(): Promise<Client>;
     override connect(callback: (error: Error) => void): void;
     override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
