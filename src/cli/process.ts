@@ -57,12 +57,19 @@ function endWithOutput(interrupt: AbortController): (code: number) => number {
 export async function runProcess(args: readonly string[], version: string): Promise<void> {
   process.noDeprecation = true; // What packages deprecate is nothing for users of the command.
   const interrupt = new AbortController();
+  let isInterrupted = false;
   const end = (signal: (typeof ENDING_SIGNALS)[number]) => {
-    // A second signal of any kind ends the process at once.
+    if (!isInterrupted) {
+      isInterrupted = true;
+      interrupt.abort(new Interruption(signal));
+      return;
+    }
+    // A second signal of any kind ends the process at once. The listeners stay until it comes: Node drops a signal that
+    // arrived, and was not reported yet, when its listener is removed.
     for (const each of ENDING_SIGNALS) {
       process.off(each, end);
     }
-    interrupt.abort(new Interruption(signal));
+    process.kill(process.pid, signal);
   };
   for (const signal of ENDING_SIGNALS) {
     process.on(signal, end);

@@ -7,6 +7,8 @@ export interface BrokenAnswer {
   readonly summary: string;
   readonly code: Code;
   readonly advice: string;
+  /** Whether the answer ended early. */
+  readonly isCutShort?: boolean;
 }
 
 const CHECK_URL = "Check that the URL is the node's own and of this transport: something else may have answered.";
@@ -26,6 +28,7 @@ export const CUT_SHORT: BrokenAnswer = {
   summary: "the response was cut short",
   code: Code.DataLoss,
   advice: "Try again; if it persists, the node or something in front of it cuts answers short.",
+  isCutShort: true,
 };
 
 /** An answer of one message without its status: its message may be whole. */

@@ -79,9 +79,16 @@ export class ConnectionError extends TradewireError {
 
 /** A chunk, an archive, a CSV file or a response breaks the rules of the interface. */
 export class ProtocolError extends TradewireError {
-  constructor(summary: string, options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code }) {
-    const { code = Code.DataLoss } = options;
+  /** Whether the response ended early, so that the same call may succeed. */
+  readonly isCutShort: boolean;
+
+  constructor(
+    summary: string,
+    options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code; readonly isCutShort?: boolean },
+  ) {
+    const { code = Code.DataLoss, isCutShort = false } = options;
     super(summary, { code, section: PROTOCOL_SECTIONS[code] ?? "protocolerror", ...options });
+    this.isCutShort = isCutShort;
   }
 }
 

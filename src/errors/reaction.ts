@@ -69,7 +69,9 @@ const REACTIONS = {
   "node: unimplemented": reaction("stop", "fallBack"),
   "node: failed": reaction("retry", "resume", "repeat"),
 
-  /** The answer ended early, or its content is damaged. */
+  /** The answer ended early: a connection that breaks can look like that. */
+  "answer: cut short": reaction("retry", "retry", "fallBack", "resume"),
+  /** The answer's content is damaged. */
   "answer: damaged": reaction("retry", "fallBack", "resume"),
   "answer: broken": reaction("retry", "fallBack"),
   /** Not of the node's interface, or not of this version of it. */
@@ -133,7 +135,7 @@ export function failureKind(error: unknown): FailureKind {
     return NODE_KINDS[error.code] ?? "node: failed";
   }
   if (error instanceof ProtocolError) {
-    return ANSWER_KINDS[error.code] ?? "answer: broken";
+    return error.isCutShort ? "answer: cut short" : (ANSWER_KINDS[error.code] ?? "answer: broken");
   }
   if (isSinkFailure(error)) {
     return SINK_KINDS[error.code] ?? "sink: failed";

@@ -148,8 +148,9 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
       }
     };
     opened.once("end", () => {
-      // A stream that was reset ends as one that was not; why is known when it closes.
-      if (answer.isWhole || (answer.header !== undefined && !isReset(opened))) {
+      // A stream that was reset, or whose connection was lost, ends as one that was not; why is known when it closes.
+      const isConnected = opened.session?.destroyed === false;
+      if (answer.isWhole || (answer.header !== undefined && !isReset(opened) && isConnected)) {
         finishWithStatus();
       }
     });

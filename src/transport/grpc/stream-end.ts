@@ -3,6 +3,9 @@ import { type ClientHttp2Stream, constants } from "node:http2";
 /** The type of the frame that begins a stream. */
 const HEADERS = 1;
 
+/** The codes that Node gives to streams whose connection is lost. */
+const endsOfLost: ReadonlySet<number | undefined> = new Set([constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_CANCEL]);
+
 /**
  * See to it that the end of a stream is noticed by whoever listens for its errors: Node says nothing of some ends.
  *
@@ -12,8 +15,8 @@ const HEADERS = 1;
 export function noticeEnd(stream: ClientHttp2Stream, onLost: () => Error | undefined): void {
   stream.on("error", () => undefined);
   stream.once("close", () => {
-    // Where its connection is lost, Node ends a stream as if the server had canceled it.
-    const lost = stream.rstCode === constants.NGHTTP2_CANCEL ? onLost() : undefined;
+    // Where its connection is lost, Node ends a stream as if the server had canceled it, or as if it were whole.
+    const lost = endsOfLost.has(stream.rstCode) ? onLost() : undefined;
     if (lost !== undefined) {
       stream.emit("error", lost);
     }

@@ -45,7 +45,8 @@ function named(error: TradewireError, others: string): TradewireError | undefine
     });
   }
   if (error instanceof ProtocolError) {
-    return new ProtocolError(summary, { code, advice, details, cause, section: "protocolerror-answer" });
+    const { isCutShort } = error;
+    return new ProtocolError(summary, { code, advice, details, cause, isCutShort, section: "protocolerror-answer" });
   }
   if (error instanceof RequestError) {
     return new RequestError(summary, { advice, cause });
