@@ -170,6 +170,17 @@ export function reactionTo(error: unknown): Reaction {
 }
 
 /**
+ * Returns whether the same unit of work may succeed later.
+ *
+ * @param error what was thrown
+ * @returns whether it may
+ */
+export function mayPass(error: unknown): boolean {
+  const { unit } = reactionTo(error);
+  return unit === "wait" || unit === "retry";
+}
+
+/**
  * Returns whether a failure is the sink's rather than the node's.
  *
  * @param error what was thrown

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ConnectionError, TradewireError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
-import { isSinkFailure, reactionTo } from "../errors/reaction.js";
+import { isSinkFailure, mayPass, reactionTo } from "../errors/reaction.js";
 import { monotonicMs } from "../runtime/index.js";
 import { backoffMs, requireGoing, wait } from "../signal/wait.js";
 import { fetchUnit } from "./fetch-unit.js";
@@ -69,19 +69,19 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
 
   /** Takes note of a failure, and tells how long to wait; `undefined` where the unit is given up. */
   function afterFailure(error: TradewireError, node: NodeOfSync, attempt: number): number | undefined {
-    const { unit: kind } = reactionTo(error);
-    const lost = kind === "wait";
+    const reaction = reactionTo(error).unit;
+    const lost = reaction === "wait";
     if (isSinkFailure(error)) {
       return lost
         ? sinkReach.failed(error, true)
-        : kind === "retry" && attempt < attempts
+        : reaction === "retry" && attempt < attempts
           ? backoffMs(attempt)
           : undefined;
     }
-    if (kind === "retry" || lost) {
+    if (reaction === "retry" || lost) {
       nodes.failed(node, error, lost);
     }
-    return lost ? 0 : kind === "retry" && attempt < attempts ? backoffMs(attempt) : undefined;
+    return lost ? 0 : reaction === "retry" && attempt < attempts ? backoffMs(attempt) : undefined;
   }
 
   return async (unit) => {
@@ -116,8 +116,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
       } finally {
         nodes.release(node);
       }
-      const { unit: kind } = reactionTo(error);
-      const lost = kind === "wait";
+      const lost = reactionTo(error).unit === "wait";
       if (began.at !== undefined || !lost) {
         tell({ case: "failed", unit, error, attempt, ...(againMs !== undefined && { againMs }) });
       }
@@ -130,7 +129,7 @@ export function createLoader(options: LoadOptions): (unit: Unit) => Promise<Unit
         await wait(againMs, signal);
       }
       attempt += lost ? 0 : 1;
-      avoid = isSinkFailure(error) && kind !== "fail" ? undefined : node;
+      avoid = isSinkFailure(error) && mayPass(error) ? undefined : node;
     }
   };
 

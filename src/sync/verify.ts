@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { checkSignal, requireFunction, requireKnown, requireOneOf } from "../errors/check-values.js";
 import { RequestError, SinkError } from "../errors/index.js";
-import { reactionTo } from "../errors/reaction.js";
+import { mayPass } from "../errors/reaction.js";
 import type { BlockRange } from "../history/segments.js";
 import type { TableName } from "../schema/tables.js";
 import { backoffMs, requireGoing, wait } from "../signal/wait.js";
@@ -245,8 +245,7 @@ async function compare(
       return { sameCsv: entry.sha256 === "" || sent?.sha256 === entry.sha256, ...found };
     } catch (reason) {
       requireGoing(signal);
-      const { unit: kind } = reactionTo(reason);
-      if ((kind !== "retry" && kind !== "wait") || attempt >= ATTEMPTS) {
+      if (!mayPass(reason) || attempt >= ATTEMPTS) {
         throw reason;
       }
       await wait(backoffMs(attempt), signal);

@@ -1,6 +1,6 @@
 import { parseCsvName } from "../../archive/names.js";
 import { BannedError, ConnectionError, type TradewireError } from "../../errors/index.js";
-import { isSinkFailure, reactionTo } from "../../errors/reaction.js";
+import { isSinkFailure, mayPass, reactionTo } from "../../errors/reaction.js";
 import { type RetryWaits, retryMs, wait } from "../../signal/wait.js";
 import { checkFileName, noFile, secondFile } from "../expected-file.js";
 import type { ExportProgress, SavedExport } from "../network-history-export.js";
@@ -74,8 +74,7 @@ function requireFile({ entries: [file, second] }: SavedExport, part: RangePart):
 
 /** Whether a part may come whole at the next try. Calls that could not be made have been tried again already. */
 function mayBeWhole(error: unknown, hasArrived: boolean): error is TradewireError {
-  const { unit, retry } = reactionTo(error);
-  const isOfPart = hasArrived || !(retry || error instanceof ConnectionError);
+  const isOfPart = hasArrived || !(reactionTo(error).retry || error instanceof ConnectionError);
   const isExcluded = isSinkFailure(error) || error instanceof BannedError;
-  return isOfPart && !isExcluded && (unit === "retry" || unit === "wait");
+  return isOfPart && !isExcluded && mayPass(error);
 }

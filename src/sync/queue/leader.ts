@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { Code } from "@connectrpc/connect";
 import type { Client } from "pg";
 import { SinkError } from "../../errors/index.js";
-import { reactionTo } from "../../errors/reaction.js";
+import { mayPass, reactionTo } from "../../errors/reaction.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { followingController } from "../../signal/follow.js";
 import { requireGoing, wait } from "../../signal/wait.js";
@@ -132,8 +132,7 @@ async function keepLeading(say: Lead["say"], pace: Pace, ending: AbortController
   try {
     for (;;) {
       await say().catch((reason: unknown) => {
-        const { unit: kind } = reactionTo(reason);
-        if (kind === "wait" || kind === "retry") {
+        if (mayPass(reason)) {
           throw reason;
         } // Else the lead is held, and what is wrong with the queue's tables is what the planner fails for.
       });

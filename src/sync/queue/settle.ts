@@ -1,4 +1,4 @@
-import { reactionTo } from "../../errors/reaction.js";
+import { mayPass } from "../../errors/reaction.js";
 import { monotonicMs } from "../../runtime/index.js";
 import { backoffMs, wait } from "../../signal/wait.js";
 import type { Tell } from "../tell.js";
@@ -35,9 +35,8 @@ export async function settle(db: Database, settling: Settling): Promise<void> {
     try {
       return await note(db, settling);
     } catch (reason) {
-      const { unit: kind } = reactionTo(reason);
       endsAt = signal.aborted ? Math.min(endsAt, monotonicMs() + AT_END_MS) : endsAt;
-      if ((kind !== "wait" && kind !== "retry") || monotonicMs() > endsAt) {
+      if (!mayPass(reason) || monotonicMs() > endsAt) {
         throw reason;
       }
       const ms = Math.min(backoffMs(failures), LONGEST_MS);

@@ -20,7 +20,8 @@ export async function loadPackages() {
   class EndingClient extends pg.Client {
     constructor(...options: ConstructorParameters<typeof pg.Client>) {
       super(...options);
-      // A server that ends while no statement runs is told by the next one; without a listener it would end the process.
+      // A connection can be lost before the pool listens to it, and without a listener its error would end the process.
+      // Its statement fails, too.
       this.on("error", () => undefined);
     }
 

@@ -74,22 +74,18 @@ describe("what ends at any time", () => {
     await crashed;
   });
 
-  it("ends no process where a server that stops ends a connection as soon as it is made", async () => {
+  it.each([
+    ["as soon as it is made", "messages"],
+    ["during its first statement", "statement"],
+  ])("ends no process where a server that stops ends a connection %s", async (_, at) => {
     const stopping = createServer((socket) => {
       socket.on("error", () => undefined);
       socket.once("data", () => {
-        const fields = "SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
-        const messages: [string, string][] = [
-          ["R", "\0\0\0\0"], // It is let in,
-          ["Z", "I"], // may ask,
-          ["E", fields],
-        ];
-        const bytes = messages.map(([type, body]) => {
-          const length = Buffer.alloc(4);
-          length.writeInt32BE(body.length + 4);
-          return Buffer.concat([Buffer.from(type), length, Buffer.from(body)]);
-        });
-        socket.end(Buffer.concat(bytes));
+        if (at === "messages") {
+          socket.end(Buffer.concat([...READY, TERMINATED]));
+        } else {
+          socket.once("data", () => socket.resetAndDestroy()).write(Buffer.concat(READY));
+        }
       });
     }).listen(0, "127.0.0.1");
     await once(stopping, "listening");
@@ -100,3 +96,14 @@ describe("what ends at any time", () => {
     stopping.close();
   });
 });
+
+/** A message of PostgreSQL's protocol: its type, its length with the four bytes of that, and its body. */
+function message(type: string, body: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(body.length + 4);
+  return Buffer.concat([Buffer.from(type), length, Buffer.from(body)]);
+}
+
+/** AuthenticationOk and ReadyForQuery. */
+const READY = [message("R", "\0\0\0\0"), message("Z", "I")];
+const TERMINATED = message("E", "SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0");
