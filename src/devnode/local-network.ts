@@ -7,7 +7,6 @@ import {
   TimeUpdateSchema,
 } from "../../gen/vega/events/v1/events_pb.js";
 import { Market_State } from "../../gen/vega/markets_pb.js";
-import { StopOrder_Status } from "../../gen/vega/vega_pb.js";
 import { RequestError } from "../errors/index.js";
 import type { Profile } from "../schema/profile.js";
 import type { ChainIdPrefix } from "../transaction/transaction.js";
@@ -153,10 +152,12 @@ export function createLocalNetwork(options: LocalNetworkOptions): LocalNetwork {
       state.apply(happening);
     }
   };
+  // Not all of `start`: what is many in it is made when it is read.
+  const { parameters, stakes, markets, assets, marketData, lastPrices, accounts, positions, orders } = start;
   const engine = createEngine(
     {
-      ...start,
-      stopOrders: start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING),
+      ...{ parameters, stakes, markets, assets, marketData, lastPrices, accounts, positions, orders },
+      stopOrders: start.pendingStopOrders,
       startingBalance,
       validators: [...validators().map(({ id }) => id), ...validatorIds],
       keepsStopOrderIds: profile === "specification",

@@ -1,3 +1,4 @@
+import type { StopOrderEvent } from "../../../gen/vega/events/v1/events_pb.js";
 import type { StandingStart } from "../world/create-world.js";
 import { ACCOUNTS, generalAccount, madeUpAccount } from "./accounts.js";
 import { madeUpAssets } from "./assets.js";
@@ -9,13 +10,15 @@ import { BALANCES_PER_BLOCK, madeUpMargin } from "./money.js";
 import { networkParameters } from "./network-parameters.js";
 import { once } from "./once.js";
 import { madeUpPosition, POSITIONS } from "./positions.js";
-import { madeUpStopOrders } from "./stop-orders.js";
+import { madeUpPendingStopOrders, madeUpStopOrders } from "./stop-orders.js";
 import { TRADES_PER_BLOCK, tradePrice } from "./trading.js";
 
 /** How things stand at the end of the history. What is many is made when it is first asked for. */
 export interface MadeUpStart extends StandingStart {
   /** The price of the last trade of each market, by market. */
   readonly lastPrices: ReadonlyMap<string, string>;
+  /** Those of `stopOrders` that are pending; asking for them does not make the others. */
+  readonly pendingStopOrders: readonly StopOrderEvent[];
 }
 
 /** What a made-up history leads to, beside what is always the same. */
@@ -73,7 +76,9 @@ export function madeUpStart(
       return madeUpMargin({ time: blockTime(k + 1) }, k);
     }),
   );
-  const stopOrders = once(() => madeUpStopOrders({ lastHeight, end: last.time, lastPrice }));
+  const stopOrderWorld = { lastHeight, end: last.time, lastPrice };
+  const stopOrders = once(() => madeUpStopOrders(stopOrderWorld));
+  const pendingStopOrders = once(() => madeUpPendingStopOrders(stopOrderWorld));
   const orders = once(() => restingOrders(last, dataTurn));
   return {
     assets: madeUpAssets(),
@@ -94,6 +99,9 @@ export function madeUpStart(
     },
     get stopOrders() {
       return stopOrders();
+    },
+    get pendingStopOrders() {
+      return pendingStopOrders();
     },
     get orders() {
       return orders();

@@ -54,11 +54,29 @@ export function madeUpStopOrders(world: StopOrderWorld): StopOrderEvent[] {
   return Array.from({ length: STOP_ORDERS }, (_, number) => stopOrderEvent(number, world));
 }
 
+/**
+ * Make those stop orders of the history alone that are pending: a fifth of the time that all of them take.
+ *
+ * @param world the end of the history
+ * @returns the stop orders and their submissions, in the order of their times
+ */
+export function madeUpPendingStopOrders(world: StopOrderWorld): StopOrderEvent[] {
+  return Array.from({ length: STOP_ORDERS }, (_, number) => number)
+    .filter((number) => statusOf(number) === StopOrder_Status.PENDING)
+    .map((number) => stopOrderEvent(number, world));
+}
+
+const isPaired = (n: number): boolean => n % 10 < 2;
+
+function statusOf(n: number): StopOrder_Status {
+  return isPaired(n) ? pick([1, 2, 4 - (n % 10), 5], n / 10) : 1 + (Math.floor((n * 5) / 3) % 6);
+}
+
 function stopOrderEvent(n: number, { lastHeight, end, lastPrice }: StopOrderWorld): StopOrderEvent {
-  const paired = n % 10 < 2;
+  const paired = isPaired(n);
   const submission = n - (n % 10 === 1 ? 1 : 0);
   const createdAt = blockTime(1 + Math.floor((submission * Number(lastHeight)) / STOP_ORDERS));
-  const status: StopOrder_Status = paired ? pick([1, 2, 4 - (n % 10), 5], n / 10) : 1 + (Math.floor((n * 5) / 3) % 6);
+  const status = statusOf(n);
   const pending = status === StopOrder_Status.PENDING;
   const direction: StopOrder_TriggerDirection = paired ? 1 + (n % 10) : 1 + (Math.floor(n / 3) % 2);
   const market = Math.floor(submission / COUNT.party) % COUNT.market;

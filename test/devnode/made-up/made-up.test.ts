@@ -269,5 +269,7 @@ describe("how things stand at the end", () => {
     expect([...statuses].toSorted()).toEqual([1, 2, 3, 4, 5, 6]);
     const times = start.stopOrders.map(({ stopOrder }) => stopOrder?.createdAt ?? 0n);
     expect(times).toEqual(times.toSorted((a, b) => Number(a - b)));
+    const pending = start.stopOrders.filter(({ stopOrder }) => stopOrder?.status === StopOrder_Status.PENDING);
+    expect(start.pendingStopOrders).toEqual(pending);
   });
 });
