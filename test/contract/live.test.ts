@@ -17,6 +17,7 @@ import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventOf } from "../support/event-server.js";
 import { eventually, standsStill } from "../support/eventually.js";
 import { startTalkingNode } from "../support/talking-node.js";
+import { sample } from "../support/tier.js";
 import { restingOrder, stopOrder } from "../support/transactions.js";
 import { transports } from "./transports.js";
 
@@ -36,7 +37,20 @@ async function readUntil<T>(stream: AsyncIterable<T>, isFound: (item: T) => bool
 const isGap = (item: LiveEvent | Gap): item is Gap => "gap" in item;
 const isEvent = (item: LiveEvent | Gap): item is LiveEvent => !isGap(item);
 
-describe.each(transports)("what a node tells live, over $name", ({ config }) => {
+/** Those that differ in how they carry streams. Of the others, the quick tier tries each test over one, by turns. */
+const OWN_STREAMS = ["grpc", "grpc-js", "rest"];
+const others = transports.filter(({ name }) => !OWN_STREAMS.includes(name));
+
+describe.each(transports)("what a node tells live, over $name", ({ name, config }) => {
+  let turn = 0;
+  function tried(what: string, run: () => Promise<void>) {
+    const isTried = OWN_STREAMS.includes(name) || sample(others, others.length, turn).some((one) => one.name === name);
+    turn += 1;
+    if (isTried) {
+      test(what, run);
+    }
+  }
+
   /** A node behind proxies that can cut its connections, and a client that reaches it through them. */
   async function start(options: DevnodeOptions = {}) {
     const node = await startDevnode({ segments: 1, blocksPerSegment: 10, blockMs: 40, ...options });
@@ -70,7 +84,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     };
   }
 
-  test("is what happened, with its block and transaction", async () => {
+  tried("is what happened, with its block and transaction", async () => {
     await using live = await start();
     using signer = await signerFromMnemonic(live.node.mnemonic);
     const read: LiveEvent[] = [];
@@ -109,7 +123,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     expect(results.every(({ status }) => status)).toBe(true);
   });
 
-  test("ends with an error where the connection is lost, which says from where on events may be missing", async () => {
+  tried("ends with an error where the connection is lost, which says from where on events may be missing", async () => {
     await using live = await start();
     const read: LiveEvent[] = [];
     const reading = readUntil(live.client.events({ types: ["endBlock"] }), () => false, read);
@@ -121,7 +135,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     expect(String(error)).toMatch(/events after block \d+ may be missing/);
   });
 
-  test("goes on after a lost connection, with a gap that holds all blocks that are missing", async () => {
+  tried("goes on after a lost connection, with a gap that holds all blocks that are missing", async () => {
     await using live = await start();
     const blocks: bigint[] = [];
     const gaps: Gap["gap"][] = [];
@@ -149,7 +163,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     }
   });
 
-  test("goes on where the node is started again", async () => {
+  tried("goes on where the node is started again", async () => {
     const folder = await mkdtemp(join(tmpdir(), "tradewire-live-"));
     const settings = { segments: 1, blocksPerSegment: 10, blockMs: 40, dataDir: folder };
     let node: Devnode = await startDevnode(settings);
@@ -191,7 +205,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     await rm(folder, { recursive: true });
   });
 
-  test("is held back by a slow consumer, who gets all that waits, and then an error of its own", async () => {
+  tried("is held back by a slow consumer, who gets all that waits, and then an error of its own", async () => {
     const TOTAL = 5000;
     let sent = 0;
     let isOver = false;
@@ -223,7 +237,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     expect(read).toEqual(Array.from({ length: sent }, (_, at) => BigInt(at + 1)));
   });
 
-  test("tells what became of a transaction, also where the connection was lost meanwhile", async () => {
+  tried("tells what became of a transaction, also where the connection was lost meanwhile", async () => {
     await using live = await start({ blockMs: 0 });
     using signer = await signerFromMnemonic(live.node.mnemonic);
     const until = "executed";
@@ -252,7 +266,7 @@ describe.each(transports)("what a node tells live, over $name", ({ config }) => 
     }
   });
 
-  test("goes on from history: each row once, and new segments as they come", async () => {
+  tried("goes on from history: each row once, and new segments as they come", async () => {
     await using live = await start({ blockMs: 10, activity: 2 });
     const given: unknown[] = [];
     let segments = 0;

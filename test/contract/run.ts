@@ -150,16 +150,10 @@ export function expectedOutcomes(
   return Object.fromEntries(outcomes);
 }
 
-/** The operations of a case. In the quick tier they are some of those whose answer streams and of the others, each by turns. */
+/** The operations of a case. In the quick tier they are one of those whose answer streams and one of the others, by turns. */
 function concerned({ name, of = () => true }: Case): Operation[] {
   const turn = Buffer.from(name).reduce((sum, byte) => sum + byte, 0);
   const those = operations.filter(of);
-  return [
-    ...sample(those.filter(streams), 2, turn),
-    ...sample(
-      those.filter((one) => !streams(one)),
-      4,
-      turn,
-    ),
-  ];
+  const kinds = [those.filter(streams), those.filter((one) => !streams(one))];
+  return kinds.flatMap((kind) => sample(kind, kind.length, turn));
 }

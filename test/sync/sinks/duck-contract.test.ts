@@ -7,11 +7,11 @@ import type { TableName } from "tradewire";
 import { duckdbSink, parquetSink } from "tradewire/sync";
 import { type SinkHost, sinkContract } from "tradewire/sync/contract";
 import { isFull } from "../../support/tier.js";
-import { ask } from "./support/units.js";
+import { type Ask, withDuckdb } from "./support/units.js";
 
 /** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */
-async function readAll(from: string, path?: string) {
-  const described = await ask(`DESCRIBE SELECT * FROM ${from}`, path);
+async function readAll(ask: Ask, from: string) {
+  const described = await ask(`DESCRIBE SELECT * FROM ${from}`);
   const names = described.map(([name]) => String(name));
   // The exact text of a number stands beside it.
   const own = described.filter(
@@ -34,7 +34,7 @@ async function readAll(from: string, path?: string) {
         return `CAST(${column} AS VARCHAR)`;
     }
   });
-  const rows = await ask(`SELECT ${values.join(", ")} FROM ${from}`, path);
+  const rows = await ask(`SELECT ${values.join(", ")} FROM ${from}`);
   return rows.map((row) =>
     Object.fromEntries(row.map((value, index) => [String(own[index]?.[0]), value === null ? null : String(value)])),
   );
@@ -47,10 +47,11 @@ const kinds: [string, (folder: string) => SinkHost][] = [
       const path = join(folder, "a.duckdb");
       return {
         makeSink: () => duckdbSink(path, { namedViews: true }),
-        readRows: async (table: TableName) => {
-          const there = await ask(`SELECT 1 FROM duckdb_tables() WHERE table_name = '${table}'`, path);
-          return there.length === 0 ? null : await readAll(table, path);
-        },
+        readRows: (table: TableName) =>
+          withDuckdb(path, async (ask) => {
+            const there = await ask(`SELECT 1 FROM duckdb_tables() WHERE table_name = '${table}'`);
+            return there.length === 0 ? null : await readAll(ask, table);
+          }),
       };
     },
   ],
@@ -64,7 +65,9 @@ const kinds: [string, (folder: string) => SinkHost][] = [
         );
         const glob = `${folder}/out/data/table=${table}/**/*.parquet`;
         return files?.some((name) => name.endsWith(".parquet"))
-          ? await readAll(`read_parquet('${glob}', union_by_name = true, hive_partitioning = false)`)
+          ? await withDuckdb(":memory:", (ask) =>
+              readAll(ask, `read_parquet('${glob}', union_by_name = true, hive_partitioning = false)`),
+            )
           : files && [];
       },
     }),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { ConnectionError, type TableName, tableSchema, type UnknownPart } from "tradewire";
 import { duckdbSink, parquetSink, type Sink, SinkError } from "tradewire/sync";
-import { isFull } from "../../support/tier.js";
+import { isFull, sample } from "../../support/tier.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 /** A sink, and how DuckDB reads a table of it. */
@@ -123,8 +123,9 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
     );
   }, 60_000);
 
-  // Both read the file by the same statement.
+  // Both read the file by the same statement: in the quick tier, one tries it with all that is alike, the other with some.
   const itOnce = isFull() || name === "duckdb" ? it : undefined;
+  const some = <T>(all: readonly T[]) => (name === "duckdb" ? [...all] : sample(all, 4));
   itOnce?.(
     "reads a file that DuckDB cuts for several threads, where line breaks stand in quotes",
     async () => {
@@ -165,16 +166,18 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
     );
   }, 60_000);
 
-  it.each([
-    ["height", "1.5", "which is not a whole number of 64 bits"],
-    ["height", "99999999999999999999", "which is not a whole number of 64 bits"],
-    ["height", " 7", "which is not a whole number of 64 bits"],
-    ["vega_time", "garbage", "which is not a time"],
-    ["vega_time", "0044-03-15 12:00:00+00 BC", "which is not a time"],
-    ["vega_time", "2023-10-19 08:13:00.1234567+00", "which is not a time"],
-    ["hash", "zz00", "which is not \\x and pairs"],
-    ["hash", "\\x0", "which is not \\x and pairs"],
-  ])("refuses %s = %j, of which DuckDB would make something else", async (column, value, said) => {
+  it.each(
+    some([
+      ["height", "1.5", "which is not a whole number of 64 bits"],
+      ["height", "99999999999999999999", "which is not a whole number of 64 bits"],
+      ["height", " 7", "which is not a whole number of 64 bits"],
+      ["vega_time", "garbage", "which is not a time"],
+      ["vega_time", "0044-03-15 12:00:00+00 BC", "which is not a time"],
+      ["vega_time", "2023-10-19 08:13:00.1234567+00", "which is not a time"],
+      ["hash", "zz00", "which is not \\x and pairs"],
+      ["hash", "\\x0", "which is not \\x and pairs"],
+    ] as const),
+  )("refuses %s = %j, of which DuckDB would make something else", async (column, value, said) => {
     await use(["blocks"], async (sink) => {
       const bad = block(2).map((known, index) => (blocks[index] === column ? value : known));
       const load = sink.load(unitAt("blocks", 1), fetchOf(blocks, [block(1), bad]), plainly());
@@ -187,7 +190,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
     });
   });
 
-  it.each(["1.5", ".5", "5.", " 5", "5 ", "1e3", "0x1F", "1_000", "NaN", "-", ""])(
+  it.each(some(["1.5", ".5", "5.", " 5", "5 ", "1e3", "0x1F", "1_000", "NaN", "-", ""]))(
     "refuses %j as a huge whole number",
     async (value) => {
       const names = columnsOf("trades");

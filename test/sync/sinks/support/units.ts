@@ -79,17 +79,25 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** Ask DuckDB itself, values as JSON has them. */
-export async function ask(query: string, path = ":memory:"): Promise<unknown[][]> {
+/** Asks DuckDB itself, values as JSON has them. */
+export type Ask = (query: string) => Promise<unknown[][]>;
+
+/** Open DuckDB once for several queries. */
+export async function withDuckdb<T>(path: string, use: (ask: Ask) => Promise<T>): Promise<T> {
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
   try {
     await connection.run("SET TimeZone = 'UTC'");
-    return (await connection.runAndReadAll(query)).getRowsJson();
+    return await use(async (query) => (await connection.runAndReadAll(query)).getRowsJson());
   } finally {
     connection.closeSync();
     instance.closeSync();
   }
+}
+
+/** Ask DuckDB one thing. */
+export function ask(query: string, path = ":memory:"): Promise<unknown[][]> {
+  return withDuckdb(path, (one) => one(query));
 }
 
 export const columnsOf = (table: TableName) => tableSchema(table, 116).columns.map(({ name }) => name);
