@@ -9,15 +9,18 @@ import { partSize, type WriteArchiveOptions, writeArchive } from "../../src/devn
 import { eventually, standsStill } from "../support/eventually.js";
 import { createHistory, createMadeUp, csvHeader, type History } from "./inside.js";
 
-const whole: WriteArchiveOptions = { table: "trades", fromBlock: 1n, toBlock: 5000n };
-const made = () =>
+const made = (blocksPerSegment: number) =>
   createHistory({
-    madeUp: createMadeUp({ blocks: 5000 }),
+    madeUp: createMadeUp({ blocks: 5 * blocksPerSegment }),
     chainId: "devnode-1",
     segments: 5,
-    blocksPerSegment: 1000,
+    blocksPerSegment,
   });
-const history = made();
+const history = made(100);
+const whole: WriteArchiveOptions = { table: "trades", fromBlock: 1n, toBlock: 500n };
+/** Of so many blocks that an archive has several parts. */
+const large = made(1000);
+const wholeLarge: WriteArchiveOptions = { ...whole, toBlock: 5000n };
 
 async function parts(options: WriteArchiveOptions, from: Pick<History, "chainId" | "segments" | "read"> = history) {
   const all = [];
@@ -35,13 +38,13 @@ async function files(options: WriteArchiveOptions): Promise<Map<string, string>>
   return new Map(await Promise.all(entries));
 }
 
-/** The real history, counting the pieces that are made. */
+/** The large history, counting the pieces that are made. */
 function watched(fail = Number.POSITIVE_INFINITY) {
   const counts = { made: 0, active: 0 };
   async function* read(...[table, segment, signal]: Parameters<History["read"]>) {
     counts.active += 1;
     try {
-      for await (const piece of history.read(table, segment, signal)) {
+      for await (const piece of large.read(table, segment, signal)) {
         counts.made += 1;
         if (counts.made === fail) {
           throw new Error("the disk is gone");
@@ -52,13 +55,13 @@ function watched(fail = Number.POSITIVE_INFINITY) {
       counts.active -= 1;
     }
   }
-  return { counts, history: { ...history, read } };
+  return { counts, history: { ...large, read } };
 }
 
 describe("writeArchive", () => {
   it.each(tableNames)("puts one CSV file of %s into the archive of one schema version", async (table) => {
-    const csvs = await files({ table, fromBlock: 1001n, toBlock: 3000n });
-    expect([...csvs.keys()]).toEqual([`devnode-1-${table}-1001-3000.csv`]);
+    const csvs = await files({ table, fromBlock: 101n, toBlock: 300n });
+    expect([...csvs.keys()]).toEqual([`devnode-1-${table}-101-300.csv`]);
     const expected = [Buffer.from(csvHeader(table, 115))];
     for (const segment of history.segments().slice(1, 3)) {
       for await (const piece of history.read(table, segment)) {
@@ -70,10 +73,7 @@ describe("writeArchive", () => {
 
   it("splits the CSV where the schema changes, each file with its own header", async () => {
     const csvs = [...(await files(whole))];
-    expect(csvs.map(([name]) => name)).toEqual([
-      "devnode-1-trades-115-1-3000.csv",
-      "devnode-1-trades-116-3001-5000.csv",
-    ]);
+    expect(csvs.map(([name]) => name)).toEqual(["devnode-1-trades-115-1-300.csv", "devnode-1-trades-116-301-500.csv"]);
     const headers = csvs.map(([, csv]) => csv.slice(0, csv.indexOf("\n")).split(","));
     expect(headers[1]?.slice(0, 34)).toEqual(headers[0]);
     expect(headers[1]).toHaveLength(40);
@@ -85,8 +85,8 @@ describe("writeArchive", () => {
   it("names files as deployed nodes do where that is asked for", async () => {
     const deployed = { profile: "deployed" } as const;
     expect([...(await files({ ...whole, ...deployed })).keys()]).toEqual([
-      "devnode-1-trades-115-000001-003000.csv",
-      "devnode-1-trades-116-003001-005000.csv",
+      "devnode-1-trades-115-000001-000300.csv",
+      "devnode-1-trades-116-000301-000500.csv",
     ]);
     const early = createHistory({
       madeUp: createMadeUp({ blocks: 10 }),
@@ -99,15 +99,25 @@ describe("writeArchive", () => {
     expect(Object.keys((await JSZip.loadAsync(part ?? "")).files)).toEqual(["c-blocks-007-000001-000010.csv"]);
   });
 
-  it("gives parts of one mebibyte, the last one shorter", async () => {
-    const lengths = (await parts(whole)).map(({ length }) => length);
+  it("gives parts of one mebibyte, the last one shorter, and makes no further rows when they are no longer taken", async () => {
+    const { counts, history: read } = watched();
+    const lengths = (await parts(wholeLarge, read)).map(({ length }) => length);
     expect(lengths.length).toBeGreaterThan(1);
     expect(new Set(lengths.slice(0, -1))).toEqual(new Set([partSize]));
     expect(lengths.at(-1)).toBeLessThan(partSize);
+    const { counts: stopped, history: watching } = watched();
+    for await (const part of writeArchive(watching, wholeLarge)) {
+      expect(part).toHaveLength(partSize);
+      break;
+    }
+    const after = stopped.made;
+    expect(after).toBeLessThan(counts.made);
+    await standsStill(() => stopped.made);
+    expect(stopped).toEqual({ made: after, active: 0 });
   });
 
   it("deflates, puts sizes into data descriptors, and writes no comment and no ZIP64 records", async () => {
-    const archive = Buffer.concat(await parts({ ...whole, fromBlock: 1001n, toBlock: 2000n }));
+    const archive = Buffer.concat(await parts({ ...whole, fromBlock: 101n, toBlock: 200n }));
     expect(archive.readUInt16LE(6) & 8).toBe(8);
     expect(archive.readUInt16LE(8)).toBe(8);
     expect([archive.readUInt32LE(14), archive.readUInt32LE(18), archive.readUInt32LE(22)]).toEqual([0, 0, 0]);
@@ -135,37 +145,19 @@ describe("writeArchive", () => {
   });
 
   it("makes the same bytes of another history of the same blocks, and beside other exports", async () => {
-    const other = made();
+    const other = made(100);
     const tables = ["trades", "orders", "markets"] as const;
-    const options = tables.map((table) => ({ table, fromBlock: 2001n, toBlock: 4000n }));
+    const options = tables.map((table) => ({ table, fromBlock: 201n, toBlock: 400n }));
     const beside = await Promise.all(options.map((each) => parts(each, other)));
     for (const [index, each] of options.entries()) {
       expect(Buffer.concat(beside[index] ?? []).equals(Buffer.concat(await parts(each)))).toBe(true);
     }
   });
 
-  it("makes no further rows when its parts are no longer taken, and leaves nothing running", async () => {
-    const { counts } = await (async () => {
-      const { counts, history: watching } = watched();
-      await parts(whole, watching);
-      return { counts };
-    })();
-    const all = counts.made;
-    const { counts: stopped, history: watching } = watched();
-    for await (const part of writeArchive(watching, whole)) {
-      expect(part).toHaveLength(partSize);
-      break;
-    }
-    const after = stopped.made;
-    expect(after).toBeLessThan(all);
-    await standsStill(() => stopped.made);
-    expect(stopped).toEqual({ made: after, active: 0 });
-  });
-
   it("stops at once where its signal is aborted, even before its first part", async () => {
     const { counts, history: watching } = watched();
     const abort = new AbortController();
-    const exported = parts({ ...whole, signal: abort.signal }, watching);
+    const exported = parts({ ...wholeLarge, signal: abort.signal }, watching);
     await eventually(() => counts.made >= 3);
     const before = counts.made;
     abort.abort(new Error("nobody listens"));
@@ -175,14 +167,14 @@ describe("writeArchive", () => {
   });
 
   it("fails when a later piece cannot be read", async () => {
-    const { counts, history: failing } = watched(100);
-    await expect(parts(whole, failing)).rejects.toThrow("the disk is gone");
-    expect(counts).toEqual({ made: 100, active: 0 });
+    const { counts, history: failing } = watched(20);
+    await expect(parts(wholeLarge, failing)).rejects.toThrow("the disk is gone");
+    expect(counts).toEqual({ made: 20, active: 0 });
   });
 
   it("refuses a range off the segment boundaries", async () => {
-    const refused = parts({ ...whole, fromBlock: 500n });
+    const refused = parts({ ...whole, fromBlock: 50n });
     await expect(refused).rejects.toThrow(RequestError);
-    await expect(refused).rejects.toThrow("the nearest valid range is 1 to 5000");
+    await expect(refused).rejects.toThrow("the nearest valid range is 1 to 500");
   });
 });

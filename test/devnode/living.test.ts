@@ -161,13 +161,13 @@ describe("a local node", () => {
 });
 
 it("rows of different events have different times, however fast blocks are made", async () => {
-  await using node = await startDevnode({ ...blocks, activity: 300 });
+  await using node = await startDevnode({ ...blocks, blocksPerSegment: 3, activity: 300 });
   await using client = createClient({ grpc: { url: node.grpcUrl } });
-  for (let made = 0; made < 10; made += 1) {
+  for (let made = 0; made < 3; made += 1) {
     await node.makeBlock();
   }
-  const rows = await collect(client.exportNetworkHistory({ table: "trades", fromBlock: 41, toBlock: 50 }).rows());
-  expect(rows.length).toBeGreaterThanOrEqual(3000);
+  const rows = await collect(client.exportNetworkHistory({ table: "trades", fromBlock: 13, toBlock: 15 }).rows());
+  expect(rows.length).toBeGreaterThanOrEqual(900);
   const times = rows.map((row) => String(row["synthetic_time"]).padEnd(29));
   expect(new Set(times).size).toBe(rows.length);
 });

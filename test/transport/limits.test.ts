@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from "@jest/globals";
 import { type ClientConfig, createClient, TradewireError } from "tradewire";
 import { HttpBodySchema } from "tradewire/gen/google/api/httpbody_pb.js";
 import { csvZip } from "../support/archives.js";
+import { block } from "../support/block.js";
 import { eventually } from "../support/eventually.js";
 import { serveNode, serveTcp } from "../support/node.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";
@@ -107,7 +108,7 @@ describe("connectMs", () => {
     });
     const gateway = createHttpServer((_, response) => response.setHeader("content-type", "application/json").end("{}"));
     await using front = await serveTcp((socket) => {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2500); // Whatever comes waits, and so do timers.
+      block(2500); // Whatever comes waits, and so do timers.
       (transport === "rest" ? gateway : node).emit("connection", socket);
     });
     const { client } = connect({

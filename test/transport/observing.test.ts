@@ -12,6 +12,7 @@ import { CanceledError, type ClientConfig, ConnectionError, createClient, NodeEr
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { Market_TradingMode } from "tradewire/gen/vega/markets_pb.js";
 import { idleLimited } from "tradewire/transport";
+import { block } from "../support/block.js";
 import { eventually } from "../support/eventually.js";
 import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";
@@ -53,13 +54,6 @@ function observing(config: ClientConfig, options: { readonly signal?: AbortSigna
   const client = createClient(config);
   closing.push(() => client.close());
   return client.service(TradingDataService).observeMarketsData({}, options);
-}
-
-/** Blocks this process, in which neither timers run nor anything is read. */
-function block(ms: number): void {
-  for (const until = performance.now() + ms; performance.now() < until; ) {
-    // Whatever comes waits.
-  }
 }
 
 /** The markets that come, and what ends them; undefined for an end that is none of an error. */

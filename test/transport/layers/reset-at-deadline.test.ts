@@ -5,6 +5,7 @@ import { describe, expect, it } from "@jest/globals";
 import type { ClosableTransport } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { limited, withOurErrors } from "tradewire/transport";
+import { block } from "../../support/block.js";
 
 const { exportNetworkHistory, listAllNetworkHistorySegments } = TradingDataService.method;
 const url = "http://127.0.0.1:3007";
@@ -12,9 +13,7 @@ const url = "http://127.0.0.1:3007";
 /** A transport whose calls fail after a time in which no timer runs, streams after their header. */
 function failingAfter(busyMs: number, message: string): ClosableTransport {
   const fail = (): never => {
-    for (const begin = performance.now(); performance.now() - begin < busyMs; ) {
-      // The clock alone ends this.
-    }
+    block(busyMs);
     throw new ConnectError(message, Code.Canceled);
   };
   const failing: ClosableTransport = {

@@ -6,6 +6,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { ConnectionError, createTransport, readConfig } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
+import { block } from "../../support/block.js";
 import { head, startRawHttp, whole } from "../../support/raw-http.js";
 import { failure, JSON_TYPE } from "../../support/rest-probe.js";
 
@@ -54,7 +55,7 @@ describe("connections of small calls over REST", () => {
       answered(request, response);
     });
     await segments({});
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2100); // No timer of either side fires.
+    block(2100); // No timer of either side fires.
     await segments({});
     expect(seen).toEqual({ connections: 2, requests: 2 });
   });
