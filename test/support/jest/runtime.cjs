@@ -27,6 +27,26 @@ function ofSources(path, seen = new Set()) {
 const loads = new Map();
 
 /**
+ * Keeps for Jest which test or hook runs. There is one at a time, so that a field does for what Jest keeps in an
+ * `AsyncLocalStorage`, which would make each promise of the process slower.
+ */
+class OneAtATime {
+  #store;
+
+  run(store, callback) {
+    const before = this.#store;
+    this.#store = store;
+    return Promise.resolve(callback()).finally(() => {
+      this.#store = before;
+    });
+  }
+
+  getStore() {
+    return this.#store;
+  }
+}
+
+/**
  * Loads test files as Node does, in the realm of the process. What they import is loaded once a worker, not once a file,
  * and is what users load: the package in `dist`, with Node's own modules and errors. A file that imports an inner module
  * of `src` gets the package as its sources.
@@ -52,33 +72,17 @@ class Runtime extends JestRuntime {
     await import(url.href);
   }
 
-  /** Load what holds the state of one test file: Jest's own part of it, and the handlers that the part before it has added. */
+  /** Load what holds the state of one test file: Jest's own part of it. */
   requireInternalModule(path) {
     delete globalThis[Symbol.for("EVENT_HANDLERS")];
     delete require.cache[path];
     const { AsyncLocalStorage } = asyncHooks;
-    const { storages } = this;
-    asyncHooks.AsyncLocalStorage = class extends AsyncLocalStorage {
-      constructor(...options) {
-        super(...options);
-        storages.push(this);
-      }
-    };
+    asyncHooks.AsyncLocalStorage = OneAtATime;
     try {
       return require(path);
     } finally {
       asyncHooks.AsyncLocalStorage = AsyncLocalStorage;
     }
-  }
-
-  /** The storages of Jest's part of the file. Those of all files before would make each promise slower. */
-  storages = [];
-
-  teardown() {
-    for (const storage of this.storages) {
-      storage.disable();
-    }
-    super.teardown();
   }
 }
 
