@@ -206,7 +206,7 @@ describe.each(transports.map((transport) => [transport.name, transport] as const
 
     const itWithMuchData = isFull() || OWN_FLOW.includes(name) ? it : undefined;
     itWithMuchData?.("holds back a node whose answers are read slowly, and loses none", async () => {
-      const TOTAL = 1500;
+      const TOTAL = name === "grpc-js" ? 1500 : 600; // grpc-js takes some 40 MB before it holds a node back.
       const large = "x".repeat(60_000);
       let sent = 0;
       await using node = await startTalkingNode(async function* (_requests, { signal }) {
