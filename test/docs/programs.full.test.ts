@@ -62,7 +62,7 @@ beforeAll(async () => {
   } finally {
     await rm(folder, { recursive: true });
   }
-}, 300_000);
+}, 900_000);
 
 /** Whether a program is plain JavaScript, which is run as it stands. */
 const isPlain = ({ language }: Block) => language === "js";
