@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { TradewireError } from "../errors/index.js";
 import { isError } from "../errors/is-error.js";
+import { CallError } from "./call-failure.js";
 
 /** Headers in any form that the `Headers` constructor takes. */
 export type HeaderInit = ConstructorParameters<typeof Headers>[0];
@@ -8,10 +9,10 @@ export type HeaderInit = ConstructorParameters<typeof Headers>[0];
 /**
  * Make the error of a call whose time is up.
  *
- * @returns the error, in Connect's words
+ * @returns the error
  */
-export function timedOut(): ConnectError {
-  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+export function timedOut(): CallError {
+  return new CallError({ kind: "deadline exceeded" });
 }
 
 /**

@@ -1,10 +1,11 @@
 import { type DescMessage, fromBinary, type MessageShape, type Registry, toBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { UNFITTING } from "../errors/broken-answer.js";
 import { ProtocolError } from "../errors/index.js";
 import { isError } from "../errors/is-error.js";
 import { requireFewElements } from "../json/element-limit.js";
 import { messageFromJson, parseAnswer, requestToJson } from "../json/message.js";
 import { setSize, sizeOf } from "../json/message-size.js";
+import { CallError } from "./call-failure.js";
 
 /** How messages become bytes, and bytes messages. */
 export interface Codec {
@@ -28,7 +29,8 @@ function decodeMessage<O extends DescMessage>(desc: O, bytes: Uint8Array): Messa
       throw cause;
     }
     const reason = isError(cause) ? cause.message : String(cause);
-    throw new ConnectError(`a message is no ${desc.typeName}: ${reason}`, Code.Internal, undefined, undefined, cause);
+    const message = `a message is no ${desc.typeName}: ${reason}`;
+    throw new CallError({ kind: "broken answer", answer: UNFITTING }, { cause, message });
   }
 }
 

@@ -13,6 +13,7 @@ import { type StopTimer, startInterval, startTimer } from "../runtime/index.js";
 import { createBag } from "../signal/bag.js";
 import { follow } from "../signal/follow.js";
 import { connectError, type HeaderInit, timedOut } from "./bare-call.js";
+import { noMessage, severalMessages } from "./call-failure.js";
 import type { ClosableTransport } from "./closable.js";
 import type { Codec } from "./codec.js";
 import { CHECK_MS } from "./silent-sessions.js";
@@ -185,10 +186,10 @@ function serialize<I extends DescMessage>(codec: Codec, desc: I, message: Messag
 async function onlyMessage(call: MessageCall): Promise<Uint8Array> {
   const message = await call.read();
   if (message === undefined) {
-    throw new ConnectError("the response has no message", Code.Unimplemented);
+    throw noMessage();
   }
   if ((await call.read()) !== undefined) {
-    throw new ConnectError("the response has more than one message", Code.Unimplemented);
+    throw severalMessages();
   }
   return message;
 }

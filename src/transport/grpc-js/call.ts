@@ -1,5 +1,7 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import { type Channel, type Metadata, type StatusObject, status as statusCode } from "@grpc/grpc-js";
+import { CUT_SHORT, notOfTheInterface } from "../../errors/broken-answer.js";
+import { brokenAnswerError, CallError } from "../call-failure.js";
 import type { MessageCall } from "../message-call.js";
 import { endedInsideMessage } from "./decoder.js";
 import { toHeaders } from "./metadata.js";
@@ -50,14 +52,13 @@ export function startCall(
     }
     if (status.code !== statusCode.OK) {
       const error = statusError(status, header, hasMessage || endedInsideMessage(raw));
-      finish({
-        error: foreignType === undefined || /^HTTP /.test(error.rawMessage) ? error : unsupported(foreignType),
-      });
+      const isHttpStatus = error instanceof CallError && error.failure.kind === "HTTP status";
+      finish({ error: foreignType === undefined || isHttpStatus ? error : foreignAnswer(foreignType) });
     } else if (endedInsideMessage(raw)) {
-      finish({ error: new ConnectError("premature end of the response, inside a message", Code.DataLoss) });
+      finish({ error: brokenAnswerError(CUT_SHORT) });
     } else {
       header ??= new Headers(trailer);
-      finish(foreignType === undefined ? {} : { error: unsupported(foreignType) });
+      finish(foreignType === undefined ? {} : { error: foreignAnswer(foreignType) });
     }
   }
 
@@ -159,9 +160,7 @@ function foreign(header: Headers): string | undefined {
   return /^application\/grpc(?:\+proto)?(?:;|$)/i.test(type) ? undefined : type;
 }
 
-function unsupported(contentType: string): ConnectError {
-  return new ConnectError(`unsupported content type ${contentType || "(none)"}`, Code.Unknown);
-}
+const foreignAnswer = (contentType: string): CallError => brokenAnswerError(notOfTheInterface(contentType));
 
 function nextChange(): { readonly happened: Promise<void>; readonly happen: () => void } {
   let happen = () => {};

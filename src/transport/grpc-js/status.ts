@@ -2,7 +2,9 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { appendHeaders, Code, ConnectError } from "@connectrpc/connect";
 import type { StatusObject } from "@grpc/grpc-js";
 import { type Status, StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
+import { COMPRESSED } from "../../errors/broken-answer.js";
 import { whileConnecting } from "../../errors/network-failure.js";
+import { brokenAnswerError, CallError } from "../call-failure.js";
 import { markOwnStatus } from "../own-status.js";
 import { toHeaders } from "./metadata.js";
 
@@ -71,12 +73,12 @@ const NODE_CODES: readonly (readonly [message: RegExp, code: string])[] = [
 export function statusError(status: StatusObject, header: Headers | undefined, hasMessage = false): ConnectError {
   if (typeof status.details !== "string") {
     // For a message that it cannot decompress, grpc-js gives no text.
-    return new ConnectError("the response is compressed in a way that was not asked for", Code.Internal);
+    return brokenAnswerError(COMPRESSED);
   }
   const trailer = toHeaders(status.metadata);
   const http = /^Received HTTP status code (\d+)$/.exec(status.details)?.[1];
   if (http !== undefined) {
-    return http === "200" ? withoutStatus() : new ConnectError(`HTTP ${http}`, codeOf(status), header);
+    return http === "200" ? withoutStatus() : new CallError({ kind: "HTTP status", status: Number(http) }, { header });
   }
   if ([...trailer].length === 0 && (header === undefined || LOCAL.test(status.details))) {
     return localError(status);
@@ -132,10 +134,10 @@ function localError(status: StatusObject): ConnectError {
   const last = /.*Last error: (?:Error: )?(.*?)(?: \(\d{4}-[-\d:.TZ]+\))?(?:\. Resolution note:.*)?$/s.exec(
     details,
   )?.[1];
-  const reset = RESETS.find(([text]) => text === details)?.[1];
-  if (reset !== undefined) {
+  const http2Code = resetCode(details);
+  if (http2Code !== undefined) {
     const cause = Object.assign(new Error(details), { code: "ERR_HTTP2_STREAM_ERROR" });
-    return new ConnectError(`Received RST_STREAM with code ${reset}`, codeOf(status), undefined, undefined, cause);
+    return new CallError({ kind: "stream reset", http2Code }, { cause });
   }
   const message = last === "undefined" ? "no connection through the proxy" : (last ?? details); // grpc-js has no text.
   const nodeCode = nodeCodeOf(message);
@@ -145,6 +147,12 @@ function localError(status: StatusObject): ConnectError {
     /^(?:Name resolution failed|No connection established|Failed to start HTTP\/2 stream)/.test(details);
   const cause = coded !== undefined && isOfConnecting ? whileConnecting(coded) : coded;
   return new ConnectError(message, codeOf(status), undefined, undefined, cause);
+}
+
+/** The code of a stream that the server has reset, and not grpc-js for a failure of its own. */
+function resetCode(details: string): number | undefined {
+  const digits = /^Received RST_STREAM with code (\d+)(?!\d| triggered)/.exec(details)?.[1];
+  return digits === undefined ? RESETS.find(([text]) => text === details)?.[1] : Number(digits);
 }
 
 function nodeCodeOf(message: string): string | undefined {
@@ -157,6 +165,6 @@ function nodeCodeOf(message: string): string | undefined {
   );
 }
 
-function withoutStatus(): ConnectError {
-  return new ConnectError("the response ended without a status", Code.Internal);
+function withoutStatus(): CallError {
+  return new CallError({ kind: "missing status" });
 }

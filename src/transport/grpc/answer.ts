@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
-import { Code, ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
+import { type ConnectError, decodeBinaryHeader } from "@connectrpc/connect";
 import { findTrailerError, validateResponseWithCompression } from "@connectrpc/connect/protocol-grpc";
 import { StatusSchema } from "../../../gen/client/google/rpc/status_pb.js";
 import { decodeMessage } from "../../json/error-object.js";
+import { CallError } from "../call-failure.js";
 import { markOwnStatus } from "../own-status.js";
 
 /** The headers that hold a call's status. */
@@ -49,7 +50,7 @@ export function failureIn(answer: Answer): ConnectError | undefined {
   const { header = new Headers(), trailer, isFollowed } = answer;
   const status = isFollowed ? trailer : header;
   if (!status.has(STATUS)) {
-    return new ConnectError("the response ended without a status", Code.Internal);
+    return new CallError({ kind: "missing status" });
   }
   const error = findTrailerError(status);
   if (status === trailer) {
@@ -94,24 +95,4 @@ function mendStatus(fields: IncomingHttpHeaders): void {
   } catch {
     delete fields[DETAILS];
   }
-}
-
-/** gRPC's codes for the codes of HTTP/2 that a stream is reset with. */
-const RESETS: Readonly<Record<number, Code>> = {
-  7: Code.Unavailable, // REFUSED_STREAM
-  8: Code.Canceled, // CANCEL
-  11: Code.ResourceExhausted, // ENHANCE_YOUR_CALM
-  12: Code.PermissionDenied, // INADEQUATE_SECURITY
-};
-
-/**
- * Make the error of a stream that was reset.
- *
- * @param http2Code HTTP/2's code of the reset
- * @param cause Node's error, if it made one
- * @returns the error
- */
-export function resetError(http2Code: number, cause?: Error): ConnectError {
-  const code = RESETS[http2Code] ?? Code.Internal;
-  return new ConnectError(`Received RST_STREAM with code ${http2Code}`, code, undefined, undefined, cause);
 }

@@ -1,9 +1,11 @@
 import { type ClientHttp2Stream, constants, type OutgoingHttpHeaders } from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
+import { CUT_SHORT } from "../../errors/broken-answer.js";
 import { connectError } from "../bare-call.js";
+import { brokenAnswerError, CallError } from "../call-failure.js";
 import { limitInterim } from "../interim-answers.js";
 import type { MessageCall } from "../message-call.js";
-import { type Answer, addFields, failureIn, readHeader, resetError } from "./answer.js";
+import { type Answer, addFields, failureIn, readHeader } from "./answer.js";
 import { createFrameReader, frameOf, HEAD_SIZE } from "./frames.js";
 import { whenNeverBegun } from "./stream-end.js";
 
@@ -87,7 +89,7 @@ export function startCall({ open, headers, maxMessageBytes, arrived, onEnd }: Ca
   function finishWithStatus(): void {
     const error = failureIn(answer);
     const isCut = error === undefined && frames.isInside;
-    finish(isCut ? new ConnectError("premature end of the response, inside a message", Code.DataLoss) : error);
+    finish(isCut ? brokenAnswerError(CUT_SHORT) : error);
   }
 
   function take(bytes: Uint8Array): void {
@@ -258,5 +260,7 @@ function isReset({ rstCode }: ClientHttp2Stream): boolean {
 
 function failureOf(stream: ClientHttp2Stream, reason?: Error & { readonly code?: unknown }): ConnectError {
   const isOfReset = isReset(stream) && (reason === undefined || reason.code === "ERR_HTTP2_STREAM_ERROR");
-  return isOfReset ? resetError(stream.rstCode, reason) : connectError(reason);
+  return isOfReset
+    ? new CallError({ kind: "stream reset", http2Code: stream.rstCode }, { cause: reason })
+    : connectError(reason);
 }

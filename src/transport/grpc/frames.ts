@@ -1,10 +1,11 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { COMPRESSED, tooLarge } from "../../errors/broken-answer.js";
+import { brokenAnswerError } from "../call-failure.js";
 
 /** The size of a frame's head: a byte of flags, and the length of the message. */
 export const HEAD_SIZE = 5;
 
 /** The flag of a compressed message; the others mean nothing. */
-const COMPRESSED = 1;
+const COMPRESSED_FLAG = 1;
 
 /** Reads gRPC frames. */
 export interface FrameReader {
@@ -13,7 +14,7 @@ export interface FrameReader {
   /**
    * Take bytes, split anywhere.
    *
-   * @throws ConnectError where a message is compressed, or larger than the limit
+   * @throws `CallError` where a message is compressed, or larger than the limit
    */
   push(bytes: Uint8Array): void;
 }
@@ -101,11 +102,11 @@ function grown(room: Uint8Array, used: number, size: number): Uint8Array {
 }
 
 function refuse(flags: number, length: number, maxMessageBytes: number): void {
-  if ((flags & COMPRESSED) !== 0) {
-    throw new ConnectError("the message is compressed in a way that was not asked for", Code.Internal);
+  if ((flags & COMPRESSED_FLAG) !== 0) {
+    throw brokenAnswerError(COMPRESSED);
   }
   if (length > maxMessageBytes) {
-    throw new ConnectError(`a message of ${length} bytes is larger than ${maxMessageBytes}`, Code.ResourceExhausted);
+    throw brokenAnswerError(tooLarge("limits.maxMessageBytes", maxMessageBytes, length));
   }
 }
 

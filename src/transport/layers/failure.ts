@@ -1,25 +1,7 @@
+import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  type BrokenAnswer,
-  brokenAnswer,
-  COMPRESSED,
-  CUT_SHORT,
-  EMPTY,
-  HEADERS_TOO_LARGE,
-  notOfTheInterface,
-  SEVERAL,
-  tooLarge,
-  UNFITTING,
-  WITHOUT_STATUS,
-} from "../../errors/broken-answer.js";
-import {
-  CanceledError,
-  ConnectionError,
-  type ErrorObject,
-  NodeError,
-  ProtocolError,
-  TradewireError,
-} from "../../errors/index.js";
+import { brokenAnswer, CUT_SHORT, HEADERS_TOO_LARGE, WITHOUT_STATUS } from "../../errors/broken-answer.js";
+import { CanceledError, ConnectionError, NodeError, ProtocolError, TradewireError } from "../../errors/index.js";
 import { isError } from "../../errors/is-error.js";
 import {
   connectionLost,
@@ -31,6 +13,8 @@ import {
 import { unwritable } from "../../errors/unwritable.js";
 import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { errorObject } from "../../json/error-object.js";
+import { CallError, type CallFailure } from "../call-failure.js";
+import { codeOfForeign, foreignFailure } from "../foreign-failure.js";
 import { isOwnStatus } from "../own-status.js";
 
 /** The call that an error comes from. */
@@ -113,103 +97,67 @@ function ownError(reason: unknown): TradewireError | undefined {
   return reason instanceof ConnectError && reason.cause instanceof TradewireError ? reason.cause : undefined;
 }
 
-function classify(reason: unknown, { url, leftMs = 1, hasOneAnswer = false }: CallContext): TradewireError {
+function classify(reason: unknown, context: CallContext): TradewireError {
   const own = ownError(reason);
   if (own !== undefined) {
     return own;
   }
   const error = ConnectError.from(reason);
-  // Only an answer of the server has a status; Connect names an HTTP status in the message alone.
-  const http = /^HTTP (\d{3})$/.exec(error.rawMessage)?.[1];
-  if (http !== undefined || error.metadata.has("grpc-status")) {
-    const object = withRedirect(errorObject(error), error.metadata);
-    return http === undefined
-      ? new NodeError(object, reason, "", isOwnStatus(reason))
-      : new NodeError({ ...object, code: codeOfHttpStatus(Number(http)) }, reason);
+  if (error.metadata.has("grpc-status")) {
+    return new NodeError(errorObject(error), reason, "", isOwnStatus(reason));
   }
   if (errorCodes(reason).includes("HPE_HEADER_OVERFLOW")) {
-    return brokenAnswer(HEADERS_TOO_LARGE, ` (${url})`, reason);
+    return brokenAnswer(HEADERS_TOO_LARGE, ` (${context.url})`, reason);
   }
-  const reset = resetCode(error);
-  if (reset === RESET_NAMES.indexOf("CANCEL") && leftMs <= 0) {
-    return timeUp(reason); // The server, which has the same limit, was first.
+  if (error instanceof CallError) {
+    return publicError(error.failure, error, context);
   }
-  const failure = reset === undefined ? networkFailure(reason, url) : resetByServer(reset);
+  const foreign = foreignFailure(error);
+  if (foreign?.kind === "HTTP status" || foreign?.kind === "stream reset") {
+    return publicError(foreign, error, context);
+  }
+  const failure = networkFailure(reason, context.url);
   if (failure !== undefined) {
-    return connectionError(failure, url, reason);
+    return connectionError(failure, context.url, reason);
   }
-  const { rawMessage } = error;
-  if (/^(?:serialize binary: |cannot encode )/.test(rawMessage)) {
-    return unwritable(reason);
-  }
-  const broken = brokenBy(rawMessage, hasOneAnswer);
-  if (broken !== undefined) {
-    return brokenAnswer(broken, ` (${url})`, reason);
-  }
-  if (error.code === Code.DeadlineExceeded) {
-    return timeUp(reason);
-  }
-  if (error.code === Code.Canceled || error.code === Code.Aborted) {
-    return connectionError(connectionLost(), url, reason);
-  }
-  return protocolError(protocolCode(error.code), rawMessage, url, error);
+  return foreign === undefined ? unknownError(error, context.url) : publicError(foreign, error, context);
 }
 
-/** HTTP/2's names of the codes that a stream is reset with, by their number. */
-const RESET_NAMES = [
-  ...["NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED"],
-  ...["FRAME_SIZE_ERROR", "REFUSED_STREAM", "CANCEL", "COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM"],
-  ...["INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED"],
-];
-
-/** HTTP/2's code of a stream that the server has reset; the libraries tell it in their messages alone. */
-function resetCode({ rawMessage }: ConnectError): number | undefined {
-  const [, name, hex, decimal] =
-    /^(?:Stream closed with error code NGHTTP2_(\w+)|http\/2 stream closed with error code \w+ \(0x([0-9a-f]+)\)|Received RST_STREAM with code (\d+)(?! triggered))/.exec(
-      rawMessage,
-    ) ?? [];
-  if (name !== undefined) {
-    const code = RESET_NAMES.indexOf(name);
-    return code < 0 ? undefined : code;
+/** The library's error for what has ended a call. */
+function publicError(failure: CallFailure, error: ConnectError, context: CallContext): TradewireError {
+  const { url, leftMs = 1, hasOneAnswer = false } = context;
+  switch (failure.kind) {
+    case "HTTP status": {
+      const { status } = failure;
+      const message = `HTTP ${status}${redirect(error.metadata)}`;
+      return new NodeError({ code: codeOfHttpStatus(status), message, details: [] }, error);
+    }
+    case "stream reset":
+      // With CANCEL, the server, which has the same limit of time, was first.
+      return failure.http2Code === constants.NGHTTP2_CANCEL && leftMs <= 0
+        ? timeUp(error)
+        : connectionError(resetByServer(failure.http2Code), url, error);
+    case "deadline exceeded":
+      return timeUp(error);
+    case "missing status":
+      return brokenAnswer(hasOneAnswer ? WITHOUT_STATUS : CUT_SHORT, ` (${url})`, error);
+    case "broken answer":
+      return brokenAnswer(failure.answer, ` (${url})`, error);
+    case "unwritable request":
+      return unwritable(error);
   }
-  const [digits, radix] = hex === undefined ? [decimal, 10] : [hex, 16];
-  return digits === undefined ? undefined : Number.parseInt(digits, radix);
 }
 
-/** Find the fault of an answer by the message: Connect and grpc-js give it no code of its own. */
-function brokenBy(message: string, hasOneAnswer: boolean): BrokenAnswer | undefined {
-  const contentType = /^unsupported content type (.*)/.exec(message)?.[1];
-  if (contentType !== undefined) {
-    return notOfTheInterface(contentType === "(none)" || contentType === "null" ? "" : contentType);
-  }
-  if (/missing status|without a status/.test(message)) {
-    return hasOneAnswer ? WITHOUT_STATUS : CUT_SHORT;
-  }
-  if (/larger than/i.test(message)) {
-    // In the words of `grpc` and of grpc-js, the size comes first, where it is told, and then the limit.
-    const [limit, size] = (message.match(/\d+/g) ?? []).map(Number).reverse();
-    return tooLarge("limits.maxMessageBytes", limit, size);
-  }
-  return BROKEN.find(([words]) => words.test(message))?.[1];
-}
-
-const BROKEN: readonly (readonly [words: RegExp, broken: BrokenAnswer])[] = [
-  [/promised \d+ bytes|premature end|incomplete envelope/, CUT_SHORT],
-  [/missing output message|has no message/, EMPTY],
-  [/extra output message|more than one message/, SEVERAL],
-  [/compressed in a way|unsupported response encoding|how to (?:un|de)compress/, COMPRESSED],
-  [/^parse binary|^a message is no |premature EOF|^(?:cannot|invalid|illegal|malformed) |\bJSON\b/, UNFITTING],
-];
-
-/** The code for the fault of an answer: neither the caller's argument nor unknown. */
-function protocolCode(code: Code): Code {
-  switch (code) {
-    case Code.InvalidArgument:
-      return Code.DataLoss; // Connect gives this code to a stream that ends inside a message.
-    case Code.Unknown:
-      return Code.Internal; // Connect gives this code to a content type that is not gRPC's.
+/** The library's error for one of another library, by its code. */
+function unknownError(error: ConnectError, url: string): TradewireError {
+  switch (error.code) {
+    case Code.DeadlineExceeded:
+      return timeUp(error);
+    case Code.Canceled:
+    case Code.Aborted:
+      return connectionError(connectionLost(), url, error);
     default:
-      return code;
+      return protocolError(codeOfForeign(error.code), error.rawMessage, url, error);
   }
 }
 
@@ -235,12 +183,6 @@ function timeUp(cause: unknown, connected = true): ConnectionError {
     connected,
     cause,
   });
-}
-
-/** Where the message is an HTTP status, add the target of its redirect, which no transport follows. */
-function withRedirect(object: ErrorObject, header: Headers): ErrorObject {
-  const isStatus = /^HTTP \d{3}$/.test(object.message);
-  return isStatus ? { ...object, message: `${object.message}${redirect(header)}` } : object;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { noMessage, severalMessages } from "../call-failure.js";
 
 /**
  * Returns whether a method has one message as its answer.
@@ -17,7 +17,7 @@ export function hasOneAnswer({ methodKind }: DescMethod): boolean {
  *
  * @param method the method; where its answers stream, nothing is checked
  * @param messages the answers
- * @returns the same answers; without any, or with another behind the first, they end with a ConnectError
+ * @returns the same answers; without any, or with another behind the first, they end with a Connect error
  */
 export function withOneAnswer<T>(method: DescMethod, messages: AsyncIterable<T>): AsyncIterable<T> {
   return method.methodKind === "client_streaming" ? onlyOne(messages) : messages;
@@ -28,11 +28,11 @@ async function* onlyOne<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
   for await (const message of messages) {
     count += 1;
     if (count > 1) {
-      throw new ConnectError("the response has more than one message", Code.Unimplemented);
+      throw severalMessages();
     }
     yield message;
   }
   if (count === 0) {
-    throw new ConnectError("the response has no message", Code.Unimplemented);
+    throw noMessage();
   }
 }

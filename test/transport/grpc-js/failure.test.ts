@@ -351,7 +351,7 @@ describe("what fails on the way", () => {
     });
 
     expectLocal(error, Code.Unknown, undefined, ProtocolError);
-    expect(error.rawMessage).toBe("unsupported content type text/html");
+    expect(error.rawMessage).toBe("the response is text/html, not of the node's interface");
   });
 
   test("a message above the limit", async () => {
@@ -378,7 +378,7 @@ describe("what fails on the way", () => {
   });
 
   test.each([
-    ["no message", [], "the response has no message"],
+    ["no message", [], "the response is empty"],
     ["two messages", [TEXT, TEXT], "the response has more than one message"],
   ])("%s where there is to be one", async (_, messages, said) => {
     const error = await failureOf(answering({ "grpc-status": "0" }, ...messages));

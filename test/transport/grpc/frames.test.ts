@@ -46,7 +46,7 @@ describe("a reader of frames", () => {
       "too large",
       fc.uint8Array({ minLength: LARGEST + 1, maxLength: 2 * LARGEST }).map((each) => frame(each)),
       Code.ResourceExhausted,
-      "is larger than 100",
+      "larger than the limit",
     ],
   ])("refuses a message that is %s, behind those before it", (_, refused, code, words) => {
     const property = fc.property(fc.array(message, { maxLength: 3 }), refused, cuts, (list, bad, places) => {

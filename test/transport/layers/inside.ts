@@ -1,0 +1,2 @@
+export { COMPRESSED, EMPTY } from "../../../src/errors/broken-answer.js";
+export { CallError } from "../../../src/transport/call-failure.js";
