@@ -1,4 +1,3 @@
-import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { brokenAnswer, CUT_SHORT, HEADERS_TOO_LARGE, WITHOUT_STATUS } from "../../errors/broken-answer.js";
 import { CanceledError, ConnectionError, NodeError, ProtocolError, TradewireError } from "../../errors/index.js";
@@ -123,6 +122,9 @@ function classify(reason: unknown, context: CallContext): TradewireError {
   return foreign === undefined ? unknownError(error, context.url) : publicError(foreign, error, context);
 }
 
+/** HTTP/2's code of a stream that is no longer wanted (RFC 9113, 7). `node:http2` is not loaded for it. */
+const CANCEL = 8;
+
 /** The library's error for what has ended a call. */
 function publicError(failure: CallFailure, error: ConnectError, context: CallContext): TradewireError {
   const { url, leftMs = 1, hasOneAnswer = false } = context;
@@ -134,7 +136,7 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
     }
     case "stream reset":
       // With CANCEL, the server, which has the same limit of time, was first.
-      return failure.http2Code === constants.NGHTTP2_CANCEL && leftMs <= 0
+      return failure.http2Code === CANCEL && leftMs <= 0
         ? timeUp(error)
         : connectionError(resetByServer(failure.http2Code), url, error);
     case "deadline exceeded":
