@@ -4,6 +4,7 @@ import { describe, expect, test } from "@jest/globals";
 import { ProtocolError, RequestError } from "tradewire";
 import { BusEventSchema } from "tradewire/gen/vega/events/v1/events_pb.js";
 import { type BusCall, eventOf, inShort, quiet, startObserving, take, untilFailure } from "../support/event-server.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 /** A node that sends these ids, all in one answer, and is then quiet. */
 const sending = (...events: ReturnType<typeof eventOf>[]) =>
@@ -70,14 +71,22 @@ describe("events", () => {
 
   // v0.78.0, `observeEventsWithAck` in datanode/api/event_observer.go: each second the node takes one request for its statistics,
   // and sends nothing until it has it.
-  test("are asked for ahead of the node with a batch size: it takes requests without an answer", async () => {
+  test("are asked for ahead of the node with a batch size, and each second: it takes requests without an answer", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     await using node = await startObserving(async function* ({ asked, signal }) {
-      await asked(5);
+      await asked(3); // No time passes.
       yield [eventOf("1-1")];
+      await asked(6); // One for the answer, and two by time.
+      yield [eventOf("1-2")];
       yield* quiet(signal);
     });
-    expect(inShort(await take(1, node.client.events({ batchSize: 1 })))).toEqual(["1-1"]);
-  }, 6000);
+    const events = node.client.events({ batchSize: 1 })[Symbol.asyncIterator]();
+    expect((await events.next()).value).toMatchObject({ id: "1-1" });
+    const startedAt = runtime.monotonicMs();
+    expect((await runtime.until(events.next())).value).toMatchObject({ id: "1-2" });
+    expect(runtime.monotonicMs() - startedAt).toBe(2000);
+    await events.return?.();
+  });
 
   test("that were not asked for are passed over", async () => {
     const trade = eventOf("1-2", { event: { case: "trade", value: {} } });
