@@ -3,7 +3,7 @@ import { type BrokenAnswer, EMPTY, SEVERAL } from "../errors/broken-answer.js";
 import { resetByServer } from "../errors/network-failure.js";
 import { codeOfHttpStatus } from "../http-rule/status.js";
 
-/** What has ended a call, as told by the part that noticed. */
+/** What ended a call, as reported by the code that detected it. */
 export type CallFailure =
   /** The server reset the HTTP/2 stream. */
   | { readonly kind: "stream reset"; readonly http2Code: number }

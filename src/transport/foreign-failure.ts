@@ -64,7 +64,7 @@ function brokenBy(message: string): BrokenAnswer | undefined {
     return notOfTheInterface(contentType === "null" ? "" : contentType);
   }
   if (/larger than/i.test(message)) {
-    // The size comes first, where it is told, and then the limit.
+    // The last number is the limit; the size, if the message has one, precedes it.
     const [limit, size] = (message.match(/\d+/g) ?? []).map(Number).reverse();
     return tooLarge("limits.maxMessageBytes", limit, size);
   }

@@ -17,7 +17,7 @@ export function hasOneAnswer({ methodKind }: DescMethod): boolean {
  *
  * @param method the method; where its answers stream, nothing is checked
  * @param messages the answers
- * @returns the same answers; without any, or with another behind the first, they end with a Connect error
+ * @returns the same answers; they end with a Connect error where there is none, or more than one
  */
 export function withOneAnswer<T>(method: DescMethod, messages: AsyncIterable<T>): AsyncIterable<T> {
   return method.methodKind === "client_streaming" ? onlyOne(messages) : messages;
