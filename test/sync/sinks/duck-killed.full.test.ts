@@ -77,7 +77,9 @@ describe.each(["duckdb", "parquet"])("processes that load into %s", (kind) => {
 it("loads each unit once by two processes at once, into one folder of Parquet files", async () => {
   await withFolder(async (folder) => {
     const all = await Promise.all([load("parquet", folder).ended, load("parquet", folder).ended]);
-    expect(all.map(({ code }) => code)).toEqual([0, 0]);
+    for (const ended of all) {
+      expect(ended).toMatchObject({ code: 0, output: expect.stringContaining("done\n") });
+    }
     const files = await ask(
       `SELECT count(*), count(DISTINCT filename) FROM read_parquet('${folder}/out/**/*.parquet', filename = true)`,
     );

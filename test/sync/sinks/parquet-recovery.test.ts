@@ -131,6 +131,18 @@ it("has nothing but Parquet files beside those of its own, and goes on with fold
   });
 });
 
+it("is opened by several syncs at once where there is no folder yet", async () => {
+  await withFolder(async (folder) => {
+    const sinks = Array.from({ length: 8 }, () => parquetSink(join(folder, "out")));
+    await Promise.all(sinks.map((sink) => sink.open(opening(["blocks"]))));
+    await sinks[0]?.load(unitAt("blocks", 1), fetchBlock(1), plainly());
+    for (const sink of sinks) {
+      expect(await entriesOf(sink, "blocks")).toHaveLength(1);
+      await sink[Symbol.asyncDispose]();
+    }
+  });
+});
+
 it("says what is wrong with a path", async () => {
   await withFolder(async (folder) => {
     const file = join(folder, "text");

@@ -26,11 +26,7 @@ const aboutJson = z.object({ format: z.number(), chain_id: z.string().optional()
  *   another form
  */
 export async function makeFolder(path: string, name: string, { chainId, tables }: SinkOpening): Promise<Layout> {
-  const isThere = await realpath(path).then(
-    () => true,
-    () => false,
-  );
-  await (isThere ? undefined : onPath(path, mkdir(path)));
+  await onPath(path, mkdir(path).catch(unlessThere));
   const place = await onPath(path, realpath(path));
   const { about, pending, ledger } = layoutOf(place);
   await onPath(path, mkdir(pending, { recursive: true }));
@@ -46,6 +42,13 @@ export async function makeFolder(path: string, name: string, { chainId, tables }
     await onPath(path, mkdir(layout.table(table), { recursive: true }));
   }
   return layout;
+}
+
+/** Another sync may have made the folder meanwhile. What stands there and is no folder is told when it is used. */
+function unlessThere(reason: unknown): void {
+  if (!failedWith(reason, "EEXIST")) {
+    throw reason;
+  }
 }
 
 /**
