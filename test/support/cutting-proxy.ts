@@ -32,8 +32,11 @@ export async function startCuttingProxy(target: string, cutsAnswerTo?: string): 
     const back = connect(Number(port), hostname);
     sockets.add(socket);
     back.on("error", () => socket.destroy());
-    socket.on("error", () => back.destroy());
-    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => undefined);
+    socket.on("close", () => {
+      sockets.delete(socket);
+      back.destroy();
+    });
     socket.pipe(back).pipe(socket);
     socket.on("data", (bytes: Buffer) => {
       if (cutsAnswerTo !== undefined && bytes.includes(cutsAnswerTo)) {

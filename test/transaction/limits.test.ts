@@ -1,4 +1,4 @@
-import { Code } from "@connectrpc/connect";
+import { Code, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import {
   ConnectionError,
@@ -14,6 +14,9 @@ import { lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 const last = lastBlockAnswer;
 const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
 const never = () => new Promise<never>(() => undefined);
+/** A method of a node that does not answer for as long as it is called. */
+const unanswered = (_: unknown, { signal }: HandlerContext) =>
+  new Promise<never>((_fulfil, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 /** What a client throws, or else makes, at a node that answers as given. */
 async function failureAt(
@@ -78,8 +81,8 @@ describe("the time for a transaction", () => {
   const slow = { lastBlockHeight: () => ({ ...last, spamPowDifficulty: 200 }), getSpamStatistics: () => ({}) };
 
   test.each<[string, Parameters<typeof serveNode>[1], object]>([
-    ["no block comes", { lastBlockHeight: never }, {}],
-    ["no statistics come", { lastBlockHeight: () => last, getSpamStatistics: never }, {}],
+    ["no block comes", { lastBlockHeight: unanswered }, {}],
+    ["no statistics come", { lastBlockHeight: () => last, getSpamStatistics: unanswered }, {}],
     ["the proof of work takes too long", slow, { maxDifficulty: 256 }],
     [
       "the signer does not answer",
@@ -109,7 +112,7 @@ describe("the time for a transaction", () => {
   });
 
   test("leaves the outcome unknown where it was sent", async () => {
-    const core = { lastBlockHeight: () => last, getSpamStatistics: () => ({}), submitTransaction: never };
+    const core = { lastBlockHeight: () => last, getSpamStatistics: () => ({}), submitTransaction: unanswered };
     const error = await failureAt(core, { timeoutMs: 4000 });
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ code: Code.DeadlineExceeded });

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { type ClientConfig, createClient, OutcomeUnknownError } from "tradewire";
 import { createAuthority } from "../contract/certificates.js";
 import { startBreakingProxy } from "../support/breaking-proxy.js";
+import { eventually } from "../support/eventually.js";
 import { startGrpcServer } from "../support/grpc-server.js";
 import { startRawHttp, whole } from "../support/raw-http.js";
 
@@ -90,4 +91,14 @@ describe("a submission whose connection fails after it has left is made once, an
       expect([name, node.count()]).toEqual([name, 1]);
     }
   });
+});
+
+it.each(names)("a connection that TLS ends behind its handshake is not kept (%s)", async (name) => {
+  const mutual = { ...tls, ca: readFileSync(authority.caFile), requestCert: true, rejectUnauthorized: true };
+  const node = await startNode(mutual, () => undefined); // In TLS 1.3 it refuses what it was not shown (RFC 8446, 4.4.2.4).
+  const connections = () => process.getActiveResourcesInfo().filter((resource) => resource === "TCPSocketWrap").length;
+  const before = connections();
+  const failure = await submit(name, node.grpc, node.rest, authority.caFile);
+  expect(String(failure)).toContain("the server asks for a client certificate");
+  await eventually(() => connections() <= before);
 });

@@ -107,7 +107,10 @@ export function createSessions(
       http2.once("connect", (_, socket) =>
         socket
           .setKeepAlive(true, TCP_KEEPALIVE_MS)
-          .once("error", fail)
+          .once("error", (reason) => {
+            fail(reason);
+            socket.destroy(); // The session would wait without end for what TLS can no longer write (Node 20).
+          })
           .once("close", () => http2.destroy(closedByServer())),
       );
       http2.on("close", () => {
