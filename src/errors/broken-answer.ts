@@ -144,10 +144,16 @@ export const BROKEN_FRAME: BrokenAnswer = {
  * Make the error of a broken answer.
  *
  * @param fault the fault; its summary is the beginning of the error's
- * @param more further text for the summary, such as ` (URL)`
+ * @param more further text for the summary, such as `: HTTP 200`
  * @param cause the error that was thrown underneath, if any
+ * @param notes what the summary says in parentheses, such as the URL
  * @returns the error
  */
-export function brokenAnswer({ summary, ...options }: BrokenAnswer, more = "", cause?: unknown): ProtocolError {
-  return new ProtocolError(`${summary}${more}`, { ...options, cause, section: "protocolerror-answer" });
+export function brokenAnswer(
+  { summary, ...options }: BrokenAnswer,
+  more = "",
+  cause?: unknown,
+  notes: readonly string[] = [],
+): ProtocolError {
+  return new ProtocolError(`${summary}${more}`, { ...options, cause, notes, section: "protocolerror-answer" });
 }

@@ -5,9 +5,24 @@ import { codeName, type ErrorObject, TradewireError, type TradewireErrorOptions 
 
 /** The request cannot be right, so it was not sent. */
 export class RequestError extends TradewireError {
-  constructor(summary: string, options: Omit<TradewireErrorOptions, "code">) {
-    super(summary, { code: Code.InvalidArgument, section: "requesterror", ...options });
+  constructor(headline: string, options: Omit<TradewireErrorOptions, "code">) {
+    super(headline, { code: Code.InvalidArgument, section: "requesterror", ...options });
   }
+}
+
+/** What is known of the answer of a {@link NodeError} besides its error object. */
+export interface NodeErrorOptions extends Pick<TradewireErrorOptions, "cause" | "notes"> {
+  /** See {@link NodeError.isRefusal}; false by default. */
+  readonly isRefusal?: boolean | undefined;
+  /** See {@link NodeError.http}. */
+  readonly http?: HttpAnswer | undefined;
+}
+
+/** A failing HTTP response that has no error object: something in front of the node answered, as a rule. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Where it redirects to; null where it has no `location`. */
+  readonly location: string | null;
 }
 
 /** The node, or something in front of it, answered with an error. */
@@ -20,25 +35,27 @@ export class NodeError extends TradewireError {
    * it did what the call asks for.
    */
   readonly isRefusal: boolean;
+  /** The HTTP response, where it had no error object. */
+  readonly http: HttpAnswer | undefined;
 
   /**
    * @param object the error object as the node gave it
-   * @param cause the error that was thrown underneath
-   * @param more what else is to be said in the summary, in parentheses
-   * @param isRefusal whether the node itself refused the call
+   * @param options the error that was thrown underneath, and what else is known of the answer
    */
-  constructor(object: ErrorObject, cause?: unknown, more = "", isRefusal = false) {
+  constructor(object: ErrorObject, { cause, notes, isRefusal = false, http }: NodeErrorOptions = {}) {
     const message = cut(messageWithReasons(object), MAX_MESSAGE).replace(/\p{Cc}+/gu, " "); // The summary is one line.
     const said = message === "" ? ", without a message" : `: ${message}`;
-    super(`the node answered ${codeName(object.code)}${said}${more === "" ? "" : ` (${more})`}`, {
+    super(`the node answered ${codeName(object.code)}${said}`, {
       code: object.code,
-      advice: adviceFor(object),
+      advice: adviceFor(object, http),
+      notes,
       details: object.details,
       cause,
       section: NODE_SECTIONS[object.code] ?? "nodeerror",
     });
     this.object = object;
     this.isRefusal = isRefusal;
+    this.http = http;
   }
 }
 
@@ -64,11 +81,11 @@ export class ConnectionError extends TradewireError {
   readonly isClosed: boolean;
 
   constructor(
-    summary: string,
+    headline: string,
     options: TradewireErrorOptions & { readonly connected?: boolean; readonly isClosed?: boolean },
   ) {
     const { code, connected = true, isClosed = false } = options;
-    super(summary, {
+    super(headline, {
       section: isClosed ? "connectionerror-closed" : connectionSection(code, connected),
       ...options,
     });
@@ -83,19 +100,19 @@ export class ProtocolError extends TradewireError {
   readonly isCutShort: boolean;
 
   constructor(
-    summary: string,
+    headline: string,
     options: Omit<TradewireErrorOptions, "code"> & { readonly code?: Code; readonly isCutShort?: boolean },
   ) {
     const { code = Code.DataLoss, isCutShort = false } = options;
-    super(summary, { code, section: PROTOCOL_SECTIONS[code] ?? "protocolerror", ...options });
+    super(headline, { code, section: PROTOCOL_SECTIONS[code] ?? "protocolerror", ...options });
     this.isCutShort = isCutShort;
   }
 }
 
 /** A file or folder of this machine could not be read or written. */
 export class FileError extends TradewireError {
-  constructor(summary: string, options: TradewireErrorOptions) {
-    super(summary, { section: FILE_SECTIONS[options.code] ?? "fileerror", ...options });
+  constructor(headline: string, options: TradewireErrorOptions) {
+    super(headline, { section: FILE_SECTIONS[options.code] ?? "fileerror", ...options });
   }
 }
 
@@ -130,16 +147,13 @@ const CHECK_PATH = "Check the URL, also its path: nothing of the node's interfac
 
 const FOLLOW = "Give the URL that it leads to, if that is the node's; a redirect to a login page asks for credentials.";
 
-/** Whether an answer says that its path leads nowhere: that of a gateway to unknown paths, or of another web server. */
-function isOfNoGateway({ code, message }: ErrorObject): boolean {
-  return code === Code.NotFound && /^(Not Found$|HTTP 404)/.test(message);
-}
-
-function adviceFor(object: ErrorObject): string {
-  if (isOfNoGateway(object)) {
+function adviceFor({ code, message }: ErrorObject, http: HttpAnswer | undefined): string {
+  // "Not Found" is the answer of grpc-gateway to paths that it does not know.
+  if (code === Code.NotFound && (http?.status === 404 || message === "Not Found")) {
     return CHECK_PATH;
   }
-  return /^HTTP 3\d\d, a redirect /.test(object.message) ? FOLLOW : adviceForCode(object.code);
+  const isRedirect = http !== undefined && http.status >= 300 && http.status < 400 && http.location !== null;
+  return isRedirect ? FOLLOW : adviceForCode(code);
 }
 
 function adviceForCode(code: Code): string {

@@ -2,7 +2,9 @@ export {
   CanceledError,
   ConnectionError,
   FileError,
+  type HttpAnswer,
   NodeError,
+  type NodeErrorOptions,
   ProtocolError,
   RequestError,
 } from "./errors.js";

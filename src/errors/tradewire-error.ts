@@ -24,6 +24,8 @@ export interface TradewireErrorOptions {
   readonly code: Code;
   /** What the user can do about it: one sentence, the message's second line. */
   readonly advice: string;
+  /** What the first line says in parentheses, such as the URL of the call. */
+  readonly notes?: readonly string[] | undefined;
   /** The details of the node's error object, known types by their fields, unknown ones as they came. */
   readonly details?: readonly TypedObject[] | undefined;
   /** The error that was thrown underneath. */
@@ -52,8 +54,12 @@ export abstract class TradewireError extends Error {
   transport?: string;
   /** The full name of the method that was called, such as `datanode.api.v2.TradingDataService/ExportNetworkHistory`. */
   method?: string;
+  /** The summary's two parts. As properties of their own they would be printed with each error. */
+  readonly #summary: { readonly headline: string; readonly notes: readonly string[] };
 
-  constructor(summary: string, options: TradewireErrorOptions) {
+  constructor(headline: string, options: TradewireErrorOptions) {
+    const notes = options.notes ?? [];
+    const summary = notes.length === 0 ? headline : `${headline} (${notes.join("; ")})`;
     const docs = `docs/errors.md#${options.section ?? "tradewireerror"}`;
     const message = `${summary}\n${options.advice}\nSee ${docs} of tradewire.`;
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -63,6 +69,17 @@ export abstract class TradewireError extends Error {
     this.advice = options.advice;
     this.docs = docs;
     this.details = options.details ?? [];
+    this.#summary = { headline, notes };
+  }
+
+  /** The summary without what it says in parentheses. */
+  get headline(): string {
+    return this.#summary.headline;
+  }
+
+  /** What the summary says in parentheses, such as the URL of the call, and what failed over other transports before. */
+  get notes(): readonly string[] {
+    return this.#summary.notes;
   }
 
   /**

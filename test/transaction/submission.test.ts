@@ -104,8 +104,7 @@ describe("a submission", () => {
 describe("a submission that fails", () => {
   const connection = (connected: boolean) =>
     new ConnectionError("lost", { code: Code.Unavailable, advice: "Look.", connected });
-  const node = (code: Code, isRefusal = true) =>
-    new NodeError({ code, message: "no", details: [] }, undefined, "", isRefusal);
+  const node = (code: Code, isRefusal = true) => new NodeError({ code, message: "no", details: [] }, { isRefusal });
   const refusing = [
     Code.InvalidArgument,
     Code.NotFound,

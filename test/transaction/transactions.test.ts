@@ -172,7 +172,7 @@ describe("a command that is sent", () => {
   });
 
   it("gives its part of the allowance back where it was not taken", async () => {
-    const reason = new NodeError({ code: Code.InvalidArgument, message: "no", details: [] }, undefined, "", true);
+    const reason = new NodeError({ code: Code.InvalidArgument, message: "no", details: [] }, { isRefusal: true });
     const at = transactionsAt({}, loopback, () => Promise.reject(reason));
     for (let failed = 0; failed < 3; failed += 1) {
       expect(await reasonOf(at.transactions.sendCommand(stopOrder(), { ...options, maxDifficulty: 1 }))).toBe(reason);

@@ -519,7 +519,7 @@ describe("the transports", () => {
     const transport = tellingHooks(
       limited(fallback(members, { hooks }), {
         url: server.url,
-        timeouts: { callMs: 1000 },
+        timeouts: { callMs: 6000 },
         interceptors: [retries],
       }),
       { name: "library", url: server.url },

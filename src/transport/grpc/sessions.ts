@@ -228,8 +228,9 @@ function hasRoom({ http2, streams }: Session): boolean {
 }
 
 function tooManyStreams(url: string): ConnectionError {
-  return new ConnectionError(`the server takes no more streams on ${MAX_SESSIONS} connections (${url})`, {
+  return new ConnectionError(`the server takes no more streams on ${MAX_SESSIONS} connections`, {
     code: Code.ResourceExhausted,
+    notes: [url],
     advice: "Nothing was sent. End some of the streams that are open, or give a part of them a client of its own.",
     connected: false,
   });

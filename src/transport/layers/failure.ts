@@ -14,6 +14,7 @@ import { codeOfHttpStatus } from "../../http-rule/status.js";
 import { errorObject } from "../../json/error-object.js";
 import { CallError, type CallFailure } from "../call-failure.js";
 import { codeOfForeign, foreignFailure } from "../foreign-failure.js";
+import { httpOf, httpText } from "../http-answer.js";
 import { isOwnStatus } from "../own-status.js";
 
 /** The call that an error comes from. */
@@ -103,10 +104,10 @@ function classify(reason: unknown, context: CallContext): TradewireError {
   }
   const error = ConnectError.from(reason);
   if (error.metadata.has("grpc-status")) {
-    return new NodeError(errorObject(error), reason, "", isOwnStatus(reason));
+    return new NodeError(errorObject(error), { cause: reason, isRefusal: isOwnStatus(reason), http: httpOf(reason) });
   }
   if (errorCodes(reason).includes("HPE_HEADER_OVERFLOW")) {
-    return brokenAnswer(HEADERS_TOO_LARGE, ` (${context.url})`, reason);
+    return brokenAnswer(HEADERS_TOO_LARGE, "", reason, [context.url]);
   }
   if (error instanceof CallError) {
     return publicError(error.failure, error, context);
@@ -131,8 +132,11 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
   switch (failure.kind) {
     case "HTTP status": {
       const { status } = failure;
-      const message = `HTTP ${status}${redirect(error.metadata)}`;
-      return new NodeError({ code: codeOfHttpStatus(status), message, details: [] }, error);
+      const http = { status, location: error.metadata.get("location") };
+      return new NodeError(
+        { code: codeOfHttpStatus(status), message: httpText(http), details: [] },
+        { cause: error, http },
+      );
     }
     case "stream reset":
       // With CANCEL, the server, which has the same limit of time, was first.
@@ -142,9 +146,9 @@ function publicError(failure: CallFailure, error: ConnectError, context: CallCon
     case "deadline exceeded":
       return timeUp(error);
     case "missing status":
-      return brokenAnswer(hasOneAnswer ? WITHOUT_STATUS : CUT_SHORT, ` (${url})`, error);
+      return brokenAnswer(hasOneAnswer ? WITHOUT_STATUS : CUT_SHORT, "", error, [url]);
     case "broken answer":
-      return brokenAnswer(failure.answer, ` (${url})`, error);
+      return brokenAnswer(failure.answer, "", error, [url]);
     case "unwritable request":
       return unwritable(error);
   }
@@ -165,12 +169,13 @@ function unknownError(error: ConnectError, url: string): TradewireError {
 
 function connectionError(failure: NetworkFailure, url: string, cause: unknown): ConnectionError {
   const { summary, connected, advice, code = Code.Unavailable } = failure;
-  return new ConnectionError(`${summary} (${url})`, { code, advice, connected, cause });
+  return new ConnectionError(summary, { code, advice, connected, cause, notes: [url] });
 }
 
 function protocolError(code: Code, summary: string, url: string, cause: ConnectError): ProtocolError {
-  return new ProtocolError(`${summary} (${url})`, {
+  return new ProtocolError(summary, {
     code,
+    notes: [url],
     advice: "Check that the URL is the node's own and of this transport: something else may have answered.",
     cause,
   });
@@ -185,15 +190,4 @@ function timeUp(cause: unknown, connected = true): ConnectionError {
     connected,
     cause,
   });
-}
-
-/**
- * Describe the redirect of a response, for a message.
- *
- * @param header the response's header
- * @returns the text, to put behind the status; empty where there is no redirect
- */
-export function redirect(header: Headers): string {
-  const location = header.get("location");
-  return location === null ? "" : `, a redirect to ${JSON.stringify(location.slice(0, 200))}, which is not followed`;
 }

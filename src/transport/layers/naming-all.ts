@@ -27,33 +27,26 @@ export function namingAll(reason: unknown, error: TradewireError, earlier: reado
   return whole;
 }
 
-/** The URL in parentheses that ends the summary of an error. */
-const URL_BEHIND = / \((https?:[^()]*)\)$/;
-
 function named(error: TradewireError, others: string): TradewireError | undefined {
-  const { code, advice, details, cause } = error;
-  const url = URL_BEHIND.exec(error.summary);
-  const summary = `${error.summary.slice(0, url?.index)} (${url === null ? "" : `${url[1]}; `}${others})`;
+  const { headline, code, advice, details, cause } = error;
+  const options = { code, advice, details, cause, notes: [...error.notes, others] };
   if (error instanceof ConnectionError) {
-    return new ConnectionError(summary, {
-      code,
-      advice,
-      details,
-      cause,
-      connected: error.connected,
-      isClosed: error.isClosed,
-    });
+    return new ConnectionError(headline, { ...options, connected: error.connected, isClosed: error.isClosed });
   }
   if (error instanceof ProtocolError) {
     const { isCutShort } = error;
-    return new ProtocolError(summary, { code, advice, details, cause, isCutShort, section: "protocolerror-answer" });
+    return new ProtocolError(headline, { ...options, isCutShort, section: "protocolerror-answer" });
   }
   if (error instanceof RequestError) {
-    return new RequestError(summary, { advice, cause });
+    return new RequestError(headline, options);
   }
-  return error instanceof NodeError ? new NodeError(error.object, cause, others, error.isRefusal) : undefined;
+  if (error instanceof NodeError) {
+    const { object, isRefusal, http } = error;
+    return new NodeError(object, { cause, notes: options.notes, isRefusal, http });
+  }
+  return undefined;
 }
 
 function described({ name, error }: FailedMember): string {
-  return `before that over ${name}: ${error.summary.replace(URL_BEHIND, ", $1").replace(/[()]/g, "")}`;
+  return `before that over ${name}: ${[error.headline, ...error.notes].join(", ").replace(/[()]/g, "")}`;
 }

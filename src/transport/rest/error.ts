@@ -7,7 +7,7 @@ import { readErrorObject } from "../../json/envelope.js";
 import { errorCode } from "../../json/error-code.js";
 import { createGathering } from "../../json/gathering.js";
 import { decodeUtf8, isJsonObject } from "../../json/values.js";
-import { redirect } from "../layers/failure.js";
+import { httpText, withHttp } from "../http-answer.js";
 import { markOwnStatus } from "../own-status.js";
 
 /** The most bytes to read of a failing response: an error object is short, and a proxy's page is only quoted. */
@@ -34,9 +34,10 @@ export async function errorFromResponse(
     return errorFromJson(status, json, response.header, quoteOf(bytes));
   }
   const large = isWhole ? "" : `, with more than ${MAX_ERROR_BYTES} bytes about it, too many to be read`;
-  const message = `HTTP ${status}${redirect(response.header)}${large}${quoteOf(bytes)}`;
+  const http = { status, location: response.header.get("location") };
+  const message = `${httpText(http)}${large}${quoteOf(bytes)}`;
   const code = (isWhole ? undefined : codeAtBeginning(bytes)) ?? codeOfHttpStatus(status);
-  return errorFromObject({ code, message, details: [] }, response.header);
+  return withHttp(errorFromObject({ code, message, details: [] }, response.header), http);
 }
 
 function quoteOf(bytes: Buffer): string {
@@ -50,14 +51,18 @@ function quoteOf(bytes: Buffer): string {
 function errorFromJson(status: number, json: JsonObject, header: Headers, quote: string): ConnectError {
   const object = isJsonObject(json["error"]) ? json["error"] : json;
   const { details, message } = readErrorObject(object);
-  const code = errorCode(object);
+  const ownCode = errorCode(object);
   const said = message || messageOf(object);
-  if (code !== undefined) {
-    const error = errorFromObject({ code, message: said, details }, header);
-    return object["code"] === code ? markOwnStatus(error) : error;
+  if (ownCode !== undefined) {
+    const error = errorFromObject({ code: ownCode, message: said, details }, header);
+    return object["code"] === ownCode ? markOwnStatus(error) : error;
   }
-  const whole = said === "" ? `HTTP ${status}${redirect(header)}${quote}` : said;
-  return errorFromObject({ code: codeOfApiStatus(status), message: whole, details }, header);
+  const code = codeOfApiStatus(status);
+  if (said !== "") {
+    return errorFromObject({ code, message: said, details }, header);
+  }
+  const http = { status, location: header.get("location") };
+  return withHttp(errorFromObject({ code, message: `${httpText(http)}${quote}`, details }, header), http);
 }
 
 /** The message of an error object that has none under `message`: OAuth's (RFC 6749), or a problem's (RFC 9457). */

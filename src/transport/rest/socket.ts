@@ -135,8 +135,9 @@ export function createSocketClient(
 
 /** The request to open the socket may have arrived. */
 function notOpenInTime(url: string): ConnectionError {
-  return new ConnectionError(`the WebSocket did not open in time (${url})`, {
+  return new ConnectionError("the WebSocket did not open in time", {
     code: Code.Unavailable,
+    notes: [url],
     advice: "Check that the URL is the node's own, and that what stands in front of it lets WebSockets pass.",
     connected: true,
   });

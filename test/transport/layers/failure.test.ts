@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { CanceledError, ConnectionError, NodeError, ProtocolError, RequestError } from "tradewire";
-import { callError, redirect } from "../../../src/transport/layers/failure.js";
+import { callError } from "../../../src/transport/layers/failure.js";
 import { CallError, COMPRESSED, EMPTY } from "./inside.js";
 
 const context = { transport: "grpc", method: "test.Probe/Read", url: "http://node.example:3007" };
@@ -166,13 +166,12 @@ describe("an answer of the node", () => {
   });
 });
 
-describe("a redirect", () => {
-  it("is described with its target, cut to 200 characters", () => {
-    const location = `https://other.example/${"a".repeat(300)}`;
-    expect(redirect(new Headers({ location }))).toBe(
-      `, a redirect to "${location.slice(0, 200)}", which is not followed`,
-    );
-    expect(redirect(new Headers())).toBe("");
+it("a redirect is described with its target, cut to 200 characters", () => {
+  const location = `https://other.example/${"a".repeat(300)}`;
+  const reason = new CallError({ kind: "HTTP status", status: 307 }, { header: new Headers({ location }) });
+  expect(errorFor(reason)).toMatchObject({
+    object: { message: `HTTP 307, a redirect to "${location.slice(0, 200)}", which is not followed` },
+    http: { status: 307, location },
   });
 });
 

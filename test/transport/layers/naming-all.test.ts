@@ -8,8 +8,9 @@ const URL = "http://node.example:3007";
 const details = [{ "@type": "type.googleapis.com/test.Detail", why: "so" }];
 const below = new Error("below");
 const options = { advice: "Look.", details, cause: below };
-const refused = new ConnectionError(`the connection was refused (${URL})`, {
+const refused = new ConnectionError("the connection was refused", {
   ...options,
+  notes: [URL],
   code: Code.Unavailable,
   connected: false,
 });
@@ -41,8 +42,9 @@ describe("the last failure", () => {
   it.each<[string, TradewireError, string]>([
     [
       "of a connection",
-      new ConnectionError(`no connection was made in time (${URL})`, {
+      new ConnectionError("no connection was made in time", {
         ...options,
+        notes: [URL],
         code: Code.Internal,
         connected: false,
       }),
@@ -55,7 +57,7 @@ describe("the last failure", () => {
     ],
     [
       "of an answer",
-      new ProtocolError(`the response is empty (${URL})`, { ...options, code: Code.Internal }),
+      new ProtocolError("the response is empty", { ...options, notes: [URL], code: Code.Internal }),
       `the response is empty (${URL}; ${BEFORE})`,
     ],
   ])("%s names the earlier ones and keeps all else", (_, error, summary) => {
@@ -84,12 +86,15 @@ describe("the last failure", () => {
     });
   });
 
-  it("of the node keeps its error object", () => {
+  it("of the node keeps what is known of its answer", () => {
+    const http = { status: 404, location: null };
     const object = { code: Code.NotFound, message: "no such thing", details };
-    const { cause } = named(new NodeError(object, below));
+    const { cause } = named(new NodeError(object, { cause: below, http, isRefusal: true }));
     expect(cause).toBeInstanceOf(NodeError);
     expect(cause).toMatchObject({
       object,
+      http,
+      isRefusal: true,
       summary: `the node answered NOT_FOUND: no such thing (${BEFORE})`,
       cause: below,
     });
@@ -115,10 +120,12 @@ describe("the last failure", () => {
     expect(cause).toMatchObject({ summary: `odd (before that over grpc: a ${URL} b c)` });
   });
 
-  it("may have a text of several lines, and parentheses that hold no URL", () => {
+  it("may have a text of several lines, and parentheses of its own", () => {
     const { cause } = named(new ProtocolError("one (1)\ntwo (2)", { advice: "Look." }));
     expect(cause).toMatchObject({ summary: `one (1)\ntwo (2) (${BEFORE})` });
-    const { cause: other } = named(new ProtocolError(`a (${URL}) b (https://b.example)`, { advice: "Look." }));
-    expect(other).toMatchObject({ summary: `a (${URL}) b (https://b.example; ${BEFORE})` });
+    const { cause: other } = named(
+      new ProtocolError(`a (${URL}) b`, { advice: "Look.", notes: ["https://b.example", "c"] }),
+    );
+    expect(other).toMatchObject({ summary: `a (${URL}) b (https://b.example; c; ${BEFORE})` });
   });
 });
