@@ -98,7 +98,7 @@ async function eachTransport(act: (client: Client, called: string[]) => Promise<
     { transport: "rest", rest },
   ] as const) {
     called.length = 0;
-    await using client = createClient({ ...config, timeouts: { callMs: 5000 } });
+    await using client = createClient({ ...config, timeouts: { callMs: 60_000 } });
     await act(client, called);
   }
 }

@@ -79,7 +79,7 @@ function routes(router: ConnectRouter): void {
 }
 
 let node: TestNode;
-const config = { retry: { baseMs: 1, maxMs: 2 }, timeouts: { callMs: 5_000 } };
+const config = { retry: { baseMs: 1, maxMs: 2 }, timeouts: { callMs: 60_000 } };
 
 beforeAll(async () => {
   node = await serveNodeOf(routes, services);

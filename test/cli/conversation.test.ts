@@ -15,7 +15,7 @@ beforeAll(async () => {
     for await (const { marketId, partyId } of requests) {
       yield { events: [{ id: `${marketId}/${partyId}` }] };
     }
-    await sleep(600_000, undefined, { signal }).catch(() => undefined);
+    await sleep(600_000, undefined, { signal }).catch(() => undefined); // Until the call is over.
   });
 });
 afterAll(async () => {

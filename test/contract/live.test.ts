@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import {
   type Client,
@@ -19,6 +18,7 @@ import { eventually, standsStill } from "../support/eventually.js";
 import { startTalkingNode } from "../support/talking-node.js";
 import { sample } from "../support/tier.js";
 import { restingOrder, stopOrder } from "../support/transactions.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 import { transports } from "./transports.js";
 
 const retry = { baseMs: 10, maxMs: 50 };
@@ -221,13 +221,15 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
       nowhere: "127.0.0.1:1",
     };
     await using client = createClient({ ...config(endpoints), retry });
+    let lateMs = 0;
+    using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + lateMs });
     const read: bigint[] = [];
     const reading = (async () => {
       for await (const event of client.events({}, { maxWaiting: 10, reconnect: true })) {
         read.push("gap" in event ? 0n : event.block);
         if (read.length === 1) {
           await standsStill(() => sent);
-          await sleep(150); // A consumer counts as slow that keeps the stream waiting for 100 ms.
+          lateMs = 150; // A consumer counts as slow that keeps the stream waiting for 100 ms.
           isOver = true;
         }
       }
@@ -241,7 +243,7 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
     await using live = await start({ blockMs: 0 });
     using signer = await signerFromMnemonic(live.node.mnemonic);
     const until = "executed";
-    const blocks = setInterval(() => void live.node.makeBlock(), 30);
+    const blocks = setInterval(() => void live.node.makeBlock(), 30); // The time between two blocks.
     try {
       await live.client.sendCommand(restingOrder, { signer, until });
       const first = await live.client.sendCommand(stopOrder("9000000"), { signer, until });

@@ -3,6 +3,7 @@ import { Code, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { serveNode } from "../support/node.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const SECOND = 1_000_000_000n;
 
@@ -40,6 +41,7 @@ describe("an outcome that is not known", () => {
 });
 
 test("an outcome keeps what was read of the data node when its node falls silent during the wait", async () => {
+  using runtime = useVirtualRuntime({ io: true, unixMs: Date.now() });
   const coreTime = BigInt(Date.now()) * 1_000_000n;
   let asked = 0;
   const untilEnd = async ({ signal }: HandlerContext) => void (await once(signal, "abort"));
@@ -62,7 +64,7 @@ test("an outcome keeps what was read of the data node when its node falls silent
     },
   );
   await using client = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } });
-  const outcome = await client.outcome("AB".repeat(32), { timeoutMs: 4000 });
+  const outcome = await runtime.until(client.outcome("AB".repeat(32), { timeoutMs: 4000 }));
   expect(outcome).toMatchObject({ status: "unknown", reason: "its result did not come in the time allowed" });
   const traces = outcome.status === "unknown" ? outcome.lookedAt : [];
   expect(traces.find(({ place }) => place === "data node")?.found).toMatch(

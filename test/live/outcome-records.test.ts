@@ -19,6 +19,7 @@ import { transactionHash } from "tradewire/transaction";
 import { quiet, streamingService } from "../support/event-server.js";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, market, sender } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const { ACTIVE, CANCELLED, EXPIRED, PARKED, FILLED, PARTIALLY_FILLED, REJECTED, STOPPED } = Order_Status;
 const { GTC, IOC } = Order_TimeInForce;
@@ -71,9 +72,10 @@ async function playing(records: Records | "silent", found: OrderRecord | undefin
 
 /** What the records say of a command that was signed and sent. */
 async function outcomeOf(command: CommandInit, records: Records, found?: OrderRecord) {
+  using runtime = useVirtualRuntime({ io: true });
   await using node = await playing(records, found);
   const tx = await node.client.signCommand(command, { signer: sender });
-  return await node.client.outcome(tx, { timeoutMs: 8_000 });
+  return await runtime.until(node.client.outcome(tx, { timeoutMs: 8_000 }));
 }
 
 describe("the latest record of an order says of its submission what the network's result says of it", () => {
@@ -119,8 +121,9 @@ describe("by the hash alone", () => {
     ["a vote is none", { votes: [vote] }, "executed"],
     ["a transfer is none", { transfers: [{ id: other, status: Transfer_Status.REJECTED, reason: "no" }] }, "failed"],
   ])("%s", async (_, records, status) => {
+    using runtime = useVirtualRuntime({ io: true });
     await using node = await playing(records);
-    const outcome = await node.client.outcome("AB".repeat(32), { timeoutMs: 8_000 });
+    const outcome = await runtime.until(node.client.outcome("AB".repeat(32), { timeoutMs: 8_000 }));
     expect(outcome.status).toBe(status);
     if (outcome.status === "unknown") {
       expect(outcome.reason).toMatch(/tradewire outcome --signed FILE.*client\.outcome\(transaction\)/);
@@ -128,8 +131,9 @@ describe("by the hash alone", () => {
   });
 
   test("what was found is told, with the orders", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     await using node = await playing({ orders: [{ id: other, status: STOPPED, reason: 49 }] });
-    await expect(node.client.outcome("AB".repeat(32), { timeoutMs: 8_000 })).resolves.toMatchObject({
+    await expect(runtime.until(node.client.outcome("AB".repeat(32), { timeoutMs: 8_000 }))).resolves.toMatchObject({
       lookedAt: expect.arrayContaining([
         {
           place: "records",
@@ -167,12 +171,13 @@ describe("orders under the hash of a transaction that are not those that it name
 });
 
 test("an order without records of the hash may have come by another proof of work", async () => {
+  using runtime = useVirtualRuntime({ io: true });
   await using node = await playing({}, { status: ACTIVE });
   const signed = await node.client.signCommand(submission, { signer: sender });
   const { tid = "", nonce = 0n } = signed.pow ?? {};
   const tx = { ...signed, pow: { $typeName: "vega.commands.v1.ProofOfWork" as const, tid, nonce: nonce + 1n } };
   const txHash = transactionHash(tx);
-  const outcome = await node.client.outcome(tx, { timeoutMs: 2_000 });
+  const outcome = await runtime.until(node.client.outcome(tx, { timeoutMs: 2_000 }));
   expect(outcome).toMatchObject({ status: "unknown", txHash });
   expect(outcome.status === "unknown" && outcome.reason).toMatch(
     new RegExp(`order [0-9a-f]{64} is STATUS_ACTIVE, but no record has the hash ${txHash}`),
@@ -180,9 +185,10 @@ test("an order without records of the hash may have come by another proof of wor
 });
 
 test("an order proves nothing where the time was up before the records of the hash were read", async () => {
+  using runtime = useVirtualRuntime({ io: true });
   await using node = await playing("silent", { status: ACTIVE });
   const tx = await node.client.signCommand(submission, { signer: sender });
-  await expect(node.client.outcome(tx, { timeoutMs: 2_000 })).resolves.toMatchObject({
+  await expect(runtime.until(node.client.outcome(tx, { timeoutMs: 2_000 }))).resolves.toMatchObject({
     status: "unknown",
     reason: expect.stringMatching(
       /order [0-9a-f]{64} is STATUS_ACTIVE, but the time was up before the records with the hash [0-9A-F]{64} were read: allow more time$/,
@@ -231,7 +237,7 @@ describe("on the local node", () => {
     for (const [value, status] of cases) {
       const { outcome, transaction } = await client.sendCommand(submit(value), { signer, until });
       expect(outcome).toMatchObject({ status, evidence: "result" });
-      const later = await client.outcome(transaction, { timeoutMs: 8_000 });
+      const later = await client.outcome(transaction);
       expect(later).toMatchObject({ status, evidence: "records", txHash: outcome.txHash });
     }
     const resting = await client.sendCommand(submit(bid("1")), { signer, until });
@@ -264,7 +270,7 @@ describe("on the local node", () => {
     expect(error.transaction.command).toBe("batchMarketInstructions");
     await node.makeBlock();
     for (const sent of [error, tx]) {
-      const outcome = await client.outcome(sent, { timeoutMs: 8_000 });
+      const outcome = await client.outcome(sent);
       expect(outcome.status).toBe(status);
       if (outcome.status === "unknown") {
         expect(outcome.reason).toContain("records do not tell what became of cancellations[0]:");

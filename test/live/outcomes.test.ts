@@ -15,7 +15,7 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { Order_TimeInForce, Order_Type, Side } from "tradewire/gen/vega/vega_pb.js";
 import { transports } from "../contract/transports.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
-import { eventually } from "../support/eventually.js";
+import { eventually, standsStill } from "../support/eventually.js";
 import { lastBlock, market, stopOrder } from "../support/transactions.js";
 
 function order(marketId = market, size = 1n) {
@@ -245,9 +245,15 @@ async function lostMeanwhile(
 test("closing the client ends the waits: before it was sent by an error, afterwards with an unknown outcome", async () => {
   await using node = await startDevnode({ blockMs: 0 });
   using signer = await signerFromMnemonic(node.mnemonic);
-  const early = clientOf(node);
+  let calls = 0;
+  const count = () => {
+    calls += 1;
+  };
+  const hooks = { onCallStart: count, onCallEnd: count };
+  const early = createClient({ transport: "grpc", grpc: { url: node.grpcUrl } }, { hooks });
   const unsent = early.sendCommand(submission(), { signer, until: "executed" });
-  await sleep(100);
+  await eventually(() => calls > 0);
+  await standsStill(() => calls); // It waits for a block, before which the events do not begin.
   await early.close();
   await expect(unsent).rejects.toThrow("the client was closed");
 
@@ -320,7 +326,7 @@ test("what became of an earlier one is found by its order, where its signature i
   }
   expect(error.transaction).toMatchObject({ command: "orderSubmission", publicKey: signer.publicKey });
   await node.makeBlock();
-  const outcome = await client.outcome(error, { timeoutMs: 5_000 });
+  const outcome = await client.outcome(error);
   expect(outcome).toMatchObject({ status: "executed", txHash: error.transaction.txHash, evidence: "records" });
 });
 

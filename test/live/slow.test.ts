@@ -1,6 +1,5 @@
 // Slow, and worth it: who reads slowly must not cost memory, which shows with much data alone.
 import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
@@ -18,6 +17,7 @@ import {
 } from "../support/event-server.js";
 import { standsStill } from "../support/eventually.js";
 import { envelope, serveStreams } from "../support/servers.js";
+import { nodeRuntime, useRuntime } from "../support/virtual-runtime.js";
 
 /** A node that sends events without end, and drops the call when its first `count` events are out and it was told to. */
 function flooding(
@@ -48,6 +48,8 @@ describe("a slow consumer", () => {
       let drop = (): void => {};
       const { answer, sent } = flooding(40, new Promise((resolve) => (drop = resolve)), reason);
       await using node = await startObserving(answer);
+      let lateMs = 0;
+      using _later = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + lateMs });
       let left = 1;
       const { taken, error } = await untilFailure(
         (async function* () {
@@ -56,7 +58,7 @@ describe("a slow consumer", () => {
             if (left > 0) {
               left -= 1;
               await standsStill(sent); // The buffer is full.
-              await sleep(150); // A consumer counts as slow that keeps the stream waiting for 100 ms.
+              lateMs = 150; // A consumer counts as slow that keeps the stream waiting for 100 ms.
               drop();
             }
           }

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { CanceledError, createClient, createTransaction, solveProofOfWork as solve } from "tradewire";
+import { eventually } from "../support/eventually.js";
 import { failureOf } from "../support/listing-clients.js";
 import { serveNode, type TestNode } from "../support/node.js";
 import { sender, stopOrder } from "../support/transactions.js";
@@ -62,10 +62,7 @@ describe("one signal ends many commands", () => {
     const abort = new AbortController();
     begun = 0;
     const failures = Array.from({ length: COMMANDS }, () => failureOf(() => waiting.act(abort.signal)));
-    const patience = AbortSignal.timeout(4000);
-    while (begun === 0) {
-      await sleep(5, undefined, { signal: patience });
-    }
+    await eventually(() => begun > 0);
     expect(getEventListeners(abort.signal, "abort").length).toBe(1);
     abort.abort();
     for (const failure of await Promise.all(failures)) {

@@ -10,6 +10,7 @@ import {
 } from "tradewire";
 import { serveNode } from "../support/node.js";
 import { lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const last = lastBlockAnswer;
 const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
@@ -112,8 +113,9 @@ describe("the time for a transaction", () => {
   });
 
   test("leaves the outcome unknown where it was sent", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     const core = { lastBlockHeight: () => last, getSpamStatistics: () => ({}), submitTransaction: unanswered };
-    const error = await failureAt(core, { timeoutMs: 4000 });
+    const error = await runtime.until(failureAt(core, { timeoutMs: 4000 }));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(error).toMatchObject({ code: Code.DeadlineExceeded });
   });

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
@@ -54,7 +55,7 @@ async function eachTransport(
     { transport: "auto", grpc, rest },
   ] as const) {
     received = [];
-    await using client = createClient({ ...config, retry: { tries: 5, baseMs: 1 }, timeouts: { callMs: 5000 } });
+    await using client = createClient({ ...config, retry: { tries: 5, baseMs: 1 }, timeouts: { callMs: 60_000 } });
     await act(client, config.transport);
   }
 }
@@ -139,7 +140,7 @@ describe("where the outcome is unknown", () => {
     await eachTransport(
       () => {
         setImmediate(() => abort.abort());
-        return new Promise<object>((resolve) => setTimeout(resolve, 50, {}));
+        return once(abort.signal, "abort").then(() => ({}));
       },
       async (client, transport) => {
         const error = await failure(client.submitTransaction({ tx: await tx, type }, { signal: abort.signal }));
@@ -233,7 +234,7 @@ describe("a submission that ends while it waits for its turn", () => {
       method: "vega.api.v1.CoreService/SubmitTransaction",
     });
     const abort = new AbortController();
-    setTimeout(() => abort.abort(), 20);
+    setTimeout(() => abort.abort(), 20); // At any time before its turn, which comes after seconds.
     const canceled = await submit(abort.signal);
     expect(canceled).toBeInstanceOf(CanceledError);
     expect(canceled).toMatchObject({ mayHaveLeft: false });

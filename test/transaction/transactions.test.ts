@@ -1,6 +1,6 @@
 import { create, type DescService, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, createClient, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
-import { afterEach, describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import {
   CommandError,
   ConnectionError,
@@ -17,11 +17,8 @@ import {
 } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createTransactions } from "../../src/transaction/transactions.js";
 import { sender, stopOrder } from "../support/transactions.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 import { type ChainSettings, openTransactionSync } from "./inside.js";
-
-afterEach(() => {
-  jest.useRealTimers();
-});
 
 const last = {
   height: 7n,
@@ -68,9 +65,9 @@ const options = { signer: sender };
 
 /** The difficulty of the next transaction, which tells how many parts of the allowance were used up. */
 async function nextDifficulty({ transactions }: ReturnType<typeof transactionsAt>): Promise<string> {
-  const failure = await reasonOf(
-    transactions.signCommand(stopOrder(), { ...options, maxDifficulty: 1, timeoutMs: 40 }),
-  );
+  using runtime = useVirtualRuntime({ io: true });
+  const signing = transactions.signCommand(stopOrder(), { ...options, maxDifficulty: 1, timeoutMs: 40 });
+  const failure = await runtime.until(reasonOf(signing));
   return failure instanceof ConnectionError ? "used up" : String(failure);
 }
 
@@ -193,8 +190,9 @@ describe("a command that is sent", () => {
         signal?.addEventListener("abort", () => reject(late));
       });
     const at = transactionsAt({}, loopback, silent);
-    const failure = await reasonOf(at.transactions.sendCommand(stopOrder(), { ...options, timeoutMs: 300 }));
-    expect(failure).toBeInstanceOf(OutcomeUnknownError);
+    using runtime = useVirtualRuntime({ io: true });
+    const sending = at.transactions.sendCommand(stopOrder(), { ...options, timeoutMs: 300 });
+    expect(await runtime.until(reasonOf(sending))).toBeInstanceOf(OutcomeUnknownError);
     expect(await reasonOf(at.transactions.sendCommand(stopOrder(), { ...options, timeoutMs: 0 }))).toBeInstanceOf(
       RequestError,
     );

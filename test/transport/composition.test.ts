@@ -386,7 +386,7 @@ describe("time limits", () => {
     await using silent = await serveTcp(() => undefined);
     const client = connect({ grpc: { url: silent.url }, timeouts: { callMs: 10_000 } });
     const abort = new AbortController();
-    setTimeout(() => abort.abort(), 20);
+    setTimeout(() => abort.abort(), 20); // At any time: the call does not end by itself.
     expect(await failureOf(client.listSegments({ signal: abort.signal }))).toBeInstanceOf(CanceledError);
     const timedOut = await failureOf(client.listSegments({ signal: AbortSignal.timeout(20) }));
     expect(timedOut).toMatchObject({ name: "ConnectionError", code: Code.DeadlineExceeded });

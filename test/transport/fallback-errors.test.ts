@@ -72,7 +72,7 @@ describe("auto, where gRPC is refused", () => {
     const { client } = await withGrpcRefused(undefined);
     for (let count = 0; count < 3; count += 1) {
       const abort = new AbortController();
-      setTimeout(() => abort.abort(), 50);
+      setTimeout(() => abort.abort(), 50); // At any time: the call does not end by itself.
       expect(await failureOf(client.listSegments({ signal: abort.signal }))).toBeInstanceOf(CanceledError);
       expect(await failureOf(client.listSegments({ signal: AbortSignal.timeout(50) }))).toMatchObject({
         code: Code.DeadlineExceeded,

@@ -38,6 +38,7 @@ import { anyMessage } from "../support/any-message.js";
 import { compile, isServerStreaming, isUnary, serviceOf, unaryMethod } from "../support/definitions.js";
 import { chunk, head, type RawHttpServer, startRawHttp, whole } from "../support/raw-http.js";
 import { runs } from "../support/tier.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 /** The server closes a connection behind its answer. */
 const JSON_TYPE = { "content-type": "application/json", connection: "close" };
@@ -503,6 +504,7 @@ describe("the transports", () => {
   });
 
   it("are composed with layers around them, each of which has its own time", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     server.answer = (request) =>
       request.line.includes("/silent/") ? { pieces: [], ending: "keep" } : whole("200 OK", '{"title":"t"}', JSON_TYPE);
     const ids: number[] = [];
@@ -525,7 +527,7 @@ describe("the transports", () => {
       { name: "library", url: server.url },
       hooks,
     );
-    expect(await call(transport, "GetBook", { isbn: "1" })).toEqual([{ title: "t" }]);
+    expect(await runtime.until(call(transport, "GetBook", { isbn: "1" }))).toEqual([{ title: "t" }]);
     expect(names).toEqual(["silent", "good"]);
     expect(new Set(ids).size).toBe(1);
     expect(ids).toHaveLength(2);

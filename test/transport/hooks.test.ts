@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, it, jest } from "@jest/globals";
 import { type CallInfo, createClient, type FallbackInfo, type Hooks, type RetryInfo } from "tradewire";
 import { HistorySegmentSchema } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { closedUrl, serveNode } from "../support/node.js";
+import { useVirtualRuntime } from "../support/virtual-runtime.js";
 import { takeWarnings } from "../support/warnings.js";
 
 const segments = [create(HistorySegmentSchema, { fromHeight: 1n, toHeight: 1000n, chainId: "chain-1" })];
@@ -37,6 +38,7 @@ describe("hooks that throw", () => {
     ["later", async (): Promise<unknown> => JSON.parse("oops")],
   ])("%s change no call, and are told once a kind", async (_, fail) => {
     using warnings = takeWarnings();
+    using runtime = useVirtualRuntime({ io: true });
     await using node = await startNode();
     const called = new Map<string, number>();
     const hooks: Hooks = Object.fromEntries(
@@ -60,17 +62,18 @@ describe("hooks that throw", () => {
       { hooks },
     );
     for (let round = 0; round < 3; round += 1) {
-      expect(await client.listSegments()).toEqual(segments);
-      expect(await client.submitTransaction({ tx: {} })).toMatchObject({ success: true, txHash: "AB" });
-      await sleep(5);
+      expect(await runtime.until(client.listSegments())).toEqual(segments);
+      expect(await runtime.until(client.submitTransaction({ tx: {} }))).toMatchObject({ success: true, txHash: "AB" });
+      await runtime.pass(5); // gRPC pauses no longer.
     }
     // Of these some wait, for they are more than may be sent at once.
-    const taken = await Promise.all(Array.from({ length: 4 }, () => client.submitTransaction({ tx: {} })));
+    const taking = Promise.all(Array.from({ length: 4 }, () => client.submitTransaction({ tx: {} })));
+    const taken = await runtime.until(taking);
     expect(taken).toHaveLength(4);
     expect(called.get("onCallStart")).toBe(10);
     expect(called.get("onCallEnd")).toBe(10);
     expect(new Set(called.keys())).toEqual(new Set(kinds));
-    await sleep(0); // Warnings are told in the next tick.
+    await turn(); // Warnings are told in the next tick.
     const { told } = warnings;
     expect(told.map((message) => message.split(" ")[3]).sort()).toEqual([...kinds].sort());
     expect(told[0]).toContain("oops");

@@ -67,6 +67,7 @@ describe("connectMs", () => {
   });
 
   it.each(gRpcNames)("holds for the connection after GOAWAY too (%s)", async (transport) => {
+    using runtime = useVirtualRuntime({ io: true });
     let connections = 0;
     const node = createServer();
     node.on("stream", (stream) => {
@@ -90,10 +91,10 @@ describe("connectMs", () => {
       timeouts: { connectMs: 200 },
       retry: { tries: 1 },
     });
-    expect(await client.listSegments()).toEqual([]);
+    expect(await runtime.until(client.listSegments())).toEqual([]);
     await eventually(async () => {
       // Calls are answered or refused over the first connection until the client has read GOAWAY.
-      const failure = await client.listSegments().then(() => "", String);
+      const failure = await runtime.until(client.listSegments().then(() => "", String));
       return failure.includes("no connection was made in time");
     });
     expect(connections).toBe(2);
@@ -134,12 +135,13 @@ describe("connectMs", () => {
 
 describe("auto", () => {
   it("goes on over REST where gRPC takes connections and stays silent, and names both where both fail", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     await using silent = await serveTcp((socket) => socket.resume());
     await using node = await serveNode({ listAllNetworkHistorySegments: () => ({ segments }) });
     const timeouts = { connectMs: 200 };
     const { client } = connect({ grpc: { url: silent.url }, rest: { url: node.restUrl }, timeouts });
-    expect(await client.listSegments()).toHaveLength(1);
-    expect(await client.listSegments()).toHaveLength(1);
+    expect(await runtime.until(client.listSegments())).toHaveLength(1);
+    expect(await runtime.until(client.listSegments())).toHaveLength(1);
     expect(silent.count()).toBe(1);
 
     const other = connect({
@@ -148,12 +150,13 @@ describe("auto", () => {
       timeouts,
       retry: { tries: 1 },
     });
-    const { summary } = await failureOf(other.client.listSegments());
+    const { summary } = await runtime.until(failureOf(other.client.listSegments()));
     expect(summary).toContain("the connection was refused (http://127.0.0.1:1; before that over grpc: ");
     expect(summary).toContain(`no connection was made in time, ${silent.url}`);
   });
 
   it("goes on over REST where gRPC answers a read with nothing", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     let streamsOpened = 0;
     const mute = await streams(() => {
       streamsOpened += 1;
@@ -166,9 +169,9 @@ describe("auto", () => {
       },
     });
     const config = { grpc: { url: mute.url }, rest: { url: node.restUrl }, timeouts: { callMs: 3000, idleMs: 300 } };
-    expect(await connect(config).client.listSegments()).toHaveLength(1);
+    expect(await runtime.until(connect(config).client.listSegments())).toHaveLength(1);
     const exported = connect(config).client.exportNetworkHistory(range, { extensions: "optional" });
-    expect((await exported.toZip()).file).toBeDefined();
+    expect((await runtime.until(exported.toZip())).file).toBeDefined();
     expect(streamsOpened).toBe(2);
   });
 });

@@ -1,4 +1,4 @@
-// Slow, and worth it: silence, and pings that find it, are of real connections, of which Node keeps the time.
+// Slow, and worth it: silence, and pings that find it, are of real connections, and some of their times are of grpc-js and of Node.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { constants } from "node:http2";
@@ -18,7 +18,7 @@ import { configOf, failureOf, ways } from "../support/listing-clients.js";
 import { serveNode, serveTcp, type TestNode } from "../support/node.js";
 import { envelope, serveStreams } from "../support/servers.js";
 import { startStallingProxy } from "../support/stalling-proxy.js";
-import { useVirtualRuntime } from "../support/virtual-runtime.js";
+import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -83,13 +83,14 @@ async function* untilLost<T>(stream: AsyncIterable<T>): AsyncGenerator<T> {
 
 describe.each(ways)("a stream that observes, over %s,", (way) => {
   it("gives what comes, is not ended by silence or by the time of a call, and ends as the node ends it", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     const node = await observed(async function* () {
       yield "a";
-      await sleep(400); // Longer than the time of a call.
+      await runtime.after(400); // Longer than the time of a call.
       yield "b";
     });
     const config = { ...configOf(way, node), timeouts: { callMs: 150 } };
-    expect(await outcome(observing(config))).toEqual({ markets: ["a", "b"], reason: undefined });
+    expect(await runtime.until(outcome(observing(config)))).toEqual({ markets: ["a", "b"], reason: undefined });
   });
 
   it("ends at once when the signal is aborted, whether or not something came", async () => {
@@ -145,22 +146,25 @@ describe.each(ways)("a stream that observes, over %s,", (way) => {
   });
 
   it("is ended by silence where a limit is given", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     const node = await observed(async function* (context) {
       yield "a";
       await over(context);
     });
-    const { markets, reason } = await outcome(observing({ ...configOf(way, node), timeouts: { idleMs: 1500 } }));
+    const stream = observing({ ...configOf(way, node), timeouts: { idleMs: 1500 } });
+    const { markets, reason } = await runtime.until(outcome(stream));
     expect(markets).toEqual(["a"]);
     expect(reason).toBeInstanceOf(ConnectionError);
     expect(reason).toMatchObject({ summary: "nothing came for 1500 ms", code: Code.DeadlineExceeded });
   });
 
   it("is ended by a time limit of its own", async () => {
+    using runtime = useVirtualRuntime({ io: true, unixMs: Date.now() }); // grpc-js reads the clock too.
     const node = await observed(async function* (context) {
       yield "a";
       await over(context);
     });
-    const { markets, reason } = await outcome(observing(configOf(way, node), { timeoutMs: 2000 }));
+    const { markets, reason } = await runtime.until(outcome(observing(configOf(way, node), { timeoutMs: 2000 })));
     expect(markets).toEqual(["a"]);
     expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
   });
@@ -181,24 +185,31 @@ describe("a connection whose other side has vanished", () => {
     return { stall, urls: { grpcUrl: grpc?.url ?? "", restUrl: rest?.url ?? "" } };
   };
 
+  /** Waits in virtual time; for grpc-js, which has timers of its own, in real time. */
+  const inTimeOf = (way: string, runtime: VirtualRuntime) =>
+    way === "grpc-js" ? <T>(work: Promise<T>) => work : <T>(work: Promise<T>) => runtime.until(work);
+
   it.each(["grpc", "grpc with JSON", "grpc-js"] as const)("is noticed by pings over %s", async (way) => {
+    using runtime = useVirtualRuntime({ io: true });
     const { stall, urls } = await half();
     const config = configOf(way, urls);
-    const grpc = { ...config.grpc, url: urls.grpcUrl, keepaliveMs: 250 };
-    const { markets, reason } = await outcome(observing({ ...config, grpc }), stall);
+    const grpc = { ...config.grpc, url: urls.grpcUrl, keepaliveMs: 1000 };
+    const { markets, reason } = await inTimeOf(way, runtime)(outcome(observing({ ...config, grpc }), stall));
     expect(markets).toEqual(["a"]);
     expect(reason).toBeInstanceOf(ConnectionError);
     expect(reason).toMatchObject({ summary: expect.stringContaining("the connection was lost"), connected: true });
   });
 
   it.each(["grpc", "grpc-js"] as const)("and is none where pings are answered, over %s", async (way) => {
+    using runtime = useVirtualRuntime({ io: true });
     const node = await observed(async function* () {
       yield "a";
-      await sleep(1000);
+      // Longer than a ping and its answer may take; grpc-js sends them in real time.
+      await (way === "grpc-js" ? sleep(2200) : runtime.after(2200));
       yield "b";
     });
-    const grpc = { url: node.grpcUrl, keepaliveMs: 100 };
-    const { markets, reason } = await outcome(observing({ transport: way, grpc }));
+    const grpc = { url: node.grpcUrl, keepaliveMs: 1000 };
+    const { markets, reason } = await inTimeOf(way, runtime)(outcome(observing({ transport: way, grpc })));
     expect([markets, reason]).toEqual([["a", "b"], undefined]);
   });
 
@@ -211,14 +222,14 @@ describe("a connection whose other side has vanished", () => {
       stream.session?.on("ping", () => {
         if (!isPinged) {
           isPinged = true;
-          block(900);
+          block(2500); // Longer than a ping may go without an answer.
         } else {
           stream.end();
         }
       });
     });
     closing.push(() => server.close());
-    const grpc = { url: server.url, keepaliveMs: 300 };
+    const grpc = { url: server.url, keepaliveMs: 1000 };
     const { markets, reason } = await outcome(observing({ transport: "grpc", grpc }));
     expect([markets, reason]).toEqual([[], undefined]);
   });
@@ -232,7 +243,7 @@ describe("a connection whose other side has vanished", () => {
       send = () => stream.end(envelope(new Uint8Array()));
     });
     closing.push(() => server.close());
-    const client = createClient({ transport: "grpc", grpc: { url: server.url }, timeouts: { idleMs: 400 } });
+    const client = createClient({ transport: "grpc", grpc: { url: server.url }, timeouts: { idleMs: 1500 } });
     closing.push(() => client.close());
     let count = 0;
     for await (const _ of client.service(TradingDataService).observeMarketsData({})) {
@@ -240,7 +251,7 @@ describe("a connection whose other side has vanished", () => {
       if (count === 1) {
         setImmediate(() => {
           send();
-          setImmediate(() => block(1000));
+          setImmediate(() => block(2500));
         });
       }
     }
@@ -248,6 +259,7 @@ describe("a connection whose other side has vanished", () => {
   });
 
   it("is pinged half as often where the server finds the pings too many", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     const server = await serveStreams((stream) => {
       stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
       stream.write(envelope(new Uint8Array()));
@@ -257,26 +269,30 @@ describe("a connection whose other side has vanished", () => {
     closing.push(() => client.close());
     for (const interval of [150, 300]) {
       const pings: number[] = [];
-      for await (const _ of untilLost(client.service(TradingDataService).observeMarketsData({}))) {
-        const session = server.sessions.at(-1);
-        session?.on("ping", () => {
-          pings.push(performance.now());
-          if (pings.length === 3) {
-            session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-            setImmediate(() => session.destroy());
-          }
-        });
-      }
-      const [first = 0, , third = 0] = pings;
-      expect(third - first).toBeGreaterThan(1.5 * interval); // Twice, but for what one delivery takes longer.
+      const observe = async () => {
+        for await (const _ of untilLost(client.service(TradingDataService).observeMarketsData({}))) {
+          const session = server.sessions.at(-1);
+          session?.on("ping", () => {
+            pings.push(runtime.monotonicMs());
+            if (pings.length === 3) {
+              session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+              setImmediate(() => session.destroy());
+            }
+          });
+        }
+      };
+      await runtime.until(observe());
+      const [first = 0, second = 0, third = 0] = pings;
+      expect([second - first, third - second]).toEqual([interval, interval]);
     }
     expect(server.sessions).toHaveLength(2);
   });
 
   it("is noticed over REST by the limit on silence", async () => {
+    using runtime = useVirtualRuntime({ io: true });
     const { stall, urls } = await half();
     const config = { ...configOf("rest", urls), timeouts: { idleMs: 1500 } };
-    const { markets, reason } = await outcome(observing(config), stall);
+    const { markets, reason } = await runtime.until(outcome(observing(config), stall));
     expect(markets).toEqual(["a"]);
     expect(reason).toMatchObject({ summary: "nothing came for 1500 ms" });
   });

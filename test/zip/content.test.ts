@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import { checkMeasures, type Limits, readContent } from "../../src/zip/content.js";
 import { cutEvery, noise } from "../support/archives.js";
+import { standsStill } from "../support/eventually.js";
 import { given, taken } from "../support/taken.js";
 import { createByteReader, type LocalHeader, type Measures } from "./inside.js";
 
@@ -145,7 +146,7 @@ describe("content", () => {
     await content.return();
     await new Promise(setImmediate);
     const { position } = reader;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await standsStill(() => reader.position);
     expect(reader.position).toBe(position);
     expect(position).toBeLessThan(packed.length);
   });

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { CanceledError, ConnectionError, RequestError } from "tradewire";
 import { createSyncState, type SyncState, startWatch, type Watch, type WatchOptions } from "tradewire/sync";
 import { loadOf, planned, unitOf } from "../../support/sync-events.js";
+import { nodeRuntime, useRuntime } from "../../support/virtual-runtime.js";
 import { hostCheck, parseListen } from "./inside.js";
 
 let ms = 0;
@@ -99,14 +100,16 @@ describe("/metrics", () => {
 });
 
 describe("health", () => {
+  let laterMs = 0;
   const status = async (url: string) => {
-    await new Promise((resolve) => setTimeout(resolve, 250)); // A snapshot serves for 200 ms.
+    laterMs += 250; // A snapshot serves for 200 ms.
     const [health, ready] = await Promise.all([fetch(`${url}/healthz`), fetch(`${url}/readyz`)]);
     return [health.status, (await health.text()).trim(), ready.status, (await ready.text()).trim()];
   };
 
   test("tells whether things move, and whether they may", async () => {
     ms = 0;
+    using _ = useRuntime({ monotonicMs: () => nodeRuntime.monotonicMs() + laterMs });
     const { state, url } = await watching({ stallMs: 10_000 });
     expect(await status(url)).toEqual([200, "ok", 503, "no plan was made yet"]);
     state.take(planned(2, { trades: 0, orders: 0 }));

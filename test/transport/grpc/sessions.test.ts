@@ -1,9 +1,9 @@
 import { constants, type ServerHttp2Stream, type Settings } from "node:http2";
 import { afterEach, expect, it } from "@jest/globals";
 import { createSessions } from "../../../src/transport/grpc/sessions.js";
-import { eventually } from "../../support/eventually.js";
 import { serveStreams, type TestServer } from "../../support/servers.js";
 import { startStallingProxy } from "../../support/stalling-proxy.js";
+import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 const GRPC = { ":status": 200, "content-type": "application/grpc+proto" };
 
@@ -30,6 +30,7 @@ function sessionsWith({ url }: { readonly url: string }, keepaliveMs = 60_000) {
 }
 
 it("a request that waits for a ping opens no connection once all are closed", async () => {
+  using runtime = useVirtualRuntime({ io: true });
   const server = await serve((stream) => stream.respond(GRPC, { endStream: true }));
   await using proxy = await startStallingProxy(server.url);
   const sessions = sessionsWith(proxy, 50);
@@ -37,8 +38,7 @@ it("a request that waits for a ping opens no connection once all are closed", as
   const first = await request();
   first.resume().end();
   await new Promise((done) => first.once("close", done));
-  const freshUntil = performance.now() + 50;
-  await eventually(() => performance.now() > freshUntil); // The connection is to be pinged before its next use.
+  await runtime.pass(51); // The connection is to be pinged before its next use.
   proxy.stall();
   const next = request();
   const failed = expect(next).rejects.toThrow(/^the transport (is|was) closed$/);

@@ -11,6 +11,7 @@ import {
   whole,
 } from "../../support/raw-http.js";
 import { opening, socketFrame } from "../../support/socket-server.js";
+import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 let server: RawHttpServer;
 beforeEach(async () => {
@@ -25,6 +26,12 @@ async function talkTo(answer: RawAnswer | ((request: RawRequest) => RawAnswer), 
   server.answer = answer;
   await using client = restClient(server.url, options);
   return await readAll(observe(client, asking(1n)));
+}
+
+/** The same with a client that waits 200 ms for its connection, in virtual time. */
+async function talkBriefly(answer: RawAnswer) {
+  using runtime = useVirtualRuntime({ io: true });
+  return await runtime.until(talkTo(answer, { timeouts: { connectMs: 200 } }));
 }
 
 /** A server that opens a socket and sends these bytes over it. */
@@ -234,7 +241,7 @@ describe("an answer that opens no socket is an error as any other", () => {
     const cut = await talkTo({ pieces: [head("503 Service Unavailable", length), "so"], ending: "end" });
     expect(cut.error).toMatchObject({ name: "NodeError", code: Code.Unavailable });
     const stalled = { pieces: [head("503 Service Unavailable", length), "so"], ending: "keep" } as const;
-    const { error } = await talkTo(stalled, { timeouts: { connectMs: 200 } });
+    const { error } = await talkBriefly(stalled);
     expect(error).toMatchObject({ name: "NodeError", code: Code.Unavailable });
     expect(error?.summary).toContain("HTTP 503");
     await server.requests.at(-1)?.closed;
@@ -267,7 +274,7 @@ describe("a socket that does not open", () => {
       name: "ConnectionError",
       error: lost,
     });
-    const silent = await talkTo({ pieces: [], ending: "keep" }, { timeouts: { connectMs: 200 } });
+    const silent = await talkBriefly({ pieces: [], ending: "keep" });
     expect(withoutUrl(silent).error).toEqual({
       code: Code.Unavailable,
       connected: true,
