@@ -9,10 +9,10 @@ import { rolldown } from "rolldown";
 
 const entries = [
   "src/index",
-  "src/archive",
-  "src/csv",
-  "src/transaction",
-  "src/transport",
+  "src/archive/index",
+  "src/csv/index",
+  "src/transaction/index",
+  "src/transport/index",
   "src/api/index",
   "src/devnode/index",
   "src/opentelemetry/index",
@@ -115,9 +115,9 @@ const groups = [
   ["yauzl", /\/node_modules\/yauzl\//],
   ["yazl", /\/node_modules\/yazl\//],
   ["protobuf", /\/node_modules\/@bufbuild\/protobuf\/|\/compiled\/gen\/client\//],
-  ["csv", /\/compiled\/src\/csv\.js$/],
-  ["archive", /\/compiled\/src\/archive\.js$/],
-  ["transaction", /\/compiled\/src\/transaction\.js$/],
+  ["csv", /\/compiled\/src\/csv\/index\.js$/],
+  ["archive", /\/compiled\/src\/archive\/index\.js$/],
+  ["transaction", /\/compiled\/src\/transaction\/index\.js$/],
   ["json", /\/compiled\/src\/json\/replacer\.js$/],
   ["program", /\/compiled\/src\/cli\/(process|program)\.js$/],
   [

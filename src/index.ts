@@ -20,11 +20,11 @@ export {
   StopOrder_Status,
   StopOrder_TriggerDirection,
 } from "../gen/client/vega/vega_pb.js";
-export * from "./archive.js";
-export { type Client, createClient } from "./client.js";
+export * from "./archive/index.js";
+export { type Client, createClient } from "./client/index.js";
 export { type ConfigArgument, type LoadConfigOptions, type LoadedConfig, loadConfig } from "./config/load.js";
 export { type ClientConfig, type Config, readConfig } from "./config/schema.js";
-export * from "./csv.js";
+export * from "./csv/index.js";
 export {
   BannedError,
   CanceledError,
@@ -130,6 +130,7 @@ export {
   tableSchema,
 } from "./schema/table-schema.js";
 export { rowInterface } from "./schema/typescript.js";
+export * from "./transaction/index.js";
 export type { SubmissionType, SubmitOptions, SubmitRequest } from "./transaction/submission.js";
 export type {
   SendCommandOptions,
@@ -137,7 +138,6 @@ export type {
   SignCommandOptions,
   Transactions,
 } from "./transaction/transactions.js";
-export * from "./transaction.js";
 export type { CallEnd, CallInfo, FallbackInfo, Hooks, RetryInfo, SentTo, WaitInfo } from "./transport/hooks.js";
-export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/index.js";
 export { type FallbackMember, type FallbackOptions, fallback } from "./transport/layers/fallback.js";
+export { type ClosableTransport, createTransport, type TransportOptions } from "./transport/transport.js";

@@ -57,7 +57,7 @@ describe("the library", () => {
   });
 
   test.each(["csv", "archive", "transaction"])("loads no client for tradewire/%s", async (name) => {
-    const entry = pathToFileURL(resolve(`dist/src/${name}.js`)).href;
+    const entry = pathToFileURL(resolve(`dist/src/${name}/index.js`)).href;
     expect(await loadedBy("", entry, ["client", ...heavy])).toEqual([]);
   });
 

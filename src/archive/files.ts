@@ -1,12 +1,7 @@
-import {
-  batchRecords,
-  type CsvBatch,
-  type CsvCount,
-  type CsvDecodeOptions,
-  type CsvRecord,
-  checkedCsv,
-  decodeCsv,
-} from "../csv/index.js";
+import { type CsvCount, checkedCsv } from "../csv/check.js";
+import { batchRecords, type CsvDecodeOptions, decodeCsv } from "../csv/decode.js";
+import type { CsvRecord } from "../csv/format.js";
+import type { CsvBatch } from "../csv/reader.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow } from "../schema/typed-row.js";
 import { corrupt, nameText } from "../zip/archive-error.js";

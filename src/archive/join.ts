@@ -1,4 +1,4 @@
-import { createCarry } from "../csv/index.js";
+import { createCarry } from "../csv/carry.js";
 import { ProtocolError } from "../errors/index.js";
 import { nameText } from "../zip/archive-error.js";
 import { openArchive } from "./open.js";

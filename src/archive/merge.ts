@@ -1,4 +1,5 @@
-import { createCarry, decodeCsv } from "../csv/index.js";
+import { createCarry } from "../csv/carry.js";
+import { decodeCsv } from "../csv/decode.js";
 import { requireList } from "../errors/check-kinds.js";
 import { requireKnown, requireOneOf, requireText } from "../errors/check-values.js";
 import { RequestError } from "../errors/index.js";

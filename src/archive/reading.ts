@@ -1,4 +1,5 @@
-import type { CsvBatch, CsvCount } from "../csv/index.js";
+import type { CsvCount } from "../csv/check.js";
+import type { CsvBatch } from "../csv/reader.js";
 import { RequestError } from "../errors/index.js";
 import { nameText } from "../zip/archive-error.js";
 

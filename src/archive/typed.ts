@@ -1,4 +1,5 @@
-import type { CsvBatch, CsvRow } from "../csv/index.js";
+import type { CsvRow } from "../csv/format.js";
+import type { CsvBatch } from "../csv/reader.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { quoted } from "../errors/quoted.js";
 import { columnsEver, type TableColumn } from "../schema/table-schema.js";

@@ -1,5 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { type Client, createClient } from "../client.js";
+import { type Client, createClient } from "../client/index.js";
 import type { Config } from "../config/schema.js";
 import { monotonicMs } from "../runtime/index.js";
 import type { FallbackInfo, Hooks } from "../transport/hooks.js";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { DescEnum, DescField, DescMessage, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { Option } from "commander";
-import { encodeCsv } from "../csv/index.js";
+import { encodeCsv } from "../csv/encode.js";
 import { messageToJson } from "../json/message.js";
 import { isJsonObject } from "../json/values.js";
 import { type CommandContext, json, printable } from "./output.js";

@@ -1,7 +1,8 @@
 import { Option } from "commander";
 import type { ArchiveFile } from "../archive/files.js";
+import type { CsvRow } from "../csv/format.js";
 import { nullStringOf } from "../csv/format.js";
-import type { CsvBatch, CsvRow } from "../csv/index.js";
+import type { CsvBatch } from "../csv/reader.js";
 import { ProtocolError, RequestError } from "../errors/index.js";
 import { wait } from "../signal/wait.js";
 import { type CommandContext, writeOut } from "./output.js";

@@ -1,4 +1,5 @@
-import { type CsvRow, csvLine } from "../csv/index.js";
+import { csvLine } from "../csv/encode.js";
+import type { CsvRow } from "../csv/format.js";
 import { escapedJson, printable } from "./output.js";
 import { type Layout, layOut, leftOutOf, tableLine, widthsOf } from "./table.js";
 

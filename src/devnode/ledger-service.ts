@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { ExportLedgerEntriesRequest, TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
-import { csvLine } from "../csv/index.js";
+import { csvLine } from "../csv/encode.js";
 import { ledgerFileName } from "../ledger/names.js";
 import type { CheckedLedgerRequest } from "../ledger/request.js";
 import { inParts } from "./archive.js";

@@ -6,7 +6,7 @@ import { type Archive, openAssembled, type RowOptions, type TypedRowOptions } fr
 import { saveArchive } from "../archive/save.js";
 import { zipInMemory } from "../archive/to-zip.js";
 import { createNameCheck } from "../archive/verify.js";
-import type { CsvRecord } from "../csv/index.js";
+import type { CsvRecord } from "../csv/format.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { NodeError } from "../errors/index.js";
 import { readTarget } from "../file/target.js";

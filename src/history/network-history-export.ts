@@ -3,7 +3,7 @@ import type { ArchiveFile } from "../archive/files.js";
 import type { Archive, RowOptions, TypedRowOptions } from "../archive/open.js";
 import type { SavedArchive } from "../archive/save.js";
 import type { Verification } from "../archive/verify.js";
-import type { CsvRecord } from "../csv/index.js";
+import type { CsvRecord } from "../csv/format.js";
 import type { TypedObject } from "../errors/index.js";
 import type { SaveTarget } from "../file/target.js";
 import type { CallOptions } from "../given/call-options.js";

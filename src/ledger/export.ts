@@ -1,6 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/client/google/api/httpbody_pb.js";
-import { batchRecords, type CsvBatch, decodeCsv } from "../csv/index.js";
+import { batchRecords, decodeCsv } from "../csv/decode.js";
+import type { CsvBatch } from "../csv/reader.js";
 import { requireKnown, requireOneOf } from "../errors/check-values.js";
 import { type Fail, failingWith } from "../errors/failing.js";
 import { saveWhole } from "../file/save-whole.js";

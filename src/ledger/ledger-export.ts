@@ -1,4 +1,5 @@
-import type { CsvBatch, CsvRecord } from "../csv/index.js";
+import type { CsvRecord } from "../csv/format.js";
+import type { CsvBatch } from "../csv/reader.js";
 import { requireFunction, requireKnown, whole } from "../errors/check-values.js";
 import type { SavedFile } from "../file/save-whole.js";
 import type { SaveTarget } from "../file/target.js";

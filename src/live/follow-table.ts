@@ -1,4 +1,5 @@
-import { type CsvRecord, recordsOf } from "../csv/index.js";
+import { recordsOf } from "../csv/decode.js";
+import type { CsvRecord } from "../csv/format.js";
 import { CanceledError, RequestError, TradewireError } from "../errors/index.js";
 import type { TableName } from "../schema/tables.js";
 import type { TypedRecord, TypedRow, TypedValue } from "../schema/typed-row.js";

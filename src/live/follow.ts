@@ -1,6 +1,6 @@
 import type { HistorySegment } from "../../gen/client/datanode/api/v2/trading_data_pb.js";
 import type { TypedOptions } from "../archive/typed.js";
-import type { CsvRecord } from "../csv/index.js";
+import type { CsvRecord } from "../csv/format.js";
 import type { TradewireError } from "../errors/index.js";
 import type { CallOptions } from "../given/call-options.js";
 import type { ExportOptions } from "../history/network-history-export.js";

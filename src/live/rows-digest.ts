@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CsvRow } from "../csv/index.js";
+import type { CsvRow } from "../csv/format.js";
 
 /** How many characters of SHA-256 in base64url are kept: 132 bits. */
 const LENGTH = 22;

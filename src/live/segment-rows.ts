@@ -1,5 +1,6 @@
 import { type TypedBatch, type TypedOptions, typedBatches } from "../archive/typed.js";
-import type { CsvBatch, CsvRow } from "../csv/index.js";
+import type { CsvRow } from "../csv/format.js";
+import type { CsvBatch } from "../csv/reader.js";
 import { ProtocolError } from "../errors/index.js";
 import { checkFile, type ExpectedFile, noFile, secondFile } from "../history/expected-file.js";
 import type { ExportOptions, NetworkHistoryExport } from "../history/network-history-export.js";

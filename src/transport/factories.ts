@@ -1,7 +1,7 @@
 import { type ClientConfig, readConfig } from "../config/schema.js";
 import { requireObject } from "../errors/check-values.js";
 import type { ClosableTransport } from "./closable.js";
-import { createTransport, type TransportOptions } from "./index.js";
+import { createTransport, type TransportOptions } from "./transport.js";
 
 /** What every transport takes, beside where its server is. Keys that are left out have the configuration's defaults. */
 interface SharedOptions extends TransportOptions {

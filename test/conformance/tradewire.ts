@@ -1,5 +1,5 @@
 import { createRegistry } from "@bufbuild/protobuf";
-import { createClient } from "../../src/client.js";
+import { createClient } from "../../src/client/index.js";
 import { NodeError, TradewireError } from "../../src/errors/index.js";
 import type { CreateCaller } from "./caller.js";
 import { callWith, connectFailure } from "./connect-caller.js";

@@ -20,7 +20,7 @@ import fc from "fast-check";
 import { http } from "../../gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.js";
 import { httpBindings } from "../../src/http-rule/http-rule.js";
-import { type ClosableTransport, createGrpcTransport, createRestTransport } from "../../src/transport.js";
+import { type ClosableTransport, createGrpcTransport, createRestTransport } from "../../src/transport/index.js";
 import { anyRequest, anyText } from "../support/any-message.js";
 import { isServerStreaming, isUnary, serviceOf, streamingMethod, unaryMethod } from "../support/definitions.js";
 import { isJsonObject } from "../support/json-object.js";

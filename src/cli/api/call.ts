@@ -8,14 +8,14 @@ import {
 } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import type { Client } from "../../client.js";
+import type { Client } from "../../client/index.js";
 import { RequestError } from "../../errors/index.js";
 import { knownTypes } from "../../json/any.js";
 import { connectionOf } from "../../listing/connection.js";
-import { failingCall } from "../../transport/index.js";
 import { throwingOurErrors } from "../../transport/layers/our-errors.js";
 import { onlyReads } from "../../transport/layers/read-method.js";
 import { methodName } from "../../transport/method-name.js";
+import { failingCall } from "../../transport/transport.js";
 import { commandClient } from "../client.js";
 import { clientConfig } from "../client-options.js";
 import { type CommandContext, indentedJson, json, writeOut } from "../output.js";

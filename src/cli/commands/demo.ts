@@ -2,7 +2,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { createClient } from "../../client.js";
+import { createClient } from "../../client/index.js";
 import type { ClientConfig } from "../../config/schema.js";
 import { startDevnode } from "../../devnode/index.js";
 import { ProtocolError } from "../../errors/index.js";

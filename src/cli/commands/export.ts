@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { type Command, Option } from "commander";
 import type { Verification } from "../../archive/verify.js";
-import type { Client } from "../../client.js";
+import type { Client } from "../../client/index.js";
 import { NodeError, RequestError } from "../../errors/index.js";
 import type { NetworkHistoryExport } from "../../history/network-history-export.js";
 import { rangeError } from "../../history/request.js";

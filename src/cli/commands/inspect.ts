@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { ArchiveFile } from "../../archive/files.js";
 import { openArchive } from "../../archive/open.js";
-import type { CsvRow } from "../../csv/index.js";
+import type { CsvRow } from "../../csv/format.js";
 import { TradewireError } from "../../errors/index.js";
 import { requireArchive, STANDARD, standardInput } from "../input.js";
 import { type CommandContext, json, printable, Reported, size } from "../output.js";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type NetworkParameter, NetworkParameterSchema } from "../../../gen/client/vega/vega_pb.js";
-import type { Client } from "../../client.js";
+import type { Client } from "../../client/index.js";
 import { commandClient } from "../client.js";
 import { type ClientOptions, clientOptions } from "../client-options.js";
 import { type Listed, type ListingOptions, listingOptions, printListing } from "../listing.js";

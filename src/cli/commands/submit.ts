@@ -6,7 +6,7 @@ import {
   SubmitTransactionRequestSchema,
 } from "../../../gen/client/vega/api/v1/core_pb.js";
 import { TransactionSchema } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import type { Client } from "../../client.js";
+import type { Client } from "../../client/index.js";
 import { staysOnLoopback } from "../../config/loopback.js";
 import type { Config } from "../../config/schema.js";
 import { brokenAnswer, noVerdict } from "../../errors/broken-answer.js";

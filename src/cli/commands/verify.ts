@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Transaction } from "../../../gen/client/vega/commands/v1/transaction_pb.js";
-import { createClient } from "../../client.js";
+import { createClient } from "../../client/index.js";
 import { ProtocolError, RequestError } from "../../errors/index.js";
 import { profileRules } from "../../schema/profile.js";
 import { requireChain } from "../../transaction/chain-to-sign.js";

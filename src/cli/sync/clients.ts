@@ -1,5 +1,5 @@
 import type { Option } from "commander";
-import type { Client } from "../../client.js";
+import type { Client } from "../../client/index.js";
 import { readSources } from "../../config/load.js";
 import { RequestError } from "../../errors/index.js";
 import type { SyncClient } from "../../sync/options.js";

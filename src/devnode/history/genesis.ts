@@ -1,4 +1,4 @@
-import { csvLine } from "../../csv/index.js";
+import { csvLine } from "../../csv/encode.js";
 import { createReader } from "../../csv/reader.js";
 import { RequestError, TradewireError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";

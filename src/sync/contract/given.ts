@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type CsvRow, encodeCsv } from "../../csv/index.js";
+import { encodeCsv } from "../../csv/encode.js";
+import type { CsvRow } from "../../csv/format.js";
 import { RequestError } from "../../errors/index.js";
 import { type TableColumn, tableSchema } from "../../schema/table-schema.js";
 import type { TableName } from "../../schema/tables.js";

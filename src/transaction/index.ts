@@ -1,0 +1,38 @@
+/**
+ * Keys, transactions made, signed and checked, and proofs of work, without what calls a node.
+ *
+ * @module tradewire/transaction
+ */
+
+export { type Transaction, TransactionSchema, TxVersion } from "../../gen/client/vega/commands/v1/transaction_pb.js";
+export {
+  CanceledError,
+  CommandError,
+  FileError,
+  ProtocolError,
+  RequestError,
+  TradewireError,
+} from "../errors/index.js";
+export { type Command, commandProblems, type Problem } from "./check/index.js";
+export type { CommandInit, CommandSource, RawInputData } from "./input-data.js";
+export { createKeyFile, signerFromKeyFile } from "./key-file.js";
+export { type MnemonicOptions, signerFromMnemonic } from "./mnemonic.js";
+export { openTransaction } from "./open.js";
+export {
+  type ProofOfWork,
+  type ProofOfWorkTask,
+  type SolveOptions,
+  solve as solveProofOfWork,
+  verify as verifyProofOfWork,
+} from "./proof-of-work.js";
+export { verifySignature } from "./signature.js";
+export { type SeedSigner, type Signer, signerFromEnvironment, signerFromSeed } from "./signer.js";
+export {
+  type BlockTask,
+  type ChainIdPrefix,
+  createTransaction,
+  type TransactionForm,
+  type TransactionOptions,
+} from "./transaction.js";
+export { transactionHash } from "./transaction-hash.js";
+export type { Chain, OpenedTransaction } from "./verify.js";
