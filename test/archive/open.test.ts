@@ -229,6 +229,32 @@ describe("openArchive", () => {
     expect((await archiveOutcome(raw({}), { signal: controller.signal })).error?.code).toBe(Code.Canceled);
   });
 
+  it("closes a silent source when the signal is aborted", async () => {
+    const controller = new AbortController();
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    let closed = false;
+    const source: AsyncIterable<Uint8Array> = {
+      [Symbol.asyncIterator]: () => ({
+        next() {
+          asked();
+          return new Promise(() => undefined);
+        },
+        async return() {
+          closed = true;
+          return { done: true, value: undefined };
+        },
+      }),
+    };
+    const reading = archiveOutcome(source, { signal: controller.signal });
+    await isAsked;
+    controller.abort();
+    expect((await reading).error?.code).toBe(Code.Canceled);
+    expect(closed).toBe(true);
+  });
+
   it("says where there is no file", async () => {
     const missing = await archiveOutcome(join(folder, "none.zip"));
     expect(missing.error).toBeInstanceOf(FileError);
