@@ -25,6 +25,7 @@ import {
   openExchange,
   SELL,
   START,
+  tradesOf,
   valuesOf,
 } from "./exchange.js";
 import { accountId } from "./inside.js";
@@ -241,6 +242,15 @@ describe("fees", () => {
       { status: Order_Status.REJECTED, reason: OrderError.INSUFFICIENT_FUNDS_TO_PAY_FEES },
     ]);
     expect(account(exchange, bob)?.balance).toBe("53");
+  });
+
+  // core/collateral/engine.go, PartyCanCoverFees: the funds must not be less than the fees.
+  test("may take the last of the party's funds", () => {
+    const exchange = withFees({ startingBalance: "54" });
+    exchange.order(ann, limit(SELL, 3, 10_001));
+    const { events } = exchange.order(bob, limit(BUY, 3, 10_001));
+    expect(tradesOf(events)).toEqual(["3@10001 b<a"]);
+    expect(account(exchange, bob)?.balance).toBe("0");
   });
 
   test("count the decimals of market, position and asset", () => {
