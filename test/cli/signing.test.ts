@@ -130,6 +130,13 @@ describe("a key", () => {
       expect(out + err).not.toContain(seed.slice(8, 40));
     }
   });
+
+  test("leaves the environment once it is read", async () => {
+    const args = ["sign", commandFile, ...over, "--chain-id", "tradewire-devnet"];
+    const command = startCommand(args, { environment: { TRADEWIRE_SEED: seed } });
+    expect((await command.ended).code).toBe(0);
+    expect(command.environment).not.toHaveProperty("TRADEWIRE_SEED");
+  });
 });
 
 /** The exit code of each signal that ends a command: 128 and its number, as shells have it. */

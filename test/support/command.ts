@@ -26,6 +26,8 @@ export interface Running {
   readonly ended: Promise<Outcome>;
   /** Its standard output, as it comes. */
   readonly stdout: Readable;
+  /** Its environment variables, as it has left them so far. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** The first line of its standard output. */
   readonly firstLine: Promise<string>;
   /** Returns what it has written to standard error so far. */
@@ -50,7 +52,8 @@ export interface RunOptions {
  * @returns the running command
  */
 export function startCommand(args: readonly string[], options: RunOptions = {}): Running {
-  const { cwd, environment, input = "" } = options;
+  const { cwd, input = "" } = options;
+  const environment = { ...process.env, ...options.environment };
   const interrupted = new AbortController();
   const [out, err] = [captured(), captured()];
   const code = inFolder(cwd, () =>
@@ -60,7 +63,7 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
       in: input instanceof Readable ? input : Readable.from([Buffer.from(input)]),
       out: out.stream,
       err: err.stream,
-      environment: { ...process.env, ...environment },
+      environment,
       signal: interrupted.signal,
     }),
   );
@@ -70,6 +73,7 @@ export function startCommand(args: readonly string[], options: RunOptions = {}):
       .then((code) => ({ code, out: out.text(), err: err.text() }))
       .finally(() => setImmediate(() => out.passed.end())),
     stdout: out.passed,
+    environment,
     firstLine: out.firstLine,
     said: () => err.text(),
   };
