@@ -1,8 +1,10 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { FileError } from "tradewire";
@@ -12,6 +14,8 @@ import { given, taken, textOf } from "../support/taken.js";
 
 const KIB = 1024;
 const PIECE = 256 * KIB;
+/** Whether there is a program that opens a terminal. */
+const hasScript = spawnSync("script", ["--version"]).status === 0;
 const large = noise(2 * PIECE + 100);
 let folder: string;
 let path: string;
@@ -143,6 +147,22 @@ describe("a path", () => {
       expect([bytes.length, bytes[0]]).toEqual([PIECE, 0]);
       break;
     }
+  });
+
+  (hasScript ? it : it.skip)("of a terminal is left while it waits for a line", async () => {
+    const terminal = spawn("script", ["-qec", "tty; exec sleep 1000", "/dev/null"], {
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const ended = once(terminal, "close");
+    const [line] = await once(terminal.stdout, "data");
+    const file = await openFile(String(line).trim());
+    expect(file.archive).toBeUndefined();
+    const reading = taken(file.stream());
+    const left = file[Symbol.asyncDispose]().then(() => "left");
+    const first = await Promise.race([left, setImmediate("waits")]);
+    terminal.kill("SIGKILL"); // Its end is that of the read.
+    await Promise.all([reading, left, ended]);
+    expect(first).toBe("left");
   });
 
   it("of a pipe is a stream, which nobody waits for where it is not taken", async () => {
