@@ -10,9 +10,13 @@ import {
 } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";
+import { isFull } from "../support/tier.js";
 
 /** So many fields of a number, each with an empty value: two bytes each. */
 const empty = (field: number, count: number) => Buffer.alloc(count * 2, Buffer.from([(field << 3) | 2, 0]));
+
+/** So many as an answer has at most; the quick tier has a fifth of them, and not below two million. */
+const many = (count: number) => (isFull() ? count : Math.max(count / 5, 2_000_000));
 
 /** A field of a number with a value; `wireType` may be another than that of its form. */
 const field = (number: number, value: Uint8Array, wireType = WireType.LengthDelimited) =>
@@ -56,12 +60,12 @@ describe.each(["grpc", "grpc-js"] as const)("an answer of many small elements, o
   }
 
   test.each<[what: string, call: Call, message: () => Uint8Array]>([
-    ["of a list", segments, () => empty(1, 30_000_000)],
+    ["of a list", segments, () => empty(1, many(30_000_000))],
     // GetGovernanceDataResponse.data, GovernanceData.yes_party, the entry's value, Vote.els_per_market.
-    ["of a value in a map", governance, () => field(1, field(4, field(2, empty(8, 28_000_000))))],
+    ["of a value in a map", governance, () => field(1, field(4, field(2, empty(8, many(28_000_000)))))],
     // Each MarketData has 35 fields, and 1.6 kB in memory.
     ["that have many fields, in less than a megabyte", marketData, () => empty(1, 450_000)],
-    ["of unknown fields", segments, () => empty(15, 28_000_000)],
+    ["of unknown fields", segments, () => empty(15, many(28_000_000))],
   ])("is refused before it is decoded: %s", async (_, call, message) => {
     const bytes = message();
     const before = process.memoryUsage().heapUsed;
@@ -71,8 +75,8 @@ describe.each(["grpc", "grpc-js"] as const)("an answer of many small elements, o
 
   // protobuf-es 2.13 reads known fields by their definition alone, and messages beyond the end of those that they are in.
   test.each<[what: string, call: Call, message: () => Uint8Array]>([
-    ["a field of another wire type", governance, () => field(1, empty(2, 10_000_000), WireType.Varint)],
-    ["a group that is none", governance, () => field(1, empty(2, 10_000_000), WireType.EndGroup)],
+    ["a field of another wire type", governance, () => field(1, empty(2, many(10_000_000)), WireType.Varint)],
+    ["a group that is none", governance, () => field(1, empty(2, many(10_000_000)), WireType.EndGroup)],
     [
       "a message that is longer than the one around it",
       governance,
@@ -116,10 +120,10 @@ describe("an answer of many small elements, over REST", () => {
   const list = (element: string, count: number) => `[${`${element},`.repeat(count - 1)}${element}]`;
 
   test.each<[what: string, call: Call, json: () => string]>([
-    ["objects", segments, () => `{"segments":${list("{}", 4_000_000)}}`],
-    ["lists", segments, () => `{"unknown":${list("[]", 4_000_000)}}`],
-    ["numbers", segments, () => `{"segments":[],"unknown":${list("0", 28_000_000)}}`],
-    ["strings", segments, () => `{"segments":[],"unknown":${list('"\\""', 10_000_000)}}`],
+    ["objects", segments, () => `{"segments":${list("{}", many(4_000_000))}}`],
+    ["lists", segments, () => `{"unknown":${list("[]", many(4_000_000))}}`],
+    ["numbers", segments, () => `{"segments":[],"unknown":${list("0", many(28_000_000))}}`],
+    ["strings", segments, () => `{"segments":[],"unknown":${list('"\\""', many(10_000_000))}}`],
     ["members", segments, () => `{"unknown":{${'"1":1,'.repeat(9_000_000)}"1":1}}`],
     ["that have many fields", marketData, () => `{"marketsData":${list("{}", 450_000)}}`],
   ])("is refused: %s", async (_, call, json) => {

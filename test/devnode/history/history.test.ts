@@ -84,10 +84,10 @@ describe("the made-up segments", () => {
   });
 
   it("are listed at once, however many they are", () => {
-    const madeUp = createMadeUp({ blocks: 300_000_000n });
-    const segments = createHistory({ madeUp, chainId: "x", segments: 300_000, blocksPerSegment: 1000 }).segments();
-    expect(segments).toHaveLength(300_000);
-    expect(segments.at(-1)).toMatchObject({ fromHeight: 299_999_001n, toHeight: 300_000_000n, databaseVersion: 116n });
+    const madeUp = createMadeUp({ blocks: 100_000_000n });
+    const segments = createHistory({ madeUp, chainId: "x", segments: 100_000, blocksPerSegment: 1000 }).segments();
+    expect(segments).toHaveLength(100_000);
+    expect(segments.at(-1)).toMatchObject({ fromHeight: 99_999_001n, toHeight: 100_000_000n, databaseVersion: 116n });
   });
 
   it.each(tableNames)("have the rows of %s that the blocks bring", async (table) => {

@@ -1,2 +1,2 @@
-// The values of all tables; the quick tier tries some.
+// The values of all tables, and all promises over Parquet; the quick tier tries some.
 import "./duck-contract.test.js";

@@ -6,7 +6,7 @@ import { describe, it } from "@jest/globals";
 import type { TableName } from "tradewire";
 import { duckdbSink, parquetSink } from "tradewire/sync";
 import { type SinkHost, sinkContract } from "tradewire/sync/contract";
-import { isFull } from "../../support/tier.js";
+import { isFull, sample } from "../../support/tier.js";
 import { type Ask, withDuckdb } from "./support/units.js";
 
 /** Read a table as `COPY` writes it: bytes, flags and times are not what DuckDB makes of them as texts. */
@@ -74,13 +74,17 @@ const kinds: [string, (folder: string) => SinkHost][] = [
   ],
 ];
 
-/** What all sinks promise. The values of most tables are tried in the slower tier: three have all kinds of columns. */
+/**
+ * What all sinks promise. The slower tier tries the values of most tables, as three have all kinds of columns, and each
+ * promise over Parquet too.
+ */
 const promises = sinkContract.filter(
   ({ name }) => isFull() || !/^keeps all values of (?!(liquidity_provisions|markets|orders),)/.test(name),
 );
 
-describe.each(kinds)("the sink of %s keeps the contract", (_, makeHost) => {
-  it.each(promises.map((promise) => [promise.name, promise] as const))(
+describe.each(kinds)("the sink of %s keeps the contract", (kind, makeHost) => {
+  const tried = kind === "duckdb" ? promises : sample(promises, 2);
+  it.each(tried.map((promise) => [promise.name, promise] as const))(
     "%s",
     async (_, { run }) => {
       const folder = await mkdtemp(join(tmpdir(), "tradewire-contract-"));

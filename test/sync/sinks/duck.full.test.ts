@@ -1,2 +1,2 @@
-// A file of 160 MB into both sinks; the quick tier loads it into one.
+// With a file of 160 MB, which the quick tier leaves out.
 import "./duck.test.js";
