@@ -9,5 +9,6 @@ export default {
   testSequencer: "<rootDir>/test/support/longest-first.mjs",
   // Tests wait more than they work: for timers, blocks and processes.
   maxWorkers: 4,
-  testTimeout: 120_000,
+  // It ends tests that hang; none that works takes as long on a machine with twenty times as much to do.
+  testTimeout: 300_000,
 };

@@ -15,7 +15,7 @@ import { identifiers } from "../compiled/src/transaction/identifiers.js";
 import { TradingDataService } from "../dist/gen/datanode/api/v2/trading_data_pb.js";
 import { Order_Status, StopOrder_Status } from "../dist/gen/vega/vega_pb.js";
 import { createClient, NodeError, OutcomeUnknownError, signerFromMnemonic } from "../dist/src/index.js";
-import { freePort } from "../test/support/postgres-server.mjs";
+import { freePort } from "../test/support/free-port.mjs";
 import { end, startNode } from "./node-process.mjs";
 
 const [commands = 10_000, kills = 10] = process.argv.slice(2, 4).map(Number);

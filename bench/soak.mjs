@@ -16,7 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { DEV_MNEMONIC } from "../compiled/src/devnode/dev-keys.js";
-import { freePort } from "../test/support/postgres-server.mjs";
+import { freePort } from "../test/support/free-port.mjs";
 import { startLink } from "./link.mjs";
 import { end, startNode } from "./node-process.mjs";
 import { compareWithNode } from "./soak/compare.mjs";

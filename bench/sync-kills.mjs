@@ -12,7 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "../dist/src/index.js";
-import { freePort, startServer } from "../test/support/postgres-server.mjs";
+import { freePort } from "../test/support/free-port.mjs";
+import { startServer } from "../test/support/postgres-server.mjs";
 import { command, end, startNode } from "./node-process.mjs";
 import { compare } from "./same-rows.mjs";
 

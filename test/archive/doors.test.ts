@@ -118,7 +118,7 @@ describe("a source that is silent", () => {
     const path = join(folder, "pipe");
     expect(spawnSync("mkfifo", [path]).status).toBe(0);
     await writeFile(join(folder, "part"), good.subarray(0, 60));
-    const writer = spawn("sh", ["-c", "{ cat part; echo written >&2; exec sleep 60; } > pipe"], { cwd: folder });
+    const writer = spawn("sh", ["-c", "{ cat part; echo written >&2; exec sleep 600; } > pipe"], { cwd: folder });
     const gone = once(writer, "exit");
     const controller = new AbortController();
     const taken = take(openArchive(path, { signal: controller.signal }));

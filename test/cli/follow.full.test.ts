@@ -1,12 +1,13 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { run } from "../support/command.js";
 import { type Running, shell, startProcess } from "../support/command-process.js";
+import { eventually } from "../support/eventually.js";
 import { taken } from "../support/taken.js";
 
 const settings = { blockMs: 0, segments: 4, blocksPerSegment: 10, activity: 1, schemaVersions: [115, 115, 116] };
@@ -60,7 +61,7 @@ describe("tradewire follow", () => {
     for (const count of [1, 30]) {
       const running = startProcess(args("--cursor-file", file, "--poll", "20ms"));
       await printedBy(running)(count);
-      await setTimeout(count === 30 ? 1500 : 0); // By then, the cursor was saved.
+      await eventually(() => count === 1 || existsSync(file)); // Killed before and after the cursor is saved.
       running.child.kill("SIGKILL");
       lines.push(...linesOf((await running.ended).out));
     }

@@ -6,6 +6,7 @@ import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type Running, run, startCommand } from "../support/command.js";
 import { eventually } from "../support/eventually.js";
+import { freePort } from "../support/free-port.mjs";
 import { taken } from "../support/taken.js";
 
 const settings = { blockMs: 0, segments: 4, blocksPerSegment: 10, activity: 1, schemaVersions: [115, 115, 116] };
@@ -118,12 +119,12 @@ describe("tradewire follow", () => {
   });
 
   it("says once that the node cannot be reached, and goes on when it is there", async () => {
-    const away = await startDevnode(settings);
+    const grpcPort = await freePort();
+    const away = await startDevnode({ ...settings, grpcPort });
     await away.close();
-    const port = Number(new URL(away.grpcUrl).port);
     const running = startCommand(["follow", "--grpc-url", away.grpcUrl, "--table", "trades", "--to-block", "40"]);
     await eventually(() => running.said().includes("trying again"));
-    await using back = await startDevnode({ ...settings, grpcPort: port });
+    await using back = await startDevnode({ ...settings, grpcPort });
     const { code, out, err } = await running.ended;
     expect([code, back.chainId]).toEqual([0, away.chainId]);
     expect(linesOf(out)).toEqual(await all(4));

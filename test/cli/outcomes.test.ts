@@ -126,13 +126,13 @@ describe("outcome", () => {
     const { txHash } = JSON.parse(submitted.out);
     await node.makeBlock();
     await node.makeBlock(); // The observer of results opens behind the block of the transaction.
-    const at = ["--wait=20s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
+    const at = ["--wait=60s", "--transport", "grpc", "--grpc-url", node.grpcUrl];
     const { code, out, err } = await run(["outcome", "--signed", file, ...at]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(new RegExp(`^${txHash}\\nexecuted( in block \\d+)?, by its records\\n`));
     const json = await run(["outcome", "--signed", file, ...at, "--json"]);
     expect(JSON.parse(json.out)).toMatchObject({ status: "executed", evidence: "records" });
-    const byHash = await run(["outcome", txHash, ...at, "--wait=8s"]);
+    const byHash = await run(["outcome", txHash, ...at]);
     expect(byHash.code).toBe(3); // It may be a batch, by its hash.
     expect(byHash.out).toMatch(/\nunknown: .* give the signed transaction \(`tradewire outcome --signed FILE`/);
     expect(byHash.out).toMatch(/\n {2}records: 1 orders.*; order [0-9a-f]{64} is STATUS_ACTIVE\n/);

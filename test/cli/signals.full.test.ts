@@ -95,7 +95,7 @@ async function closeOutput(child: ChildProcess): Promise<unknown> {
 
 describe("a command whose output nobody reads any more", () => {
   it("removes what it began, and succeeds", async () => {
-    const { child } = await startSlow("setTimeout(500)");
+    const { child } = await startSlow("setTimeout(500)"); // Longer than the process takes to end by itself.
     const exited = closeOutput(child);
     child.kill("SIGUSR2");
     expect(await exited).toBe(0);
@@ -103,7 +103,7 @@ describe("a command whose output nobody reads any more", () => {
   });
 
   it("removes what it began also where it was interrupted before", async () => {
-    const { child, removing } = await startSlow("setTimeout(1000)");
+    const { child, removing } = await startSlow("setTimeout(1000)"); // Longer than the signal takes to be handled.
     const exited = closeOutput(child);
     child.kill("SIGINT");
     await removing;

@@ -15,6 +15,7 @@ import { type Devnode, type DevnodeOptions, startDevnode } from "tradewire/devno
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { eventOf } from "../support/event-server.js";
 import { eventually, standsStill } from "../support/eventually.js";
+import { freePort } from "../support/free-port.mjs";
 import { startTalkingNode } from "../support/talking-node.js";
 import { sample } from "../support/tier.js";
 import { restingOrder, stopOrder } from "../support/transactions.js";
@@ -165,9 +166,9 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
 
   tried("goes on where the node is started again", async () => {
     const folder = await mkdtemp(join(tmpdir(), "tradewire-live-"));
-    const settings = { segments: 1, blocksPerSegment: 10, blockMs: 40, dataDir: folder };
+    const ports = { grpcPort: await freePort(), restPort: await freePort() };
+    const settings = { segments: 1, blocksPerSegment: 10, blockMs: 40, dataDir: folder, ...ports };
     let node: Devnode = await startDevnode(settings);
-    const [grpcPort, restPort] = [node.grpcUrl, node.restUrl].map((url) => Number(new URL(url).port));
     const endpoints = { grpc: { url: node.grpcUrl }, rest: { url: node.restUrl }, nowhere: "127.0.0.1:1" };
     const client: Client = createClient({ ...config(endpoints), retry });
     const items: (LiveEvent | Gap)[] = [];
@@ -188,7 +189,7 @@ describe.each(transports)("what a node tells live, over $name", ({ name, config 
     const until = "executed";
     await client.sendCommand(restingOrder, { signer, until });
     await node.close();
-    node = await startDevnode({ ...settings, ...(grpcPort && { grpcPort }), ...(restPort && { restPort }) });
+    node = await startDevnode(settings);
     await reading;
     for (let isOver = false, tries = 0; !isOver; tries += 1) {
       expect(tries).toBeLessThan(100);

@@ -264,4 +264,4 @@ it("a node that is killed at any moment comes back with the blocks that it had m
   expect(node.network.blocks.last().height).toBeGreaterThanOrEqual(reached);
   expect(node.remade).toBeLessThan(other.remade);
   expect(known(node)).toEqual(known(other));
-}, 120_000);
+});

@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Devnode, startDevnode } from "tradewire/devnode";
+import { eventually } from "../support/eventually.js";
 import { type Example, installExample } from "../support/example.js";
 import { startPostgres } from "../support/postgres.js";
 
@@ -42,10 +43,10 @@ describe("save-export", () => {
     node.failNext({ method: "ExportNetworkHistory", with: "stall", times: 1 });
     const running = run("orders", "1", "40", "stopped");
     const parts = join(example.folder, "stopped/orders-1-40.parts");
-    for (let came = 0; came < 3; await new Promise((later) => setTimeout(later, 20))) {
+    await eventually(async () => {
       const names = await readdir(parts).catch(() => []);
-      came = names.filter((name) => /^tradewire-part-.*\.zip$/.test(name)).length;
-    }
+      return names.filter((name) => /^tradewire-part-.*\.zip$/.test(name)).length >= 3;
+    });
     running.child.kill("SIGTERM");
     expect(await running.ended).toEqual({
       code: 130,

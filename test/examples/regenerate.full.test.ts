@@ -29,7 +29,7 @@ beforeAll(async () => {
     throw new Error("the generated module has no service");
   }
   node = await serveNodeOf((router) => serveFork(router, service), [service]);
-}, 60_000);
+});
 
 afterAll(async () => {
   await node?.close();

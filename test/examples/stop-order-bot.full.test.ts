@@ -24,6 +24,7 @@ import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import type { Running } from "../support/command-process.js";
 import { openMarket } from "../support/devnode.js";
 import { installExample } from "../support/example.js";
+import { freePort } from "../support/free-port.mjs";
 import { serveNode } from "../support/node.js";
 
 const seed = "5a".repeat(32);
@@ -66,7 +67,7 @@ function linesOf({ child }: Running) {
 it("keeps one stop order behind the market, also where the node comes and goes", async () => {
   await using example = await installExample("stop-order-bot");
   const dataDir = await mkdtemp(join(tmpdir(), "tradewire-bot-"));
-  const options = { blockMs: 50, segments: 2, blocksPerSegment: 10, dataDir };
+  const options = { blockMs: 50, segments: 2, blocksPerSegment: 10, dataDir, grpcPort: await freePort() };
   let node: Devnode = await startDevnode(options);
   const { grpcUrl } = node;
   await using client = createClient({ grpc: { url: grpcUrl } });
@@ -108,7 +109,7 @@ it("keeps one stop order behind the market, also where the node comes and goes",
   }
 
   await node.close();
-  node = await startDevnode({ ...options, grpcPort: Number(new URL(grpcUrl).port) });
+  node = await startDevnode(options);
   await provoked(until("the connection was lost, and is there again"));
   await buy(client, buyer, 2000n);
   levels.push(await provoked(level())); // While it is not known what became of the last one, each price has it look again.

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const MODULE = "github.com/grpc-ecosystem/grpc-gateway/v2";
 const VERSION = "v2.27.3";
 const COMMANDS = "examples/internal/cmd";
-const START_MS = 20_000;
+const START_MS = 120_000;
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const cache = join(root, "node_modules/.cache/gateway");

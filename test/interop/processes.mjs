@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 
 /** How long a program may take, in seconds, and how long one that serves may take until it says where. */
 const RUN_SECONDS = 120;
-const START_MS = 30_000;
+const START_MS = 120_000;
 /** How much is shown of what a failed program has printed, in characters. */
 const SHOWN = 3000;
 

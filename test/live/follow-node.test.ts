@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type Client, createClient, type FollowEvent, type FollowOptions, NodeError, RequestError } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
+import { freePort } from "../support/free-port.mjs";
 import { taken } from "../support/taken.js";
 
 const BLOCKS = 10;
@@ -90,8 +91,8 @@ describe.each(["grpc", "grpc-js", "rest"] as const)("a follow of a node over %s"
 
 it("goes on where the node was stopped and started again meanwhile", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "follow-"));
-  let node = await startDevnode({ ...settings, dataDir });
-  const grpcPort = Number(new URL(node.grpcUrl).port);
+  const grpcPort = await freePort();
+  let node = await startDevnode({ ...settings, dataDir, grpcPort });
   await using client = clientOf(node);
   let [restart, stops]: [Promise<unknown> | undefined, number] = [undefined, 0];
   const onEvent = ({ case: what }: FollowEvent) => {

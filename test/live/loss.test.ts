@@ -14,7 +14,8 @@ import {
   untilFailure,
 } from "../support/event-server.js";
 import { eventually } from "../support/eventually.js";
-import { deadPort, serveRoutes } from "../support/servers.js";
+import { freePort } from "../support/free-port.mjs";
+import { serveRoutes } from "../support/servers.js";
 
 /** What is thrown for an answer that breaks off after two blocks. */
 const breakingOff = (reason?: ConnectError): BusAnswer =>
@@ -81,7 +82,7 @@ describe("a loss, without reconnect", () => {
   });
 
   test("is none where the node cannot be reached at all", async () => {
-    const port = await deadPort();
+    const port = await freePort();
     await using node = await startObserving(quietly, { grpc: { url: `http://127.0.0.1:${port}` } });
     const { error } = await untilFailure(node.client.events());
     expect(error).toMatchObject({ connected: false, summary: expect.stringContaining("the connection was refused") });
@@ -271,7 +272,7 @@ describe("leaving", () => {
     await eventually(() => node.server.calls[0]?.signal.aborted === true);
     expect(getEventListeners(abort.signal, "abort")).toHaveLength(0);
 
-    const gone = await deadPort();
+    const gone = await freePort();
     const away = { grpc: { url: `http://127.0.0.1:${gone}` }, retry: { baseMs: 1_000_000, maxMs: 1_000_000 } };
     const waiting = new AbortController();
     const hooks = { onRetry: () => setImmediate(() => waiting.abort()) };

@@ -16,7 +16,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const PROGRAM_SECONDS = 120;
 const INSTALL_SECONDS = 600;
 /** How long the local node may take until it answers, in milliseconds. */
-const START_MS = 30_000;
+const START_MS = 120_000;
 /** How much is shown of what a failed command has printed, in characters. */
 const SHOWN = 3000;
 

@@ -8,6 +8,7 @@ import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_p
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
 import { createGateway } from "../../src/devnode/gateway.js";
 import { knownTypes } from "./any.js";
+import { freePort } from "./free-port.mjs";
 
 /** A node whose methods the test implements, over gRPC and over an HTTP gateway. */
 export interface TestNode extends AsyncDisposable {
@@ -114,10 +115,7 @@ export async function serveTcp(
  * @returns the URL
  */
 export async function closedUrl(): Promise<string> {
-  const server = createTcpServer();
-  const url = await listen(server);
-  await stop(server);
-  return url;
+  return `http://127.0.0.1:${await freePort()}`;
 }
 
 async function listen(server: Server | Http2Server | NetServer, host = "127.0.0.1"): Promise<string> {

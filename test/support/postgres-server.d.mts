@@ -19,6 +19,3 @@ export interface ServerProcess {
  * @returns the server
  */
 export function startServer(settings?: readonly string[]): Promise<ServerProcess>;
-
-/** Find a port of loopback that nothing listens on. */
-export function freePort(): Promise<number>;

@@ -3,10 +3,10 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync } from "node:fs";
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
-import { createServer } from "node:net";
 import { arch, platform, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "./free-port.mjs";
 
 /** PostgreSQL refuses to run as root; `nobody` has this number everywhere. */
 const NOBODY = 65_534;
@@ -89,15 +89,6 @@ export async function startServer(settings = []) {
       await rm(folder, { recursive: true });
     },
   };
-}
-
-export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /**

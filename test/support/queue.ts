@@ -8,6 +8,7 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import type { QueueOptions, WorkerOptions } from "tradewire/sync";
 import { builtProgram } from "./built-program.js";
+import { freePort } from "./free-port.mjs";
 import { startPostgres } from "./postgres.js";
 import { serveRoutes, type TestServer } from "./servers.js";
 
@@ -45,12 +46,15 @@ export async function startQueuePlace(segments: number): Promise<QueuePlace> {
   };
 }
 
-/** Times by which tests of a queue do not wait long. */
+/**
+ * Times with which tests of a queue do not wait long. A worker or leader counts as gone only after a time that does not
+ * pass between two of its beats on a loaded machine.
+ */
 export const PACE = {
   beatMs: 200,
-  silentMs: 2500,
+  silentMs: 10_000,
   leadBeatMs: 300,
-  leadIdleMs: 2500,
+  leadIdleMs: 10_000,
   lookMs: 100,
   idleMs: [50, 300] as const,
   listMs: 200,
@@ -188,7 +192,7 @@ export async function startCountingNode(
         },
       });
     }, port);
-  let server: TestServer = await serve();
+  let server: TestServer = await serve(await freePort());
   const { port, url } = server;
   return {
     url,

@@ -96,17 +96,6 @@ export function serveSockets(answer: (socket: Socket) => void): Promise<TestServ
   return listen(server);
 }
 
-/**
- * Find a TCP port of 127.0.0.1 on which nothing listens.
- *
- * @returns the port
- */
-export async function deadPort(): Promise<number> {
-  const server = await serveSockets(() => undefined);
-  await server.close();
-  return server.port;
-}
-
 async function listen(server: Http2Server | Http2SecureServer | Server, wanted = 0): Promise<TestServer> {
   const sessions: ServerHttp2Session[] = [];
   const sockets = new Set<Socket>();

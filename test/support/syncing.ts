@@ -5,6 +5,7 @@ import { expect } from "@jest/globals";
 import { createClient } from "tradewire";
 import { type Devnode, startDevnode } from "tradewire/devnode";
 import { type SyncEvent, type SyncOptions, syncHistory } from "tradewire/sync";
+import { freePort } from "./free-port.mjs";
 import { jsonLinesSink, readRows } from "./json-lines-sink.js";
 
 const BLOCKS = 10;
@@ -43,7 +44,7 @@ export async function startSyncing(): Promise<Syncing> {
   const closing: (() => Promise<void>)[] = [];
   const syncing: Syncing = {
     folder,
-    node: await startDevnode(settings),
+    node: await startDevnode({ ...settings, grpcPort: await freePort() }), // Tests start it again there.
 
     clientOf(url = syncing.node.grpcUrl) {
       const client = createClient({ grpc: { url }, retry: { tries: 1 } });

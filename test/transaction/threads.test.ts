@@ -29,11 +29,11 @@ onLinux("the threads of searches", () => {
       const search = () => solve({ ...task, difficulty: 18, threads: 3 });
       const { nonce } = await search();
       const started = threads().length - before;
-      for (let waited = 0; waited < 60 && threads().length > before; waited += 1) await sleep(500);
+      for (let waited = 0; waited < 240 && threads().length > before; waited += 1) await sleep(500);
       const idle = threads().length - before;
       console.log(started >= 3, idle <= 0, (await search()).nonce === nonce);`;
     expect(await run(script)).toBe("true true true");
-  }, 60_000);
+  });
 
   test("that work by default are no more than the processors, whatever ran before", async () => {
     const script = `
@@ -43,5 +43,5 @@ onLinux("the threads of searches", () => {
       const after = [...ticks()].filter(([id]) => id !== String(process.pid));
       console.log(after.filter(([id, count]) => count - (before.get(id) ?? 0) > 8).length <= availableParallelism());`;
     expect(await run(script)).toBe("true");
-  }, 60_000);
+  });
 });

@@ -1,13 +1,11 @@
 import { Code } from "@connectrpc/connect";
-import { expect, jest, test } from "@jest/globals";
+import { expect, test } from "@jest/globals";
 import { createClient } from "tradewire";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { serveViolation } from "../support/breaking-http2.js";
 import { eventually } from "../support/eventually.js";
 import { chunk, head, startRawHttp } from "../support/raw-http.js";
 import { envelope, serveStreams } from "../support/servers.js";
-
-jest.setTimeout(300_000);
 
 test.each(["grpc", "grpc-js"] as const)(
   "interim answers are ended with their connection over %s",

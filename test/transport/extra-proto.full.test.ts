@@ -105,7 +105,7 @@ beforeAll(async () => {
   for (const name of ["grpc", "rest"] as const) {
     transports.push({ name, transport: createTransport(readConfig({ transport: name, grpc, rest })) });
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   for (const { transport } of transports) {

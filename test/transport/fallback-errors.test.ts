@@ -1,7 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { CanceledError, createClient, NodeError, type TradewireError } from "tradewire";
-import { deadPort, serveSockets } from "../support/servers.js";
+import { freePort } from "../support/free-port.mjs";
+import { serveSockets } from "../support/servers.js";
 import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -25,7 +26,7 @@ async function withGrpcRefused(answer: string | undefined) {
   closing.push(() => server.close());
   const client = createClient({
     transport: "auto",
-    grpc: { url: `http://127.0.0.1:${await deadPort()}` },
+    grpc: { url: `http://127.0.0.1:${await freePort()}` },
     rest: { url: server.url },
     retry: { baseMs: 1, maxMs: 2 },
   });

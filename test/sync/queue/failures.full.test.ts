@@ -5,6 +5,7 @@ import { type Devnode, startDevnode } from "tradewire/devnode";
 import { Table } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { postgresSink, queueStatus, retryFailed } from "tradewire/sync";
 import { eventually } from "../../support/eventually.js";
+import { gate } from "../../support/gate.js";
 import { type PostgresServer, startPostgres } from "../../support/postgres.js";
 import { type Asked, PACE, type Program, startCountingNode, startProgram } from "../../support/queue.js";
 
@@ -141,8 +142,14 @@ describe("a queue", () => {
   });
 
   it("goes on where the node was restarted, and does not storm it", async () => {
+    let [exports, isRestarted] = [0, false];
     await using counting = await startCountingNode(node.grpcUrl, {
-      before: () => new Promise((r) => setTimeout(r, 50)),
+      async before() {
+        exports += 1;
+        if (exports > 4 && !isRestarted) {
+          await new Promise(() => undefined); // Until it is cut off.
+        }
+      },
     });
     const given = { postgres: url, schema: "restarted", grpcUrl: counting.url };
     const workers = await Promise.all([1, 2].map(() => startProgram("worker", { ...given, options: working })));
@@ -153,6 +160,7 @@ describe("a queue", () => {
     await eventually(async () => ((await queueStatus(sink))?.nodes[0]?.failures ?? 0) >= 3);
     expect((await queueStatus(sink))?.nodes[0]).toMatchObject({ node: "node", error: expect.any(String) });
     const before = counting.asked.length;
+    isRestarted = true;
     await counting.restart();
     await planner.ended;
     expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { units: 12, failed: [] } });
@@ -163,14 +171,20 @@ describe("a queue", () => {
   });
 
   it("goes on where PostgreSQL was restarted", async () => {
+    let exports = 0;
+    const crashed = gate();
     await using counting = await startCountingNode(node.grpcUrl, {
-      before: () => new Promise((r) => setTimeout(r, 50)),
+      async before() {
+        exports += 1;
+        await (exports > 4 ? crashed.promise : undefined);
+      },
     });
     const given = { postgres: url, schema: "crashed", grpcUrl: counting.url };
     const workers = await Promise.all([1, 2].map(() => startProgram("worker", { ...given, options: working })));
     const planner = await startProgram("planner", { ...given, options: { ...planning, attempts: 5 } });
     await Promise.race(workers.map((worker) => worker.saying("loaded")));
     await server.crash();
+    crashed.open();
     await planner.ended;
     expect(planner.said.at(-1)).toMatchObject({ case: "ended", summary: { failed: [] } });
     expect(await ledger("crashed")).toEqual({ units: 12, strayRows: 0 });

@@ -161,7 +161,7 @@ it("lists its node again at once for a unit that is new, and waits for no planne
   await eventually(async () => (await entries()) === 8);
   stop.abort();
   expect(await worker).toMatchObject({ units: 8, failures: 0 });
-}, 30_000);
+});
 
 it("waits for what no node has any more, and reads the nodes again", async () => {
   let [listed, looksBehind] = [4, 0];

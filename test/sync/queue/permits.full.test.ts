@@ -23,7 +23,7 @@ it("keeps a permit where sessions of the role may not be idle for long", async (
   const ended = new Promise((resolve) => idle.once("end", () => resolve(undefined)));
   await idle.connect();
   await ended; // Such sessions are ended.
-  await setTimeout(100);
+  await setTimeout(100); // PostgreSQL's limit for idle sessions, once more.
   expect(permit?.signal.aborted).toBe(false);
   expect(await permits.take("node")).toBeUndefined();
   await permit?.release();

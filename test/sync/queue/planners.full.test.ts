@@ -141,7 +141,7 @@ describe("planners of a queue", () => {
   it("end where they may not make the queue, or something else has its place", async () => {
     await using source = createClient({ grpc: { url: node.grpcUrl } });
     const plan = (sink: ReturnType<typeof postgresSink>) =>
-      queueSync(source, { sink, tables: ["blocks"], signal: AbortSignal.timeout(30_000) });
+      queueSync(source, { sink, tables: ["blocks"], signal: AbortSignal.timeout(120_000) });
     await client.query("CREATE ROLE reader LOGIN; CREATE SCHEMA taken_queue");
     await client.query("CREATE TABLE taken_queue.version (version int4); INSERT INTO taken_queue.version VALUES (99)");
     const denied = plan(postgresSink(url.replace("postgres@", "reader@"), { schema: "denied" }));

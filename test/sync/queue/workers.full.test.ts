@@ -30,7 +30,7 @@ describe("workers of a queue", () => {
   it("load all units once, whoever is killed, and never have more exports under way than they may", async () => {
     const schema = "killed";
     await using counting = await startCountingNode(node.grpcUrl, {
-      before: () => new Promise((r) => setTimeout(r, 30)),
+      before: () => new Promise((r) => setTimeout(r, 30)), // Exports last long enough to overlap.
     });
     const options = { postgres: url, schema, grpcUrl: counting.url };
     const limits = { pace: PACE, parallel: 2, exportsPerNode: 3, countExports: false };

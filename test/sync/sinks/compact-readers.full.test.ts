@@ -88,7 +88,7 @@ it("shows each row once to those who read while files are joined, or fails for t
     }
     expect(reads).toBeGreaterThan(0);
   });
-}, 240_000);
+});
 
 it.each([
   ["the old files are gone", "unfinished-change.parquet"],

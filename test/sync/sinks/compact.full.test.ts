@@ -57,7 +57,7 @@ it("joins adjacent files to as many rows as wanted, and each row stays there onc
     await sink[Symbol.asyncDispose]();
     expect(await compactParquet(path, { tables: ["rewards"] })).toEqual({ joined: 4, files: 1, rows: 14n, busy: 0 });
   });
-}, 60_000);
+});
 
 it("joins nothing where a file has lost rows", async () => {
   await withFolder(async (folder) => {
@@ -126,4 +126,4 @@ it("may be killed anywhere while a sync loads: each row is there once", async ()
     expect(await readdir(join(folder, "out", "_tradewire", "pending"))).toEqual([]);
     expect(joined).toBeGreaterThan(0);
   });
-}, 240_000);
+});

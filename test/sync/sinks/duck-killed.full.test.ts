@@ -44,7 +44,7 @@ describe.each(["duckdb", "parquet"])("processes that load into %s", (kind) => {
         const all = kind === "parquet" ? [load(kind, folder), load(kind, folder)] : [load(kind, folder)];
         for (const { child, opened, ended } of all) {
           await opened;
-          await wait(Math.random() * 300);
+          await wait(Math.random() * 300); // At another point each time.
           child.kill("SIGKILL");
           await ended;
         }
@@ -71,7 +71,7 @@ describe.each(["duckdb", "parquet"])("processes that load into %s", (kind) => {
         expect(await readdir(join(folder, "out", "_tradewire", "pending"))).toEqual([]);
       }
     });
-  }, 240_000);
+  });
 });
 
 it("loads each unit once by two processes at once, into one folder of Parquet files", async () => {
@@ -85,7 +85,7 @@ it("loads each unit once by two processes at once, into one folder of Parquet fi
     );
     expect(files).toEqual([[String(SEGMENTS * 500), String(SEGMENTS)]]);
   });
-}, 120_000);
+});
 
 it("names the process that has a DuckDB file open, and goes on once it has ended", async () => {
   await withFolder(async (folder) => {
@@ -100,4 +100,4 @@ it("names the process that has a DuckDB file open, and goes on once it has ended
     await sink.open(opening(["orders"]));
     await sink[Symbol.asyncDispose]();
   });
-}, 60_000);
+});

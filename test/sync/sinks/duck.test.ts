@@ -121,7 +121,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
         ]);
       },
     );
-  }, 60_000);
+  });
 
   // Both read the file by the same statement: in the quick tier, one tries it with all that is alike, the other with some.
   const itOnce = isFull() ? it : undefined;
@@ -164,7 +164,7 @@ describe.each(kinds)("the sink of $name", ({ name, make, rows }) => {
         expect(await rows(folder, `length(${column}::VARCHAR)`, "markets")).toEqual([[String(long.length)]]);
       },
     );
-  }, 60_000);
+  });
 
   it.each(
     some([

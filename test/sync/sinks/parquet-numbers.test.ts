@@ -120,7 +120,7 @@ it("has no column of a number that is text, and the types do not depend on the r
       }
     }
   });
-}, 60_000);
+});
 
 it("leaves a folder alone whose amounts are text", async () => {
   await withFolder(async (folder) => {

@@ -150,7 +150,7 @@ test("no more requests are taken once the node has ended the call", async () => 
     void transport.stream(observeEventBus, undefined, undefined, undefined, requests());
   });
   await stopped;
-}, 20_000);
+});
 
 test.each(["text/html", "application/grpc-web+proto", "application/grpc+json", "application/grpcs"])(
   "messages of the type %s are not read, and the type is named",

@@ -7,15 +7,9 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { type ClosableTransport, ConnectionError, NodeError, ProtocolError } from "tradewire";
+import { freePort } from "../../support/free-port.mjs";
 import { say, send } from "../../support/probe.js";
-import {
-  deadPort,
-  envelope,
-  serveRoutes,
-  serveRoutesOverTls,
-  serveSockets,
-  serveStreams,
-} from "../../support/servers.js";
+import { envelope, serveRoutes, serveRoutesOverTls, serveSockets, serveStreams } from "../../support/servers.js";
 import { callError, createGrpcJsTransport, statusError, type TlsConfig } from "./inside.js";
 
 const GRPC = { ":status": 200, "content-type": "application/grpc" };
@@ -201,7 +195,7 @@ describe("what fails on the way", () => {
   }
 
   test("nobody listens", async () => {
-    const error = await failure(transportTo(`http://127.0.0.1:${await deadPort()}`));
+    const error = await failure(transportTo(`http://127.0.0.1:${await freePort()}`));
 
     expectLocal(error, Code.Unavailable, "ECONNREFUSED", ConnectionError);
     expect(error.rawMessage).toMatch(/^connect ECONNREFUSED 127\.0\.0\.1:\d+$/);

@@ -9,15 +9,9 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { ClosableTransport } from "tradewire";
 import { createGrpcJsTransport, type GrpcJsTransportOptions } from "tradewire/transport";
+import { freePort } from "../../support/free-port.mjs";
 import { join, say, send, talk } from "../../support/probe.js";
-import {
-  deadPort,
-  envelope,
-  serveRoutes,
-  serveRoutesOverTls,
-  serveStreams,
-  type TestServer,
-} from "../../support/servers.js";
+import { envelope, serveRoutes, serveRoutesOverTls, serveStreams, type TestServer } from "../../support/servers.js";
 
 const MIB = 1024 * 1024;
 process.env["no_grpc_proxy"] = "127.0.0.1,localhost,node.invalid"; // Whatever proxy this machine has.
@@ -327,7 +321,7 @@ describe("connections", () => {
     async (host) => {
       const server = await probe();
       const names: (string | undefined)[] = [];
-      const addresses = [`${host}:${await deadPort()}`, `127.0.0.1:${server.port}`];
+      const addresses = [`${host}:${await freePort()}`, `127.0.0.1:${server.port}`];
       const transport = transportTo({ url: "http://node.example:3007" }, { addresses });
       await transport.unary(say, undefined, undefined, undefined, { value: "hello" });
       server.sessions[0]?.on("stream", (_, headers) => names.push(headers[":authority"]));
@@ -381,8 +375,8 @@ describe("connections", () => {
   });
 
   test("a node that comes back is found by the next call", async () => {
-    let server = await serveRoutes((router) => router.rpc(say, ({ value }) => ({ value })));
-    const { port } = server;
+    const port = await freePort();
+    let server = await serveRoutes((router) => router.rpc(say, ({ value }) => ({ value })), port);
     await server.close();
     const transport = transportTo({ url: `http://127.0.0.1:${port}` });
     const call = () => transport.unary(say, undefined, undefined, undefined, { value: "hello" });
@@ -393,7 +387,7 @@ describe("connections", () => {
   });
 
   test("a transport that was closed does not connect again where it could not before", async () => {
-    const port = await deadPort();
+    const port = await freePort();
     const transport = transportTo({ url: `http://127.0.0.1:${port}` });
     const call = transport.unary(say, undefined, undefined, undefined, { value: "hello" });
     await expect(call).rejects.toMatchObject({ code: Code.Unavailable });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import pg from "pg";
 import { postgresSink } from "tradewire/sync";
 import { builtProgram } from "../../../support/built-program.js";
+import { eventually } from "../../../support/eventually.js";
 import { type PostgresServer, startPostgres } from "../../../support/postgres.js";
 import { blocksCsv, fetchOf, openingOf, unitOf } from "../../../support/units.js";
 import { calm, count, withClient, withSink } from "./open-sink.js";
@@ -26,7 +27,7 @@ describe("a sink in PostgreSQL beside others", () => {
       await client.query(`CREATE ROLE hasty LOGIN; ${set}; GRANT ALL ON SCHEMA public TO hasty`);
       await using sink = postgresSink(url.replace("postgres@", "hasty@"));
       await sink.open(openingOf());
-      const slow = fetchOf(blocksCsv(1, 10), 3, () => setTimeout(150));
+      const slow = fetchOf(blocksCsv(1, 10), 3, () => setTimeout(150)); // Longer than the role's limits.
       expect(await sink.load(unitOf("blocks", 1, 10), slow, calm)).toMatchObject({ outcome: "loaded" });
       expect(await count(client)).toBe(10);
     });
@@ -59,7 +60,7 @@ describe("a sink in PostgreSQL beside others", () => {
         .replace("hash\n", "hash,fresh\n")
         .replaceAll(/(\\x\w+)\n/g, "$1,new\n");
       const slow = async () => {
-        await setTimeout(100);
+        await setTimeout(100); // Meanwhile the other sink asks for its connections.
         return await fetchOf(csv)();
       };
       const load = (sink: typeof one) => sink.load(unitOf("blocks", 1, 10), slow, calm);
@@ -78,9 +79,7 @@ describe("a sink in PostgreSQL beside others", () => {
       ]);
       const child = fork(await builtProgram("test/sync/sinks/postgres/loading-process.ts", "loading"), [url, "whole"]);
       const waiting = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
-      while ((await client.query(waiting)).rowCount === 0) {
-        await setTimeout(20);
-      }
+      await eventually(async () => (await client.query(waiting)).rowCount !== 0);
       child.kill("SIGSTOP");
       await client.query("COMMIT"); // The frozen process has the lock now.
       expect(await sink.load(unitOf("blocks", 11, 20), fetchOf(blocksCsv(11, 20)), calm)).toMatchObject({
