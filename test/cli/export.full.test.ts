@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/gl
 import { csvZip, cutEvery } from "../support/archives.js";
 import { type Outcome, run } from "../support/command.js";
 import { main, shell, start, startProcess } from "../support/command-process.js";
+import { eventually } from "../support/eventually.js";
 import { type ExportServer, type Script, serveExport } from "../support/export-server.js";
 
 const NAME = "chain-1-trades-1-3000.zip";
@@ -43,6 +45,10 @@ function presentable({ out, err }: Outcome): void {
   }
 }
 
+/** Waits until an export has made its file, whose name has the process's id. */
+const hasFile = ({ pid }: ChildProcess) =>
+  eventually(async () => (await readdir(folder)).some((name) => name.includes(`-${pid}-`)));
+
 describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport) => {
   const wire = transport === "grpc" ? "grpc" : "raw";
 
@@ -50,6 +56,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     await using server = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
     const { child, ended } = startProcess([...options(transport, server), "--out", folder]);
     await server.asked;
+    await hasFile(child);
     expect(await readdir(folder)).toEqual([expect.stringMatching(/^\.tradewire-[\w-]+\.part$/)]);
     child.kill("SIGTERM");
     const outcome = await ended;
@@ -63,6 +70,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     await using silent = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
     const killed = startProcess([...options(transport, silent), "--out", folder]);
     await silent.asked;
+    await hasFile(killed.child);
     killed.child.kill("SIGKILL");
     await killed.ended;
     const left = await readdir(folder);
@@ -78,6 +86,7 @@ describe.each(["grpc", "rest"] as const)("tradewire export over %s", (transport)
     await using second = await serveExport(wire, { ...good(), chunks: good().chunks.slice(0, 2), end: "wait" });
     const living = startProcess([...options(transport, second), "--out", folder]);
     await second.asked;
+    await hasFile(living.child);
     await using server = await serveExport(wire, good());
     expect(await run([...options(transport, server), "--out", folder])).toMatchObject({ code: 0 });
     const now = await readdir(folder);
