@@ -10,8 +10,8 @@ import type {
 import { AccountType, TransferType } from "../../gen/vega/vega_pb.js";
 import { invalidArgument } from "./api-error.js";
 import { canBeIdentifier, NO_IDENTIFIER, oneOf, type Query, queryError, within } from "./data/conditions.js";
-import { type Key, keyPart, sortedListing, timePart } from "./data/listing.js";
-import { readPageOf, readPagination } from "./data/page.js";
+import { firstPageOnly, keyPart, sorted, timePart } from "./data/listing.js";
+import { readPageOf, readPagination, withNodes } from "./data/page.js";
 import type { History, LedgerAccount, LedgerEntryRecord } from "./history/history.js";
 
 /** Nanoseconds. */
@@ -40,17 +40,20 @@ export function ledgerListing(
         }
       }
       const keys = new Map(found.map((entry, at) => [entry, [timePart(entry.time), timePart(BigInt(at))]]));
-      const listing = sortedListing(found, [keyPart.time, keyPart.time], (entry) => keys.get(entry) ?? []);
-      return { ledgerEntries: readPageOf({ ...listing, read }, request, messageOf, QUERY) };
-
-      function read(descending: boolean, from: Key | undefined) {
-        if (from !== undefined) {
-          // A defect of the network's: no second page of entries can be read.
-          const cause = 'ERROR: column reference "vega_time" is ambiguous (SQLSTATE 42702)';
-          throw queryError(QUERY, `scany: query multiple result rows: ${cause}`);
-        }
-        return listing.read(descending, from);
-      }
+      const entries = sorted(found, [keyPart.time, keyPart.time], (entry) => keys.get(entry) ?? []);
+      // A defect of the network's: no second page of entries can be read.
+      const cause = 'ERROR: column reference "vega_time" is ambiguous (SQLSTATE 42702)';
+      const listing = firstPageOnly(entries, () => queryError(QUERY, `scany: query multiple result rows: ${cause}`));
+      return {
+        ledgerEntries: withNodes(
+          readPageOf(
+            listing(() => true),
+            request,
+            QUERY,
+          ),
+          messageOf,
+        ),
+      };
     },
   };
 }

@@ -22,7 +22,7 @@ import {
 } from "./core/chain.js";
 import { createSpamPolicies, type SpamPolicies } from "./core/spam-policies.js";
 import { transactionError, transactionResult } from "./core/transaction-result.js";
-import { validators } from "./data/nodes.js";
+import { validators } from "./data/network.js";
 import { createStreams, type Streams } from "./data/observe.js";
 import { createEngine } from "./engine/create-engine.js";
 import type { Engine, EngineState, Outcome } from "./engine/engine.js";

@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { TradingDataService } from "../../gen/datanode/api/v2/trading_data_pb.js";
 import type { CheckpointEvent } from "../../gen/vega/events/v1/events_pb.js";
 import { sortedListing, timelineListing, timePart } from "./data/listing.js";
-import { readPage } from "./data/page.js";
+import { readPage, withNodes } from "./data/page.js";
 import type { History } from "./history/history.js";
 import type { World } from "./world/world.js";
 
@@ -29,13 +29,15 @@ export function snapshotMethods(
         const blockHash = world.blockAt(blockHeight)?.hash ?? "";
         return { blockHeight, blockHash, coreVersion: CORE_VERSION };
       };
-      return { coreSnapshots: readPage(listing, pagination, node, { message: "failed to list core snapshots" }) };
+      return {
+        coreSnapshots: withNodes(readPage(listing, pagination, { message: "failed to list core snapshots" }), node),
+      };
     },
 
     async listCheckpoints({ pagination }) {
       const node = ({ hash, blockHash, blockHeight }: CheckpointEvent) => ({ hash, blockHash, atBlock: blockHeight });
       const listing = timelineListing(world.checkpoints);
-      return { checkpoints: readPage(listing, pagination, node, { message: "failed to get checkpoint" }) };
+      return { checkpoints: withNodes(readPage(listing, pagination, { message: "failed to get checkpoint" }), node) };
     },
   };
 }

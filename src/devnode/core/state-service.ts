@@ -2,11 +2,9 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { CoreStateService } from "../../../gen/vega/api/v1/corestate_pb.js";
 import { AccountTypeSchema } from "../../../gen/vega/vega_pb.js";
 import { NETWORK_PARTY, oneOf } from "../data/conditions.js";
-import { latestMarketData } from "../data/market-data.js";
-import { isSettled } from "../data/markets.js";
-import { networkLimits } from "../data/network.js";
-import { validators } from "../data/nodes.js";
-import { stakeLinkings } from "../data/stakes.js";
+import { isSettled, latestMarketData } from "../data/markets.js";
+import { networkLimits, validators } from "../data/network.js";
+import { stakeLinkings } from "../data/parties.js";
 import type { World } from "../world/world.js";
 
 type StateMethods = Pick<

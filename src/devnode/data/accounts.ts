@@ -1,21 +1,36 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
 import type {
   AccountBalanceSchema,
   AccountFilter,
-  TradingDataService,
+  AggregatedBalanceSchema,
+  DateRange,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Account } from "../../../gen/vega/vega_pb.js";
+import { existing, invalidArgument } from "../api-error.js";
+import type { Timed } from "../world/timeline.js";
 import type { World } from "../world/world.js";
-import { identifiers, oneOf, type Query, queryIdentifier } from "./conditions.js";
-import { keyPart, sortedListing } from "./listing.js";
+import { identifier, identifiers, isWanted, oneOf, type Query, queryIdentifier, within } from "./conditions.js";
+import { byBlock, inTime, keyPart, sorted } from "./listing.js";
+import { type DataMethods, listing, stream } from "./method.js";
 import { type Streams, snapshotPages } from "./observe.js";
-import { readPageOf, readPagination } from "./page.js";
+import { readPagination, withNodes } from "./page.js";
 
-const QUERY: Query = {
+/** Nanoseconds. */
+const YEAR = 365n * 86_400_000_000_000n;
+
+/** The first time that a range of dates may have (datanode/entities/date_range.go), in Unix nanoseconds. */
+const MINIMUM_DATE = BigInt(Date.parse("2020-01-01T00:00:00Z")) * 1_000_000n;
+
+const ACCOUNTS: Query = {
   message: "failed to get accounts",
   inner: (cause) => `querying account balances: ${cause}`,
 };
+const BALANCES: Query = {
+  message: "failed to get balances",
+  inner: (cause) => (cause.startsWith("decoding") ? `querying balances: ${cause}` : cause),
+};
+const DEPOSIT: Query = { message: "failed to get deposit" };
+const WITHDRAWAL: Query = { message: "failed to get withdrawal" };
 
 /** How the data node words that the first messages of a stream of accounts cannot be made. */
 const snapshotQuery = (prefix = ""): Query => ({
@@ -24,56 +39,114 @@ const snapshotQuery = (prefix = ""): Query => ({
 });
 
 /**
- * Implement the methods for accounts.
+ * Implements the methods for accounts, for changes of their balances and movements between them (datanode/sqlstore/balances.go),
+ * and for deposits (datanode/sqlstore/deposits.go) and withdrawals. Deposits of the history are all that there are.
  *
  * @param world how things stand
  * @param streams keeps streams open
- * @returns the methods of the data service that list and stream accounts
+ * @returns methods of the data service
  */
-export function accountMethods(
-  world: World,
-  streams: Streams,
-): Pick<ServiceImpl<typeof TradingDataService>, "listAccounts" | "observeAccounts"> {
+export function accountMethods(world: World, streams: Streams): DataMethods {
+  const { deposits, records } = world;
   return {
-    async listAccounts({ filter, pagination }) {
-      const request = readPagination(pagination);
-      const found = filteredAccounts(world, filter ?? {});
-      const listing = sortedListing(found, [keyPart.id], ({ id }) => [id]);
-      return { accounts: readPageOf(listing, request, balanceOf, QUERY) };
+    listAccounts: listing({
+      query: ACCOUNTS,
+      from: () => sorted(world.accounts.values(), [keyPart.id], ({ id }) => [id]),
+      where: ({ filter }) => accountFilter(filter, ACCOUNTS),
+      answer: (accounts) => ({ accounts: withNodes(accounts, balanceOf) }),
+    }),
+
+    observeAccounts: stream(streams, {
+      subject: "account",
+      records: (event) => (event.case === "account" ? [event.value] : []),
+      where: ({ marketId, partyId, asset, type }) =>
+        accountFilter(
+          {
+            assetId: queryIdentifier(asset, snapshotQuery()),
+            partyIds: partyId === "" ? [] : [queryIdentifier(partyId, snapshotQuery("could not decode party ID: "))],
+            marketIds:
+              marketId === "" ? [] : [queryIdentifier(marketId, snapshotQuery("could not decode market ID: "))],
+            accountTypes: type === 0 ? [] : [type],
+          },
+          ACCOUNTS,
+        ),
+      snapshot: (matches) =>
+        snapshotPages([...world.accounts.values()].filter(matches)).map(({ records: page, lastPage }) => ({
+          response: { case: "snapshot" as const, value: { accounts: page.map(balanceOf), lastPage } },
+        })),
+      messages: (accounts) => [
+        { response: { case: "updates" as const, value: { accounts: accounts.map(balanceOf) } } },
+      ],
+    }),
+
+    listBalanceChanges: listing({
+      check: ({ filter }) => [
+        identifiers(filter?.marketIds ?? [], "market"),
+        identifiers(filter?.partyIds ?? [], "party"),
+      ],
+      page({ dateRange, pagination }) {
+        const page = readPagination(pagination);
+        checkRange(dateRange, page.cursor === undefined, world.block.time);
+        return page;
+      },
+      query: BALANCES,
+      from: () => inTime(world.balances),
+      where({ filter, dateRange }) {
+        const isOfAccount = accountFilter(filter, BALANCES);
+        const isWithin = within(dateRange);
+        return ({ time, value }) => isWithin(time) && isOfAccount(value);
+      },
+      answer: (balances) => ({ balances: withNodes(balances, changeOf) }),
+    }),
+
+    observeLedgerMovements: stream(streams, {
+      subject: "ledgerMovements",
+      records: (event) => (event.case === "ledgerMovements" ? event.value.ledgerMovements : []),
+      messages: (movements) => movements.map((ledgerMovement) => ({ ledgerMovement })),
+    }),
+
+    async getDeposit({ id }) {
+      const found = deposits.find(identifier(id, "missing deposit ID", "not a valid vega id"));
+      return { deposit: existing(found, DEPOSIT.message).value };
     },
 
-    async *observeAccounts({ marketId, partyId, asset, type }, { signal }) {
-      const filter = {
-        assetId: queryIdentifier(asset, snapshotQuery()),
-        partyIds: partyId === "" ? [] : [queryIdentifier(partyId, snapshotQuery("could not decode party ID: "))],
-        marketIds: marketId === "" ? [] : [queryIdentifier(marketId, snapshotQuery("could not decode market ID: "))],
-        accountTypes: type === 0 ? [] : [type],
-      };
-      const matches = accountFilter(filter);
-      yield* streams.watch({
-        subject: "account",
-        signal,
-        snapshot: () =>
-          snapshotPages(filteredAccounts(world, filter)).map(({ records, lastPage }) => ({
-            response: { case: "snapshot" as const, value: { accounts: records.map(balanceOf), lastPage } },
-          })),
-        select: (happenings) =>
-          happenings.flatMap(({ event }) => (event.case === "account" && matches(event.value) ? [event.value] : [])),
-        message: (accounts) => ({
-          response: { case: "updates" as const, value: { accounts: accounts.map(balanceOf) } },
-        }),
-      });
+    listDeposits: listing({
+      query: DEPOSIT,
+      from: () => inTime(deposits),
+      where({ partyId, dateRange }) {
+        const party = askedParty(partyId);
+        const isWithin = within(dateRange);
+        return ({ time, value }) => isWanted(party, value.partyId) && isWithin(time);
+      },
+      answer: (page) => ({ deposits: withNodes(page, ({ value }) => value) }),
+    }),
+
+    async getWithdrawal({ id }) {
+      const found = records.withdrawal.latest.get(identifier(id, "missing withdrawal ID", "invalid withdrawal ID"));
+      return { withdrawal: existing(found, WITHDRAWAL.message).value };
     },
+
+    listWithdrawals: listing({
+      check: ({ partyId }) => askedParty(partyId),
+      query: WITHDRAWAL,
+      from: () => byBlock(records.withdrawal),
+      where({ partyId, dateRange }) {
+        const party = askedParty(partyId);
+        const isWithin = within(dateRange);
+        return (withdrawal) => isWanted(party, withdrawal.partyId) && isWithin(withdrawal.createdTimestamp);
+      },
+      answer: (withdrawals) => ({ withdrawals }),
+    }),
   };
 }
 
-function filteredAccounts(world: World, filter: Partial<AccountFilter>): Account[] {
-  return [...world.accounts.values()].filter(accountFilter(filter));
+function askedParty(partyId: string): string | undefined {
+  return partyId === "" ? undefined : identifier(partyId, "invalid party id", "invalid party id");
 }
 
-function accountFilter(filter: Partial<AccountFilter>): (account: Account) => boolean {
-  const { assetId = "", partyIds = [], marketIds = [], accountTypes = [] } = filter;
-  const isOfAsset = oneOf(assetId === "" ? [] : [queryIdentifier(assetId, QUERY)]);
+function accountFilter(filter: Partial<AccountFilter> | undefined, query: Query): (account: Account) => boolean {
+  const { assetId = "", partyIds = [], marketIds = [], accountTypes = [] } = filter ?? {};
+  const isOfAsset = oneOf(assetId === "" ? [] : [queryIdentifier(assetId, query)]);
   const isOfParty = identifiers(partyIds, "party");
   const isOnMarket = identifiers(marketIds, "market");
   const isOfType = oneOf(accountTypes);
@@ -83,4 +156,30 @@ function accountFilter(filter: Partial<AccountFilter>): (account: Account) => bo
 
 function balanceOf({ owner, balance, asset, marketId, type }: Account): MessageInitShape<typeof AccountBalanceSchema> {
   return { owner, balance, asset, marketId, type };
+}
+
+/** Checks a range of at most a year. A cursor makes it dispensable. An end that is not set is the time of the last block. */
+function checkRange(range: DateRange | undefined, isRequired: boolean, now: bigint): void {
+  const { startTimestamp: start, endTimestamp: end } = range ?? {};
+  const fail = (reason: string) => invalidArgument("invalid date range", reason);
+  if (start === undefined && end === undefined) {
+    if (isRequired) {
+      throw fail("date range is required");
+    }
+    return;
+  }
+  if ((start ?? MINIMUM_DATE) < MINIMUM_DATE || (end ?? MINIMUM_DATE) < MINIMUM_DATE) {
+    throw fail("date range start must be after 2020-01-01");
+  }
+  if (start !== undefined && end !== undefined && start > end) {
+    throw fail("date range start must be before end");
+  }
+  if ((end ?? now) - (start ?? MINIMUM_DATE) > YEAR) {
+    throw fail("date range is too long");
+  }
+}
+
+function changeOf({ time, value }: Timed<Account>): MessageInitShape<typeof AggregatedBalanceSchema> {
+  const { balance, owner, asset, marketId, type } = value;
+  return { timestamp: time, balance, partyId: owner, assetId: asset, marketId, accountType: type };
 }

@@ -1,19 +1,15 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
-import { type Candle, CandleSchema, type TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code } from "@connectrpc/connect";
+import { type Candle, CandleSchema } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { Trade } from "../../../gen/vega/vega_pb.js";
 import { apiError, invalidArgument } from "../api-error.js";
 import type { World } from "../world/world.js";
 import type { Query } from "./conditions.js";
 import { keyPart, type Listing, timePart } from "./listing.js";
 import { marketIdentifier } from "./markets.js";
+import type { DataMethods } from "./method.js";
 import type { Streams } from "./observe.js";
 import { readPageOf, readPagination } from "./page.js";
-
-type CandleMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "listCandleData" | "listCandleIntervals" | "observeCandleData"
->;
 
 const LIST: Query = { message: "failed to get candle data" };
 
@@ -52,7 +48,7 @@ interface Candles {
  * @param streams keeps streams open
  * @returns the methods of the data service that list and stream candles
  */
-export function candleMethods(world: World, streams: Streams): CandleMethods {
+export function candleMethods(world: World, streams: Streams): DataMethods {
   return {
     async listCandleIntervals({ marketId }) {
       const id = marketIdentifier(marketId);
@@ -80,7 +76,7 @@ export function candleMethods(world: World, streams: Streams): CandleMethods {
       if (found === "unknown interval") {
         throw apiError(Code.Internal, LIST.message, `no candle exists for candle id:${candleId}`);
       }
-      return { candles: readPageOf(candleListing(world, found, from, to), request, (candle) => candle, LIST) };
+      return { candles: readPageOf(candleListing(world, found, from, to), request, LIST) };
     },
 
     async *observeCandleData({ candleId }, { signal }) {

@@ -132,6 +132,40 @@ export function queryIdentifiers(ids: readonly string[], query: Query): (...valu
 }
 
 /**
+ * Checks an identifier that a request may set, as {@link queryIdentifier} does.
+ *
+ * @param text the text of the request, if it has one
+ * @param query how the data node words the failure of the query
+ * @returns the identifier, in lower case; `undefined` if the request has none
+ * @throws ConnectError with `InvalidArgument` if it is neither hexadecimal nor well known
+ */
+export function askedIdentifier(text: string | undefined, query: Query): string | undefined {
+  return text === undefined ? undefined : queryIdentifier(text, query);
+}
+
+/** Whether what a filter asks for is so: it asks for nothing where it is not set, or empty. */
+export function isWanted<T>(wanted: T | undefined, value: T): boolean {
+  return wanted === undefined || wanted === "" || wanted === value;
+}
+
+/**
+ * Makes the condition that fields of a record have the values that a filter asks for.
+ *
+ * @param wanted the value of each field; one that is not set, or empty, lets all through
+ * @returns a function that tells whether a record has them all
+ */
+export function withFields<T>(wanted: { readonly [Field in keyof T]?: T[Field] | undefined }): (record: T) => boolean {
+  return (record) => {
+    for (const field in wanted) {
+      if (!isWanted(wanted[field], record[field])) {
+        return false;
+      }
+    }
+    return true;
+  };
+}
+
+/**
  * Makes the condition that a time is within a range. The end is excluded. Nothing is within a range that ends before it
  * starts.
  *

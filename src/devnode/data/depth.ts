@@ -1,12 +1,11 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import type { MarketDepth, PriceLevel } from "../../../gen/vega/vega_pb.js";
 import { type Happening, isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
 import { type Query, queryIdentifier } from "./conditions.js";
+import { observedMarkets } from "./markets.js";
+import type { DataMethods } from "./method.js";
 import type { Streams } from "./observe.js";
-import { observedMarkets } from "./observed-markets.js";
-import { lastTrade } from "./trades.js";
+import { lastTrade } from "./orders.js";
 
 /** Where order books are kept. */
 export interface Books {
@@ -22,11 +21,6 @@ const LAST_TRADE: Query = {
   inner: (cause) => `failed to get trade by market:querying trades: scany: query multiple result rows: ${cause}`,
 };
 
-type DepthMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "getLatestMarketDepth" | "observeMarketsDepth" | "observeMarketsDepthUpdates"
->;
-
 /**
  * Implement the methods for order books.
  *
@@ -35,7 +29,7 @@ type DepthMethods = Pick<
  * @param streams keeps streams open
  * @returns the methods of the data service for the depth of markets
  */
-export function depthMethods(world: World, books: Books, streams: Streams): DepthMethods {
+export function depthMethods(world: World, books: Books, streams: Streams): DataMethods {
   return {
     async getLatestMarketDepth({ marketId, maxDepth = 0n }) {
       const id = queryIdentifier(marketId, LAST_TRADE);

@@ -1,11 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
 import {
   type AccountBalance,
   AccountBalanceSchema,
   type ListEntitiesResponse,
   ListEntitiesResponseSchema,
-  type TradingDataService,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import {
   type Account,
@@ -18,6 +16,7 @@ import { invalidArgument } from "../api-error.js";
 import type { Event } from "../world/event.js";
 import type { World } from "../world/world.js";
 import { isIdentifier, NETWORK_PARTY } from "./conditions.js";
+import type { DataMethods } from "./method.js";
 
 /**
  * Implements the method that lists what a transaction brought (`ListEntities` in datanode/api/trading_data_v2.go). Transactions
@@ -26,9 +25,7 @@ import { isIdentifier, NETWORK_PARTY } from "./conditions.js";
  * @param world how things stand
  * @returns the method of the data service
  */
-export function entityMethods({
-  transactions,
-}: Pick<World, "transactions">): Pick<ServiceImpl<typeof TradingDataService>, "listEntities"> {
+export function entityMethods({ transactions }: Pick<World, "transactions">): DataMethods {
   return {
     async listEntities({ transactionHash }) {
       if (transactionHash === "") {

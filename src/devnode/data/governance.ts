@@ -1,30 +1,37 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import {
   type ListGovernanceDataRequest,
   ListGovernanceDataRequest_Type,
-  type TradingDataService,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import {
   GovernanceData_Type,
   type GovernanceDataSchema,
   type Proposal,
-  type Vote,
   Vote_Value,
 } from "../../../gen/vega/governance_pb.js";
 import { existing, invalidArgument } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { canBeIdentifier, NO_IDENTIFIER, type Query, queryError, queryIdentifier } from "./conditions.js";
+import {
+  askedIdentifier,
+  canBeIdentifier,
+  isWanted,
+  NO_IDENTIFIER,
+  type Query,
+  queryError,
+  withFields,
+} from "./conditions.js";
+import { byBlock } from "./listing.js";
+import { type DataMethods, listing, stream } from "./method.js";
 import type { Streams } from "./observe.js";
-import { readPageOf, readPagination } from "./page.js";
-import { isWanted, recordListing } from "./records-listing.js";
+import { withNodes } from "./page.js";
 
 const LIST: Query = { message: "failed to get proposals" };
 
-type GovernanceMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "listGovernanceData" | "getGovernanceData" | "observeGovernance" | "listVotes" | "observeVotes"
->;
+const votesOf = (proposalId = "", partyId = ""): Query => ({
+  message: "failed to get votes",
+  inner: (cause) => `proposalID: ${proposalId}, partyID: ${partyId}: scany: query multiple result rows: ${cause}`,
+});
 
 /**
  * Implements the methods for proposals and votes that blocks brought.
@@ -33,14 +40,15 @@ type GovernanceMethods = Pick<
  * @param streams keeps streams open
  * @returns the methods of the data service that list, get and stream proposals and votes
  */
-export function governanceMethods(world: World, streams: Streams): GovernanceMethods {
+export function governanceMethods(world: World, streams: Streams): DataMethods {
   const { records } = world;
   return {
-    async listGovernanceData(request) {
-      const page = readPagination(request.pagination);
-      const listing = recordListing(records.proposal.latest, proposalFilter(request));
-      return { connection: readPageOf(listing, page, ({ value }) => governanceData(world, value), LIST) };
-    },
+    listGovernanceData: listing({
+      query: LIST,
+      from: () => byBlock(records.proposal),
+      where: proposalFilter,
+      answer: (page) => ({ connection: withNodes(page, (proposal) => governanceData(world, proposal)) }),
+    }),
 
     async getGovernanceData({ proposalId, reference }) {
       if (proposalId === undefined && reference === undefined) {
@@ -61,61 +69,33 @@ export function governanceMethods(world: World, streams: Streams): GovernanceMet
       return { data: governanceData(world, existing(found, query.message, id).value) };
     },
 
-    async *observeGovernance({ partyId }, { signal }) {
-      const blocks = streams.watch({
-        subject: "governance",
-        signal,
-        select: (happenings) =>
-          happenings.flatMap(({ event }) =>
-            event.case === "proposal" && isWanted(partyId, event.value.partyId) ? [event.value] : [],
-          ),
-        message: (proposals) => proposals,
-      });
-      for await (const proposals of blocks) {
-        for (const proposal of proposals) {
-          yield { data: { proposal } };
-        }
-      }
-    },
+    observeGovernance: stream(streams, {
+      subject: "governance",
+      records: (event) => (event.case === "proposal" ? [event.value] : []),
+      where: ({ partyId }) => withFields({ partyId }),
+      messages: (proposals) => proposals.map((proposal) => ({ data: { proposal } })),
+    }),
 
-    async listVotes({ partyId, proposalId, pagination }) {
-      if (partyId === undefined && proposalId === undefined) {
-        throw invalidArgument("missing proposal id and party id");
-      }
-      const query: Query = {
-        message: "failed to get votes",
-        inner: (cause) =>
-          `proposalID: ${proposalId ?? ""}, partyID: ${partyId ?? ""}: scany: query multiple result rows: ${cause}`,
-      };
-      const page = readPagination(pagination);
-      const isAsked = voteFilter(
-        partyId && queryIdentifier(partyId, query),
-        proposalId && queryIdentifier(proposalId, query),
-      );
-      const listing = recordListing(records.vote.latest, isAsked);
-      return { votes: readPageOf(listing, page, ({ value }) => value, query) };
-    },
-
-    async *observeVotes({ partyId, proposalId }, { signal }) {
-      const isAsked = voteFilter(partyId, proposalId);
-      const blocks = streams.watch({
-        subject: "vote",
-        signal,
-        select: (happenings) =>
-          happenings.flatMap(({ event }) => (event.case === "vote" && isAsked(event.value) ? [event.value] : [])),
-        message: (votes) => votes,
-      });
-      for await (const votes of blocks) {
-        for (const vote of votes) {
-          yield { vote };
+    listVotes: listing({
+      check({ partyId, proposalId }) {
+        if (partyId === undefined && proposalId === undefined) {
+          throw invalidArgument("missing proposal id and party id");
         }
-      }
-    },
+      },
+      query: ({ partyId, proposalId }) => votesOf(proposalId, partyId),
+      from: () => byBlock(records.vote),
+      where: ({ partyId, proposalId }, query) =>
+        withFields({ partyId: askedIdentifier(partyId, query), proposalId: askedIdentifier(proposalId, query) }),
+      answer: (votes) => ({ votes }),
+    }),
+
+    observeVotes: stream(streams, {
+      subject: "vote",
+      records: (event) => (event.case === "vote" ? [event.value] : []),
+      where: ({ partyId, proposalId }) => withFields({ partyId, proposalId }),
+      messages: (votes) => votes.map((vote) => ({ vote })),
+    }),
   };
-}
-
-function voteFilter(partyId: string | undefined, proposalId: string | undefined): (vote: Vote) => boolean {
-  return (vote) => isWanted(partyId, vote.partyId) && isWanted(proposalId, vote.proposalId);
 }
 
 /** A proposal with its votes, and with its members where it is a batch. */
@@ -149,7 +129,7 @@ const CHANGES = new Map<ListGovernanceDataRequest_Type, string>([
 /** The condition of a request. The proposals of a batch are listed with the batch alone. */
 function proposalFilter(request: ListGovernanceDataRequest): (proposal: Proposal) => boolean {
   const { proposalState, proposalType = ListGovernanceDataRequest_Type.UNSPECIFIED } = request;
-  const proposer = request.proposerPartyId && queryIdentifier(request.proposerPartyId, LIST);
+  const proposer = askedIdentifier(request.proposerPartyId, LIST);
   const isAll = proposalType <= ListGovernanceDataRequest_Type.ALL;
   return ({ batchId, state, partyId, reference, terms }) =>
     batchId === undefined &&

@@ -1,3 +1,4 @@
+import type { Recorded } from "../world/records.js";
 import type { Timeline } from "../world/timeline.js";
 
 /** What a record is ordered and found by, as text. Cursors hold it. */
@@ -95,5 +96,67 @@ export function timelineListing<T>(timeline: Timeline<T>, matches: (record: T) =
         }
       }
     },
+  };
+}
+
+/** Makes the listing of those records of a source that match. */
+export type Source<T> = (matches: (record: T) => boolean) => Listing<T>;
+
+/** The source of what the local node has no records of. */
+export const NOTHING: Source<never> = () => ({ keyParts: [], read: () => [] });
+
+/** Makes a source of records that are kept in memory, of the order of {@link sortedListing}. */
+export function sorted<T>(records: Iterable<T>, keyParts: readonly RegExp[], keyOf: (record: T) => Key): Source<T> {
+  return (matches) => sortedListing([...records].filter(matches), keyParts, keyOf);
+}
+
+/** Makes a source of the records of a timeline, of the order of {@link timelineListing}. */
+export function inTime<T>(timeline: Timeline<T>): Source<T> {
+  return (matches) => timelineListing(timeline, matches);
+}
+
+/**
+ * Makes a source of records by the time of the block that changed each one last.
+ *
+ * @param records the records, by what tells them apart
+ * @returns the source
+ */
+export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, Recorded<T>> }): Source<T> {
+  return (matches) => {
+    const found = [...records.latest].filter(([, { value }]) => matches(value));
+    const { keyParts, read } = sortedListing(found, [keyPart.time, keyPart.text], ([key, { block }]) => [
+      timePart(block.time),
+      key,
+    ]);
+    return {
+      keyParts,
+      *read(descending, from) {
+        for (const { key, value } of read(descending, from)) {
+          yield { key, value: value[1].value };
+        }
+      },
+    };
+  };
+}
+
+/**
+ * Refuses to read a listing from a cursor on, where the network has a defect that lets nobody read a second page.
+ *
+ * @param source the source of the listing
+ * @param fail makes the network's error
+ * @returns the source of a listing whose first page can be read
+ */
+export function firstPageOnly<T>(source: Source<T>, fail: () => Error): Source<T> {
+  return (matches) => {
+    const { keyParts, read } = source(matches);
+    return {
+      keyParts,
+      read(descending, from) {
+        if (from !== undefined) {
+          throw fail();
+        }
+        return read(descending, from);
+      },
+    };
   };
 }

@@ -1,27 +1,45 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { NetworkLimitsSchema } from "../../../gen/vega/vega_pb.js";
-import { existing } from "../api-error.js";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import {
+  type NetworkLimitsSchema,
+  type Node,
+  NodeSchema,
+  NodeStatus,
+  ValidatorNodeStatus,
+} from "../../../gen/vega/vega_pb.js";
+import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
+import { hashOf } from "../made-up/numbers.js";
 import type { World } from "../world/world.js";
+import { canBeIdentifier, identifier, NO_IDENTIFIER, oneOf, queryError } from "./conditions.js";
 import { epochOf, epochTimestamps } from "./epochs.js";
-import { validators } from "./nodes.js";
+import { keyPart, sorted } from "./listing.js";
+import { type DataMethods, listing, stream } from "./method.js";
+import type { Streams } from "./observe.js";
+import { type PageOptions, readPagination, withNodes } from "./page.js";
 
 /** The version of the interface. What follows the plus sign tells the local node from others. */
 export const VERSION = "v0.78.0+tradewire.devnode";
 
-type NetworkMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "info" | "ping" | "getVegaTime" | "getNetworkLimits" | "getEpoch"
->;
+/** The only validator of the local network. Nobody delegates to it. */
+const VALIDATOR_ID = hashOf("validator:0");
+
+/** Parameters are listed by their keys, which are their cursors, and ascending in every case (datanode/sqlstore/network_parameters.go). */
+const PARAMETERS: PageOptions = {
+  message: "failed to get network parameters",
+  alwaysAscending: true,
+  cursors: "text",
+};
+const ASSET = { message: "failed to get asset for ID" };
+const ASSETS = { message: "failed to get assets" };
 
 /**
- * Implement the methods for the node and the network as a whole.
+ * Implements the methods for the node and the network as a whole, and for network parameters (specification, 4.3).
  *
  * @param world how things stand
- * @returns methods of the data service
+ * @param streams keeps streams open
+ * @returns methods of the data service; of transactions, parties and hashes are compared letter by letter, as on deployed nodes
  */
-export function networkMethods(world: World): NetworkMethods {
+export function networkMethods(world: World, streams: Streams): DataMethods {
   return {
     info: () => ({ version: VERSION }),
     ping: () => ({}),
@@ -51,6 +69,29 @@ export function networkMethods(world: World): NetworkMethods {
       const timestamps = epochTimestamps(world, epoch);
       return { epoch: { seq: epoch, timestamps, validators: validators(), delegations } };
     },
+
+    listNetworkParameters: listing({
+      query: PARAMETERS,
+      from: () => sorted(world.parameters, [keyPart.text], ([key]) => [key]),
+      answer: (page) => ({ networkParameters: withNodes(page, ([key, value]) => ({ key, value })) }),
+    }),
+
+    async getNetworkParameter({ key }) {
+      const value = existing(world.parameters.get(key), PARAMETERS.message);
+      return { networkParameter: { key, value } };
+    },
+
+    observeTransactionResults: stream(streams, {
+      subject: "transactionResult",
+      records: (event) => (event.case === "transactionResult" ? [event.value] : []),
+      where({ partyIds, hashes, status }) {
+        const isOfParty = oneOf(partyIds);
+        const hasHash = oneOf(hashes);
+        return (result) =>
+          isOfParty(result.partyId) && hasHash(result.hash) && (status === undefined || status === result.status);
+      },
+      messages: (transactionResults) => [{ transactionResults: [...transactionResults] }],
+    }),
   };
 }
 
@@ -74,5 +115,121 @@ export function networkLimits({ parameters }: World): MessageInitShape<typeof Ne
     canProposeSpotMarket: parameters.get("limits.markets.proposeSpotEnabled") === "1",
     canProposePerpetualMarket: parameters.get("limits.markets.proposePerpetualEnabled") === "1",
     canUseAmm: parameters.get("limits.markets.ammPoolEnabled") === "1",
+  };
+}
+
+/**
+ * Implements the methods for assets.
+ *
+ * @param world how things stand
+ * @returns the methods of the data service that list assets and get one
+ */
+export function assetMethods(world: World): DataMethods {
+  /** The asset that a listing is asked for. */
+  function single(assetId: string) {
+    const inner = (cause: string) => `failed to get asset by ID: ${assetId}: ${cause}`;
+    if (!canBeIdentifier(assetId)) {
+      throw queryError({ ...ASSET, inner }, NO_IDENTIFIER, Code.InvalidArgument);
+    }
+    return existing(world.assets.get(assetId.toLowerCase()), ASSET.message, inner(NO_RESOURCE));
+  }
+
+  return {
+    listAssets: listing({
+      check: ({ assetId = "" }) => assetId === "" || single(assetId),
+      page: ({ assetId = "", pagination }) =>
+        readPagination(assetId === "" ? pagination : undefined, (reason) =>
+          queryError(ASSETS, `${reason}: invalid pagination`),
+        ),
+      query: { ...ASSETS, inner: (cause: string) => `${cause}: ${ASSETS.message}` },
+      from: ({ assetId = "" }) =>
+        sorted(assetId === "" ? world.assets.values() : [single(assetId)], [keyPart.id], ({ id }) => [id]),
+      answer: (assets) => ({ assets }),
+    }),
+
+    async getAsset({ assetId }) {
+      const id = identifier(assetId, "missing asset ID", "invalid asset ID");
+      return { asset: existing(world.assets.get(id), ASSET.message) };
+    },
+  };
+}
+
+/**
+ * Describes the validators of the local network, of which there is one.
+ *
+ * @returns the validators, as `GetEpoch` and `ListNodes` have them
+ */
+export function validators(): Node[] {
+  return [
+    create(NodeSchema, {
+      id: VALIDATOR_ID,
+      pubKey: hashOf("validator:0:key"),
+      tmPubKey: Buffer.from(hashOf("validator:0:consensus"), "hex").toString("base64"),
+      ethereumAddress: `0x${hashOf("validator:0:ethereum").slice(0, 40)}`,
+      name: "tradewire devnode",
+      stakedByOperator: "0",
+      stakedByDelegates: "0",
+      stakedTotal: "0",
+      maxIntendedStake: "0",
+      pendingStake: "0",
+      status: NodeStatus.VALIDATOR,
+      rankingScore: {
+        stakeScore: "0",
+        performanceScore: "0",
+        previousStatus: ValidatorNodeStatus.TENDERMINT,
+        status: ValidatorNodeStatus.TENDERMINT,
+        votingPower: 10,
+        rankingScore: "0",
+      },
+    }),
+  ];
+}
+
+/**
+ * Implements the methods for the network's nodes.
+ *
+ * @param world how things stand
+ * @returns the methods of the data service that list and describe nodes
+ */
+export function nodeMethods(world: World): DataMethods {
+  return {
+    listNodes: listing({
+      query: { message: "failed to get nodes" },
+      from: () => sorted(validators(), [keyPart.id], ({ id }) => [id]),
+      answer: (nodes) => ({ nodes }),
+    }),
+
+    async getNode({ id }) {
+      if (id === "") {
+        throw invalidArgument("missing node id");
+      }
+      if (!canBeIdentifier(id)) {
+        throw invalidArgument(NO_IDENTIFIER);
+      }
+      const node = validators().find((each) => each.id === id.toLowerCase());
+      if (node === undefined) {
+        throw apiError(Code.NotFound, NO_RESOURCE);
+      }
+      return { node };
+    },
+
+    async getNetworkData() {
+      const uptime = Number(world.block.time - (world.blockAt(1n)?.time ?? world.block.time)) / 60e9;
+      return {
+        nodeData: {
+          stakedTotal: "0",
+          totalNodes: 1,
+          inactiveNodes: 1,
+          tendermintNodes: {
+            total: 1,
+            inactive: 1,
+            maximum: Number(world.parameters.get("network.validators.tendermint.number") ?? 0),
+          },
+          ersatzNodes: { maximum: 0 },
+          pendingNodes: {},
+          uptime,
+        },
+      };
+    },
   };
 }

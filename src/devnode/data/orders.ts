@@ -1,36 +1,56 @@
-import { Code, type ServiceImpl } from "@connectrpc/connect";
-import type { OrderFilter, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Order } from "../../../gen/vega/vega_pb.js";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import type { OrderFilter, StopOrderFilter } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import type { StopOrderEvent, StopOrderEventSchema } from "../../../gen/vega/events/v1/events_pb.js";
+import { type Order, StopOrder_Status, type Trade } from "../../../gen/vega/vega_pb.js";
+import type { Profile } from "../../schema/profile.js";
 import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
 import { isOrder } from "../world/event.js";
 import type { World } from "../world/world.js";
-import { identifier, identifiers, oneOf, type Query, queryError, within } from "./conditions.js";
-import { keyPart, sortedListing, timelineListing, timePart } from "./listing.js";
+import { identifier, identifiers, oneOf, type Query, queryError, queryIdentifiers, within } from "./conditions.js";
+import { inTime, keyPart, sorted, timePart } from "./listing.js";
+import { marketIdentifier } from "./markets.js";
+import { type DataMethods, listing, stream } from "./method.js";
 import { type Streams, snapshotPages } from "./observe.js";
-import { type PageRequest, readPageOf, readPagination } from "./page.js";
+import { type PageRequest, readPagination, withNodes } from "./page.js";
 
 /** A failed listing of orders has the cause alone. */
-export const ORDERS_QUERY: Query = { message: "" };
+const ORDERS: Query = { message: "" };
 
-type OrderMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "listOrders" | "listOrderVersions" | "getOrder" | "observeOrders"
->;
+const TRADES: Query = {
+  message: "failed to list trades",
+  inner: (cause) => `failed to get trade by market:${cause}`,
+};
+
+/** How the data node words that an identifier of a filter of trades is none. */
+const tradesOf = (what: "market" | "party" | "order"): Query => ({
+  ...TRADES,
+  inner: (cause) => `received invalid ${what} ID: ${cause}`,
+});
+
+const versionsOf = (orderId: string): Query => ({
+  message: "failed to get order versions",
+  inner: (cause) => `orderID: ${orderId}: ${cause}`,
+});
 
 /**
- * Implement the methods for orders: those of the history, and those that transactions bring.
+ * Implements the methods for orders: those of the history, and those that transactions bring.
  *
  * @param world how things stand; it knows the latest version of each order alone
  * @param streams keeps streams open
  * @returns the methods of the data service that list and stream orders and get one
  */
-export function orderMethods(world: World, streams: Streams): OrderMethods {
+export function orderMethods(world: World, streams: Streams): DataMethods {
   return {
-    async listOrders({ filter, pagination }) {
-      const request = readPagination(pagination);
-      const listing = timelineListing(filter?.liveOnly ? world.liveOrders : world.orders, orderFilter(filter ?? {}));
-      return { orders: readPageOf(listing, newestFirstOnly(request), (order) => order, ORDERS_QUERY) };
-    },
+    listOrders: listing({
+      query: ORDERS,
+      from({ filter }, page) {
+        requireNewestFirst(page);
+        return inTime(filter?.liveOnly ? world.liveOrders : world.orders);
+      },
+      where: ({ filter }) => orderFilter(filter ?? {}),
+      answer: (orders) => ({ orders }),
+    }),
 
     async getOrder({ orderId, version }) {
       const id = orderIdentifier(orderId);
@@ -44,57 +64,152 @@ export function orderMethods(world: World, streams: Streams): OrderMethods {
       };
     },
 
-    async listOrderVersions({ orderId, pagination }) {
-      const id = orderIdentifier(orderId);
-      const request = readPagination(pagination);
-      const query: Query = {
-        message: "failed to get order versions",
-        inner: (cause) => `orderID: ${orderId}: ${cause}`,
-      };
-      if (request.backwards) {
-        throw queryError(query, "'last' pagination is not supported");
-      }
+    listOrderVersions: listing({
+      check: ({ orderId }) => orderIdentifier(orderId),
+      page({ orderId, pagination }) {
+        const page = readPagination(pagination);
+        if (page.backwards) {
+          throw queryError(versionsOf(orderId), "'last' pagination is not supported");
+        }
+        return page;
+      },
+      query: ({ orderId }) => versionsOf(orderId),
       // Of an order, the latest version alone is kept.
-      const found = [world.orders.find(id)].filter((order) => order !== undefined);
-      const listing = sortedListing(found, [keyPart.time], ({ createdAt }) => [timePart(createdAt)]);
-      return { orders: readPageOf(listing, request, (order) => order, query) };
-    },
+      from: ({ orderId }) =>
+        sorted(
+          [world.orders.find(orderIdentifier(orderId))].filter((order) => order !== undefined),
+          [keyPart.time],
+          ({ createdAt }) => [timePart(createdAt)],
+        ),
+      answer: (orders) => ({ orders }),
+    }),
 
-    async *observeOrders({ marketIds, partyIds, excludeLiquidity = false }, { signal }) {
-      const matches = orderFilter({ marketIds, partyIds, excludeLiquidity });
-      yield* streams.watch({
-        subject: "order",
-        signal,
-        snapshot: () =>
-          snapshotPages(Array.from(world.liveOrders.read(false), ({ value }) => value).filter(matches)).map(
-            ({ records, lastPage }) => ({
-              response: { case: "snapshot" as const, value: { orders: [...records], lastPage } },
-            }),
-          ),
-        select: (happenings) =>
-          happenings.flatMap(({ event }) => (isOrder(event) && matches(event.value) ? [event.value] : [])),
-        message: (orders) => ({ response: { case: "updates" as const, value: { orders: [...orders] } } }),
-      });
+    observeOrders: stream(streams, {
+      subject: "order",
+      records: (event) => (isOrder(event) ? [event.value] : []),
+      where: ({ marketIds, partyIds, excludeLiquidity = false }) =>
+        orderFilter({ marketIds, partyIds, excludeLiquidity }),
+      snapshot: (matches) =>
+        snapshotPages(Array.from(world.liveOrders.read(false), ({ value }) => value).filter(matches)).map(
+          ({ records, lastPage }) => ({
+            response: { case: "snapshot" as const, value: { orders: [...records], lastPage } },
+          }),
+        ),
+      messages: (orders) => [{ response: { case: "updates" as const, value: { orders: [...orders] } } }],
+    }),
+  };
+}
+
+/**
+ * Implements the methods for stop orders (specification, 4.4).
+ *
+ * @param world how things stand
+ * @param profile with `deployed`, the time of the last change is left out, as deployed nodes do (datanode/entities/stop_orders.go)
+ * @returns the methods of the data service that list stop orders and get one
+ */
+export function stopOrderMethods(world: World, profile: Profile): DataMethods {
+  const listed = (event: StopOrderEvent): MessageInitShape<typeof StopOrderEventSchema> => {
+    if (profile === "specification" || event.stopOrder === undefined) {
+      return event;
+    }
+    const { updatedAt: _, ...stopOrder } = event.stopOrder;
+    return { ...event, stopOrder };
+  };
+  const stopOrders = () =>
+    sorted(world.stopOrders.values(), [keyPart.time, keyPart.id], ({ stopOrder }) => [
+      timePart(stopOrder?.createdAt ?? 0n),
+      stopOrder?.id ?? "",
+    ]);
+  return {
+    listStopOrders: listing({
+      query: ORDERS,
+      from(_, page) {
+        requireNewestFirst(page);
+        return stopOrders();
+      },
+      where: ({ filter }) => stopOrderFilter(filter),
+      answer: (orders) => ({ orders: withNodes(orders, listed) }),
+    }),
+
+    async getStopOrder({ orderId }) {
+      const order = world.stopOrders.get(orderIdentifier(orderId));
+      return { order: listed(existing(order, "order not found", `orderID: ${orderId}: ${NO_RESOURCE}`)) };
     },
   };
+}
+
+/**
+ * Implements the methods for trades.
+ *
+ * @param world how things stand
+ * @param streams keeps streams open
+ * @returns the methods of the data service that list and stream trades and get the last one
+ */
+export function tradeMethods(world: World, streams: Streams): DataMethods {
+  return {
+    listTrades: listing({
+      query: TRADES,
+      from: () => inTime(world.trades),
+      where({ marketIds, orderIds, partyIds, dateRange }) {
+        const isOnMarket = queryIdentifiers(marketIds, tradesOf("market"));
+        const isOfParty = queryIdentifiers(partyIds, tradesOf("party"));
+        const isOfOrder = queryIdentifiers(orderIds, tradesOf("order"));
+        const isWithin = within(dateRange);
+        return ({ marketId, buyOrder, sellOrder, buyer, seller, timestamp }) =>
+          isOnMarket(marketId) && isOfOrder(buyOrder, sellOrder) && isOfParty(buyer, seller) && isWithin(timestamp);
+      },
+      answer: (trades) => ({ trades }),
+    }),
+
+    async getLastTrade({ marketId }) {
+      const trade = lastTrade(world, marketIdentifier(marketId));
+      return trade === undefined ? {} : { trade };
+    },
+
+    observeTrades: stream(streams, {
+      subject: "trade",
+      records: (event) => (event.case === "trade" ? [event.value] : []),
+      where({ marketIds, partyIds }) {
+        const isOnMarket = oneOf(marketIds);
+        const isOfParty = oneOf(partyIds);
+        return ({ marketId, buyer, seller }) => isOnMarket(marketId) && isOfParty(buyer, seller);
+      },
+      messages: (trades) => [{ trades: [...trades] }],
+    }),
+  };
+}
+
+/**
+ * Finds the last trade on a market.
+ *
+ * @param world how things stand
+ * @param marketId the market, 64 hex digits in lower case
+ * @returns the trade; `undefined` if there is none
+ */
+export function lastTrade(world: World, marketId: string): Trade | undefined {
+  // A market that is not there has no trade: the whole history need not be searched for one.
+  for (const { value } of world.markets.has(marketId) ? world.trades.read(true) : []) {
+    if (value.marketId === marketId) {
+      return value;
+    }
+  }
+  return undefined;
 }
 
 /**
  * Refuses what deployed nodes do not list: orders and stop orders oldest first, and those before a cursor or at the end
  * (datanode/sqlstore/orders.go).
  *
- * @param request what the pagination asks for
- * @returns the same
+ * @param page what the pagination asks for
  * @throws ConnectError with `Internal` for the oldest first, with `InvalidArgument` for the last ones
  */
-export function newestFirstOnly(request: PageRequest): PageRequest {
-  if (!request.newestFirst) {
+function requireNewestFirst({ newestFirst, backwards }: PageRequest): void {
+  if (!newestFirst) {
     throw apiError(Code.Internal, "oldest first order query is not currently supported");
   }
-  if (request.backwards) {
+  if (backwards) {
     throw invalidArgument("'last' pagination is not supported", "'last' pagination is not supported");
   }
-  return request;
 }
 
 /**
@@ -104,7 +219,7 @@ export function newestFirstOnly(request: PageRequest): PageRequest {
  * @returns the order's identifier, in lower case
  * @throws ConnectError with `InvalidArgument` if it is missing or no identifier
  */
-export function orderIdentifier(orderId: string): string {
+function orderIdentifier(orderId: string): string {
   return identifier(orderId, "missing orderID parameter", "invalid orderID parameter");
 }
 
@@ -126,4 +241,22 @@ function orderFilter(filter: Partial<OrderFilter>): (order: Order) => boolean {
     isChangedWithin(order.updatedAt || order.createdAt) &&
     (reference === undefined || order.reference === reference) &&
     (excludeLiquidity !== true || order.liquidityProvisionId === "");
+}
+
+/** The condition that a filter makes. Its range of dates is about the last change. Live stop orders are pending. */
+function stopOrderFilter(filter: StopOrderFilter | undefined): (event: StopOrderEvent) => boolean {
+  const { statuses = [], expiryStrategies = [], partyIds = [], marketIds = [], dateRange, liveOnly } = filter ?? {};
+  const hasStatus = oneOf(statuses);
+  const hasStrategy = oneOf(expiryStrategies);
+  const isOfParty = identifiers(partyIds, "party");
+  const isOnMarket = identifiers(marketIds, "market");
+  const isChangedWithin = within(dateRange);
+  return ({ stopOrder }) =>
+    stopOrder !== undefined &&
+    hasStatus(stopOrder.status) &&
+    hasStrategy(stopOrder.expiryStrategy ?? 0) &&
+    isOfParty(stopOrder.partyId) &&
+    isOnMarket(stopOrder.marketId) &&
+    isChangedWithin(stopOrder.updatedAt ?? stopOrder.createdAt) &&
+    (liveOnly !== true || stopOrder.status === StopOrder_Status.PENDING);
 }

@@ -8,7 +8,7 @@ import type { Key, Keyed, Listing } from "./listing.js";
 const DEFAULT_SIZE = 1000;
 const MAX_SIZE = 5000;
 
-/** A page of a listing, as its message has it: the records' messages, each with its cursor, and the page information. */
+/** A page of a listing, as its message has it: the records, each with its cursor, and the page information. */
 export interface Page<N> {
   readonly edges: { readonly node: N; readonly cursor: string }[];
   readonly pageInfo: MessageInitShape<typeof PageInfoSchema>;
@@ -38,18 +38,12 @@ export interface PageOptions extends Query {
  *
  * @param listing the records and their keys
  * @param pagination the pagination of the request; the first page, newest first, if it is `undefined`
- * @param toNode makes the message of a record
  * @param options how the data node words the failure of the listing's query, and how the listing differs
  * @returns the page
  * @throws ConnectError with `InvalidArgument` if the pagination is invalid, with `Internal` if the cursor is no JSON object
  */
-export function readPage<T, N>(
-  listing: Listing<T>,
-  pagination: Pagination | undefined,
-  toNode: (record: T) => N,
-  options: PageOptions,
-): Page<N> {
-  return readPageOf(listing, readPagination(pagination), toNode, options);
+export function readPage<T>(listing: Listing<T>, pagination: Pagination | undefined, options: PageOptions): Page<T> {
+  return readPageOf(listing, readPagination(pagination), options);
 }
 
 /**
@@ -60,17 +54,15 @@ export function readPage<T, N>(
  *
  * @param listing the records and their keys
  * @param request what {@link readPagination} made of the pagination
- * @param toNode makes the message of a record
  * @param options how the data node words the failure of the listing's query, and how the listing differs
  * @returns the page
  * @throws ConnectError with `Internal` if the cursor is no JSON object
  */
-export function readPageOf<T, N>(
+export function readPageOf<T>(
   listing: Listing<T>,
   { size, cursor, backwards, newestFirst }: PageRequest,
-  toNode: (record: T) => N,
   options: PageOptions,
-): Page<N> {
+): Page<T> {
   const cursors = CURSORS[options.cursors ?? "json"];
   const hasCursor = cursor !== undefined;
   const key = hasCursor ? cursors.read(cursor, listing, options) : undefined;
@@ -89,7 +81,7 @@ export function readPageOf<T, N>(
   const start = isAfterFirst ? 1 : 0;
   const hasMore = found.length > start + size;
   const edges = found.slice(start, start + size).map(({ key: ofRecord, value }) => ({
-    node: toNode(value),
+    node: value,
     cursor: Buffer.from(cursors.write(ofRecord)).toString("base64"),
   }));
   if (backwards) {
@@ -104,6 +96,17 @@ export function readPageOf<T, N>(
       endCursor: edges.at(-1)?.cursor ?? "",
     },
   };
+}
+
+/**
+ * Makes the messages of a page's records.
+ *
+ * @param page the page of records
+ * @param toNode makes the message of a record
+ * @returns the page of messages, with the same cursors
+ */
+export function withNodes<T, N>({ edges, pageInfo }: Page<T>, toNode: (record: T) => N): Page<N> {
+  return { edges: edges.map(({ node, cursor }) => ({ node: toNode(node), cursor })), pageInfo };
 }
 
 /**

@@ -1,51 +1,158 @@
-import { Code, type ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import {
+  type StakeLinking,
+  StakeLinking_Status,
+  StakeLinking_Type,
+  StakeLinkingSchema,
+} from "../../../gen/vega/events/v1/events_pb.js";
 import { existing } from "../api-error.js";
+import { hashOf } from "../made-up/numbers.js";
 import type { PartyRecord, World } from "../world/world.js";
-import { canBeIdentifier, identifier, NETWORK_PARTY, NO_IDENTIFIER, queryError } from "./conditions.js";
-import { keyPart, sortedListing, timePart } from "./listing.js";
-import { readPageOf, readPagination } from "./page.js";
+import {
+  askedIdentifier,
+  canBeIdentifier,
+  identifier,
+  isWanted,
+  NETWORK_PARTY,
+  NO_IDENTIFIER,
+  type Query,
+  queryError,
+  queryIdentifiers,
+  withFields,
+} from "./conditions.js";
+import { byBlock, firstPageOnly, keyPart, sorted, sortedListing, timePart } from "./listing.js";
+import { type DataMethods, listing } from "./method.js";
+import { readPageOf, readPagination, withNodes } from "./page.js";
 
-const LIST = { message: "failed to get parties" };
+const PARTIES: Query = { message: "failed to get parties" };
+const MODES: Query = {
+  message: "failed to list parties margin modes",
+  inner: (cause) => `scany: query multiple result rows: ${cause}`,
+};
+const PROFILES: Query = { message: "failed to get parties' profiles" };
+const PROFILES_OF: Query = { ...PROFILES, inner: (cause) => `invalid party ID found: ${cause}` };
+const DELEGATIONS: Query = { message: "failed to get delegation" };
+
+/** How a query for delegations fails: its text has the party and the node, and no epoch where none was asked for. */
+const delegationsOf = (partyId = "", nodeId = ""): Query => ({
+  ...DELEGATIONS,
+  inner: (cause) =>
+    `partyID: ${partyId}, nodeID: ${nodeId}, epochID: 0: querying delegations: scany: query multiple result rows: ${cause}`,
+});
 
 /** The last time that keys of listings hold, in Unix nanoseconds. */
 const LATEST = 8_999_999_999_999_999_999n;
 
 /**
- * Implement the methods for parties. A key becomes a party with its first command that is carried out.
+ * Implements the methods for parties, and for the governance tokens of one (datanode/sqlstore/stake_linking.go). A key becomes
+ * a party with its first command that is carried out.
  *
  * @param world how things stand
- * @returns the methods of the data service that list parties and get one
+ * @returns methods of the data service
  */
-export function partyMethods(world: World): Pick<ServiceImpl<typeof TradingDataService>, "listParties" | "getParty"> {
+export function partyMethods(world: World): DataMethods {
   /** The network is a party without a time, which the database takes for the latest (datanode/sqlstore/parties.go). */
   const network: PartyRecord = { id: NETWORK_PARTY, createdAt: LATEST };
   const find = (id: string) => (id === NETWORK_PARTY ? network : world.parties.get(id.toLowerCase()));
   return {
-    async listParties({ partyId, pagination }) {
-      const request = readPagination(pagination);
-      const found = partyId === "" ? [network, ...world.parties.values()] : [single(partyId)];
-      const listing = sortedListing(found, [keyPart.time, keyPart.party], ({ createdAt, id }) => [
-        timePart(createdAt),
-        id,
-      ]);
-      return { parties: readPageOf(listing, request, partyOf, LIST) };
-    },
+    listParties: listing({
+      query: PARTIES,
+      from: ({ partyId }) =>
+        sorted(
+          partyId === "" ? [network, ...world.parties.values()] : [single(partyId)],
+          [keyPart.time, keyPart.party],
+          ({ createdAt, id }) => [timePart(createdAt), id],
+        ),
+      answer: (parties) => ({ parties: withNodes(parties, partyOf) }),
+    }),
 
     async getParty({ partyId }) {
       const id = identifier(partyId, "missing party id", "invalid party id");
       return { party: partyOf(existing(find(id), "failed to get party for ID")) };
     },
+
+    async getStake({ partyId, pagination }) {
+      const party = identifier(partyId, "missing party id", "invalid party id");
+      const page = readPagination(pagination);
+      const links = sortedListing(stakeLinkings(world, party), [keyPart.id], ({ id }) => [id]);
+      return {
+        currentStakeAvailable: String(world.stakes.get(party) ?? 0n),
+        stakeLinkings: readPageOf(links, page, { message: "failed to get stake linking" }),
+      };
+    },
   };
 
   function single(partyId: string): PartyRecord {
     if (!canBeIdentifier(partyId)) {
-      throw queryError(LIST, NO_IDENTIFIER, Code.InvalidArgument);
+      throw queryError(PARTIES, NO_IDENTIFIER, Code.InvalidArgument);
     }
-    return existing(find(partyId), LIST.message);
+    return existing(find(partyId), PARTIES.message);
   }
 }
 
 function partyOf({ id }: PartyRecord): { id: string } {
   return { id };
+}
+
+/**
+ * Implements the methods for what parties choose for themselves: profiles, margin modes and delegations that blocks brought.
+ *
+ * @param world how things stand
+ * @returns the methods of the data service that list them
+ */
+export function partyChoiceMethods({ records }: World): DataMethods {
+  return {
+    listPartiesProfiles: listing({
+      query: PROFILES,
+      // A defect of the network's: no second page of profiles can be read.
+      from: () =>
+        firstPageOnly(byBlock(records.partyProfileUpdated), () =>
+          queryError(PROFILES, "building cursor predicate: no field matching column name id"),
+        ),
+      where({ parties }) {
+        const isAsked = queryIdentifiers(parties, PROFILES_OF);
+        return ({ updatedProfile }) => isAsked(updatedProfile?.partyId ?? "");
+      },
+      answer: (page) => ({ profiles: withNodes(page, ({ updatedProfile }) => updatedProfile ?? {}) }),
+    }),
+
+    listPartyMarginModes: listing({
+      query: MODES,
+      from: () => byBlock(records.partyMarginModeUpdated),
+      where: ({ marketId, partyId }) =>
+        withFields({ marketId: askedIdentifier(marketId, MODES), partyId: askedIdentifier(partyId, MODES) }),
+      answer: (page) => ({ partyMarginModes: withNodes(page, ({ $typeName: _, ...mode }) => mode) }),
+    }),
+
+    listDelegations: listing({
+      query: DELEGATIONS,
+      from: () => byBlock(records.delegationBalance),
+      where({ partyId, nodeId, epochId }) {
+        const query = delegationsOf(partyId, nodeId);
+        const isOfParty = queryIdentifiers(partyId === undefined ? [] : [partyId], query);
+        const isToNode = queryIdentifiers(nodeId === undefined ? [] : [nodeId], query);
+        return ({ party, nodeId: node, epochSeq }) => isOfParty(party) && isToNode(node) && isWanted(epochId, epochSeq);
+      },
+      answer: (page) => ({ delegations: withNodes(page, ({ $typeName: _, ...balance }) => balance) }),
+    }),
+  };
+}
+
+/**
+ * Lists how a party came by its governance tokens: all at once, before the first block.
+ *
+ * @param world how things stand
+ * @param party the party, 64 hex digits in lower case
+ * @returns one link, or none if the party has no tokens
+ */
+export function stakeLinkings({ stakes, blockAt }: World, party: string): StakeLinking[] {
+  const amount = stakes.get(party);
+  const time = blockAt(1n)?.time ?? 0n;
+  const linking = {
+    ...{ id: hashOf(`stake:${party}`), party, amount: String(amount), ts: time, finalizedAt: time },
+    ...{ type: StakeLinking_Type.LINK, status: StakeLinking_Status.ACCEPTED },
+    ...{ txHash: `0x${hashOf(`stake:${party}:ethereum`)}`, ethereumAddress: `0x${hashOf(party).slice(0, 40)}` },
+  };
+  return amount === undefined ? [] : [create(StakeLinkingSchema, linking)];
 }

@@ -1,13 +1,16 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
-import type { Position } from "../../../gen/vega/vega_pb.js";
+import { AccountType, type Position } from "../../../gen/vega/vega_pb.js";
+import { accountId } from "../engine/identifiers.js";
 import type { World } from "../world/world.js";
-import { canBeIdentifier, identifiers, oneOf, type Query, queryIdentifier } from "./conditions.js";
-import { keyPart, sortedListing } from "./listing.js";
+import { canBeIdentifier, identifiers, oneOf, type Query, queryIdentifier, withFields } from "./conditions.js";
+import { keyPart, sorted, timePart } from "./listing.js";
+import { type DataMethods, listing, stream } from "./method.js";
 import { type Streams, snapshotPages } from "./observe.js";
-import { readPageOf, readPagination } from "./page.js";
 
-const QUERY = { message: "failed to get positions for party" };
+const POSITIONS: Query = { message: "failed to get positions for party" };
+const MARGINS: Query = {
+  message: "failed to get margin levels",
+  inner: (cause) => (cause.startsWith("decoding") ? `scany: query multiple result rows: ${cause}` : cause),
+};
 
 /** How the data node words that the first messages of a stream of positions cannot be made. */
 const snapshotQuery = (what: "market" | "party"): Query => ({
@@ -16,47 +19,68 @@ const snapshotQuery = (what: "market" | "party"): Query => ({
 });
 
 /**
- * Implement the methods for positions.
+ * Implements the methods for positions, and for the margins that they need (datanode/sqlstore/margin_levels.go).
  *
  * @param world how things stand
  * @param streams keeps streams open
- * @returns the methods of the data service that list and stream positions
+ * @returns the methods of the data service that list and stream positions and margin levels
  */
-export function positionMethods(
-  world: World,
-  streams: Streams,
-): Pick<ServiceImpl<typeof TradingDataService>, "listPositions" | "listAllPositions" | "observePositions"> {
-  const filtered = (matches: (position: Position) => boolean) => [...world.positions.values()].filter(matches);
-  const listed = (matches: (position: Position) => boolean) =>
-    sortedListing(filtered(matches), [keyPart.party, keyPart.id], ({ partyId, marketId }) => [partyId, marketId]);
+export function positionMethods(world: World, streams: Streams): DataMethods {
+  const positions = () =>
+    sorted(world.positions.values(), [keyPart.party, keyPart.id], ({ partyId, marketId }) => [partyId, marketId]);
   return {
-    async listPositions({ partyId, marketId, pagination }) {
-      const request = readPagination(pagination);
-      const matches = positionFilter(queried(partyId), queried(marketId));
-      return { positions: readPageOf(listed(matches), request, (position) => position, QUERY) };
-    },
+    listPositions: listing({
+      query: POSITIONS,
+      from: positions,
+      where: ({ partyId, marketId }) => positionFilter({ partyIds: queried(partyId), marketIds: queried(marketId) }),
+      answer: (page) => ({ positions: page }),
+    }),
 
-    async listAllPositions({ filter, pagination }) {
-      const matches = positionFilter(filter?.partyIds, filter?.marketIds);
-      return { positions: readPageOf(listed(matches), readPagination(pagination), (position) => position, QUERY) };
-    },
+    listAllPositions: listing({
+      check: ({ filter }) => positionFilter(filter),
+      query: POSITIONS,
+      from: positions,
+      where: ({ filter }) => positionFilter(filter),
+      answer: (page) => ({ positions: page }),
+    }),
 
-    async *observePositions({ partyId = "", marketId = "" }, { signal }) {
-      const isOfParty = oneOf(partyId === "" ? [] : [queryIdentifier(partyId, snapshotQuery("party"))]);
-      const isOnMarket = oneOf(marketId === "" ? [] : [queryIdentifier(marketId, snapshotQuery("market"))]);
-      const matches = (position: Position) => isOfParty(position.partyId) && isOnMarket(position.marketId);
-      yield* streams.watch({
-        subject: "position",
-        signal,
-        snapshot: () =>
-          snapshotPages(filtered(matches)).map(({ records, lastPage }) => ({
-            response: { case: "snapshot" as const, value: { positions: [...records], lastPage } },
-          })),
-        select: (happenings) =>
-          happenings.flatMap(({ event }) => (event.case === "position" && matches(event.value) ? [event.value] : [])),
-        message: (positions) => ({ response: { case: "updates" as const, value: { positions: [...positions] } } }),
-      });
-    },
+    observePositions: stream(streams, {
+      subject: "position",
+      records: (event) => (event.case === "position" ? [event.value] : []),
+      where({ partyId = "", marketId = "" }) {
+        const isOfParty = oneOf(partyId === "" ? [] : [queryIdentifier(partyId, snapshotQuery("party"))]);
+        const isOnMarket = oneOf(marketId === "" ? [] : [queryIdentifier(marketId, snapshotQuery("market"))]);
+        return (position) => isOfParty(position.partyId) && isOnMarket(position.marketId);
+      },
+      snapshot: (matches) =>
+        snapshotPages([...world.positions.values()].filter(matches)).map(({ records, lastPage }) => ({
+          response: { case: "snapshot" as const, value: { positions: [...records], lastPage } },
+        })),
+      messages: (changed) => [{ response: { case: "updates" as const, value: { positions: [...changed] } } }],
+    }),
+
+    listMarginLevels: listing({
+      query: MARGINS,
+      from: () =>
+        sorted(
+          world.marginLevels.values(),
+          [keyPart.time, keyPart.id],
+          ({ timestamp, partyId: owner, asset, marketId }) => [
+            timePart(timestamp),
+            accountId({ owner, asset, marketId, type: AccountType.MARGIN }),
+          ],
+        ),
+      where: ({ partyId, marketId }) =>
+        withFields({ partyId: queryIdentifier(partyId, MARGINS), marketId: queryIdentifier(marketId, MARGINS) }),
+      answer: (marginLevels) => ({ marginLevels }),
+    }),
+
+    observeMarginLevels: stream(streams, {
+      subject: "marginLevels",
+      records: (event) => (event.case === "marginLevels" ? [event.value] : []),
+      where: ({ partyId, marketId }) => withFields({ partyId, marketId }),
+      messages: (levels) => levels.map((marginLevels) => ({ marginLevels })),
+    }),
   };
 }
 
@@ -65,11 +89,13 @@ function queried(id: string): string[] {
   return id !== "" && canBeIdentifier(id) ? [id] : [];
 }
 
-function positionFilter(
-  partyIds: readonly string[] = [],
-  marketIds: readonly string[] = [],
-): (position: Position) => boolean {
-  const isOfParty = identifiers(partyIds, "party");
-  const isOnMarket = identifiers(marketIds, "market");
+interface PositionFilter {
+  readonly partyIds: readonly string[];
+  readonly marketIds: readonly string[];
+}
+
+function positionFilter(filter: PositionFilter | undefined): (position: Position) => boolean {
+  const isOfParty = identifiers(filter?.partyIds ?? [], "party");
+  const isOnMarket = identifiers(filter?.marketIds ?? [], "market");
   return ({ partyId, marketId }) => isOfParty(partyId) && isOnMarket(marketId);
 }

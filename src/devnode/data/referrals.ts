@@ -1,12 +1,11 @@
-import { Code, type ServiceImpl } from "@connectrpc/connect";
-import type { TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code } from "@connectrpc/connect";
 import type { TeamCreated } from "../../../gen/vega/events/v1/events_pb.js";
 import { apiError } from "../api-error.js";
 import type { World } from "../world/world.js";
-import { type Query, queryIdentifier } from "./conditions.js";
-import { keyPart, sortedListing, timePart } from "./listing.js";
-import { readPageOf, readPagination } from "./page.js";
-import { isWanted, recordListing } from "./records-listing.js";
+import { askedIdentifier, isWanted, type Query, queryIdentifier } from "./conditions.js";
+import { byBlock, keyPart, sorted, timePart } from "./listing.js";
+import { type DataMethods, listing } from "./method.js";
+import { withNodes } from "./page.js";
 
 const ROWS: Query = { message: "", inner: (cause) => `scany: query multiple result rows: ${cause}` };
 const TEAMS: Query = { message: "failed to list teams", inner: (cause) => `scany: query one result row: ${cause}` };
@@ -27,18 +26,13 @@ interface Membership {
   readonly joinedAtEpoch: bigint;
 }
 
-type ReferralMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "listReferralSets" | "listReferralSetReferees" | "listTeams" | "listTeamReferees" | "listTeamRefereeHistory"
->;
-
 /**
  * Implements the methods for referral sets and teams that blocks brought.
  *
  * @param world how things stand
  * @returns the methods of the data service that list them and their members
  */
-export function referralMethods({ records }: World): ReferralMethods {
+export function referralMethods({ records }: World): DataMethods {
   const memberships = (): Membership[] => [
     ...[...records.refereeJoinedTeam.latest.values()].map(({ value }) => ({ ...value, joinedAtEpoch: value.atEpoch })),
     ...[...records.refereeSwitchedTeam.latest.values()].map(
@@ -71,82 +65,82 @@ export function referralMethods({ records }: World): ReferralMethods {
   }
 
   return {
-    async listReferralSets({ referralSetId, referrer, referee, pagination }) {
-      const page = readPagination(pagination);
-      const [id, maker, member] = [referralSetId, referrer, referee].map((text) => text && queryIdentifier(text, ROWS));
-      const isOfMember = (setId: string) =>
-        !member || records.refereeJoinedReferralSet.latest.get(member)?.value.setId === setId;
-      const listing = recordListing(
-        records.referralSetCreated.latest,
-        (set) => isWanted(id, set.setId) && isWanted(maker, set.referrer) && isOfMember(set.setId),
-      );
-      return {
-        referralSets: readPageOf(
-          listing,
-          page,
-          ({ value: { setId, referrer: owner, createdAt, updatedAt } }) => ({
-            ...{ id: setId, referrer: owner, createdAt, updatedAt },
-            totalMembers: BigInt(refereesOf(setId).length + 1),
-          }),
-          ROWS,
-        ),
-      };
-    },
+    listReferralSets: listing({
+      query: ROWS,
+      from: () => byBlock(records.referralSetCreated),
+      where({ referralSetId, referrer, referee }) {
+        const [id, maker, member] = [referralSetId, referrer, referee].map((text) => askedIdentifier(text, ROWS));
+        const isOfMember = (setId: string) =>
+          !member || records.refereeJoinedReferralSet.latest.get(member)?.value.setId === setId;
+        return (set) => isWanted(id, set.setId) && isWanted(maker, set.referrer) && isOfMember(set.setId);
+      },
+      answer: (page) => ({
+        referralSets: withNodes(page, ({ setId, referrer, createdAt, updatedAt }) => ({
+          ...{ id: setId, referrer, createdAt, updatedAt },
+          totalMembers: BigInt(refereesOf(setId).length + 1),
+        })),
+      }),
+    }),
 
-    async listReferralSetReferees({ referralSetId, referrer, referee, pagination }) {
-      const page = readPagination(pagination);
-      const [id, maker, member] = [referralSetId, referrer, referee].map((text) => text && queryIdentifier(text, ROWS));
-      const isMadeBy = (setId: string) =>
-        isWanted(maker, records.referralSetCreated.latest.get(setId)?.value.referrer ?? "");
-      const listing = recordListing(
-        records.refereeJoinedReferralSet.latest,
-        (joined) => isWanted(id, joined.setId) && isWanted(member, joined.referee) && isMadeBy(joined.setId),
-      );
-      return {
-        referralSetReferees: readPageOf(
-          listing,
-          page,
-          ({ value: { setId, referee: party, joinedAt, atEpoch } }) => ({
-            ...{ referralSetId: setId, referee: party, joinedAt, atEpoch },
-            ...{ totalRefereeNotionalTakerVolume: "0", totalRefereeGeneratedRewards: "0" },
-          }),
-          ROWS,
-        ),
-      };
-    },
+    listReferralSetReferees: listing({
+      query: ROWS,
+      from: () => byBlock(records.refereeJoinedReferralSet),
+      where({ referralSetId, referrer, referee }) {
+        const [id, maker, member] = [referralSetId, referrer, referee].map((text) => askedIdentifier(text, ROWS));
+        const isMadeBy = (setId: string) =>
+          isWanted(maker, records.referralSetCreated.latest.get(setId)?.value.referrer ?? "");
+        return (joined) => isWanted(id, joined.setId) && isWanted(member, joined.referee) && isMadeBy(joined.setId);
+      },
+      answer: (page) => ({
+        referralSetReferees: withNodes(page, ({ setId, referee, joinedAt, atEpoch }) => ({
+          ...{ referralSetId: setId, referee, joinedAt, atEpoch },
+          ...{ totalRefereeNotionalTakerVolume: "0", totalRefereeGeneratedRewards: "0" },
+        })),
+      }),
+    }),
 
-    async listTeams({ teamId, partyId, pagination }) {
-      const page = readPagination(pagination);
-      const [id, party] = [teamId, partyId].map((text) => text && queryIdentifier(text, TEAMS));
-      const teamOfParty = party && current().get(party)?.teamId;
-      const listing = recordListing(
-        records.teamCreated.latest,
-        (team) => isWanted(id, team.teamId) && (!party || team.referrer === party || team.teamId === teamOfParty),
-      );
-      return { teams: readPageOf(listing, page, ({ value }) => teamOf(value), TEAMS) };
-    },
+    listTeams: listing({
+      query: TEAMS,
+      from: () => byBlock(records.teamCreated),
+      where({ teamId, partyId }) {
+        const [id, party] = [teamId, partyId].map((text) => askedIdentifier(text, TEAMS));
+        const teamOfParty = party && current().get(party)?.teamId;
+        return (team) =>
+          isWanted(id, team.teamId) && (!party || team.referrer === party || team.teamId === teamOfParty);
+      },
+      answer: (teams) => ({ teams: withNodes(teams, teamOf) }),
+    }),
 
-    async listTeamReferees({ teamId, pagination }) {
-      const page = readPagination(pagination);
-      if (teamId === "") {
-        throw apiError(Code.Internal, REFEREES.message, "teamID must be provided");
-      }
-      const id = queryIdentifier(teamId, REFEREES);
-      const found = [...current().values()].filter((member) => member.teamId === id);
-      const listing = sortedListing(found, [keyPart.id], ({ referee }) => [referee]);
-      return { teamReferees: readPageOf(listing, page, (member) => member, REFEREES) };
-    },
+    listTeamReferees: listing({
+      query: REFEREES,
+      from: () => sorted(current().values(), [keyPart.id], ({ referee }) => [referee]),
+      where({ teamId }) {
+        if (teamId === "") {
+          throw apiError(Code.Internal, REFEREES.message, "teamID must be provided");
+        }
+        const id = queryIdentifier(teamId, REFEREES);
+        return (member) => member.teamId === id;
+      },
+      answer: (teamReferees) => ({ teamReferees }),
+    }),
 
-    async listTeamRefereeHistory({ referee, pagination }) {
-      const page = readPagination(pagination);
-      if (referee === "") {
-        throw apiError(Code.Internal, HISTORY.message, "referee must be provided");
-      }
-      const party = queryIdentifier(referee, HISTORY);
-      const found = memberships().filter((member) => member.referee === party);
-      const listing = sortedListing(found, [keyPart.time], ({ joinedAt }) => [timePart(joinedAt)]);
-      const nodeOf = ({ teamId, joinedAt, joinedAtEpoch }: Membership) => ({ teamId, joinedAt, joinedAtEpoch });
-      return { teamRefereeHistory: readPageOf(listing, page, nodeOf, HISTORY) };
-    },
+    listTeamRefereeHistory: listing({
+      query: HISTORY,
+      from: () => sorted(memberships(), [keyPart.time], ({ joinedAt }) => [timePart(joinedAt)]),
+      where({ referee }) {
+        if (referee === "") {
+          throw apiError(Code.Internal, HISTORY.message, "referee must be provided");
+        }
+        const party = queryIdentifier(referee, HISTORY);
+        return (member) => member.referee === party;
+      },
+      answer: (page) => ({
+        teamRefereeHistory: withNodes(page, ({ teamId, joinedAt, joinedAtEpoch }) => ({
+          teamId,
+          joinedAt,
+          joinedAtEpoch,
+        })),
+      }),
+    }),
   };
 }

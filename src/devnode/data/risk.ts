@@ -1,10 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type {
   EstimateFeeRequest,
   EstimateMarginRequest,
   EstimatePositionRequest,
-  TradingDataService,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
 import {
   type Fee,
@@ -23,6 +22,7 @@ import type { World } from "../world/world.js";
 import { boundsOf } from "./amm-bounds.js";
 import { canBeIdentifier, identifier, NO_IDENTIFIER, type Query, queryError } from "./conditions.js";
 import { marketIdentifier } from "./markets.js";
+import type { DataMethods } from "./method.js";
 import { estimatedPosition, type MarketFigures, whole } from "./position-estimate.js";
 
 const FEE: Query = { message: "failed to estimate fee" };
@@ -38,11 +38,6 @@ const WITHOUT_PARTY = {
   liquidityFeeReferrerDiscount: "",
 };
 
-type RiskMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "getRiskFactors" | "estimateFee" | "estimateMargin" | "estimatePosition" | "estimateAMMBounds"
->;
-
 /**
  * Implements the methods for risk factors and for estimates that follow from them (datanode/api/trading_data_v2.go). Positions
  * are estimated in cross-margin mode alone, without funding payments and the caps of futures.
@@ -50,7 +45,7 @@ type RiskMethods = Pick<
  * @param world how things stand
  * @returns the methods of the data service
  */
-export function riskMethods(world: World): RiskMethods {
+export function riskMethods(world: World): DataMethods {
   return {
     async getRiskFactors({ marketId }) {
       const id = marketIdentifier(marketId);

@@ -1,9 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import {
   type ListTransfersRequest,
   ListTransfersRequest_Scope,
-  type TradingDataService,
   TransferDirection,
   type TransferNodeSchema,
 } from "../../../gen/datanode/api/v2/trading_data_pb.js";
@@ -12,17 +11,13 @@ import { AccountType, EntityScope } from "../../../gen/vega/vega_pb.js";
 import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
 import { feeDiscountKey, transferFee } from "../engine/transfer-fees.js";
 import type { World } from "../world/world.js";
-import { canBeIdentifier, NO_IDENTIFIER, type Query, queryError, queryIdentifier } from "./conditions.js";
-import { readPageOf, readPagination } from "./page.js";
-import { isWanted, recordListing } from "./records-listing.js";
+import { askedIdentifier, canBeIdentifier, isWanted, NO_IDENTIFIER, type Query, queryError } from "./conditions.js";
+import { byBlock } from "./listing.js";
+import { type DataMethods, listing } from "./method.js";
+import { readPagination, withNodes } from "./page.js";
 
 const NO_QUERY: Query = { message: "" };
 const DISCOUNT: Query = { message: "failed to get current transfer fee discount" };
-
-type TransferMethods = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  "listTransfers" | "getTransfer" | "estimateTransferFee" | "getTotalTransferFeeDiscount"
->;
 
 /**
  * Implements the methods for transfers that blocks brought.
@@ -30,7 +25,7 @@ type TransferMethods = Pick<
  * @param world how things stand
  * @returns the methods of the data service that list transfers, get one and tell fees
  */
-export function transferMethods(world: World): TransferMethods {
+export function transferMethods(world: World): DataMethods {
   const { records } = world;
   const nodeOf = (transfer: Transfer): MessageInitShape<typeof TransferNodeSchema> => ({
     transfer,
@@ -39,14 +34,17 @@ export function transferMethods(world: World): TransferMethods {
       .filter((fee) => fee.transferId === transfer.id),
   });
   return {
-    async listTransfers(request) {
-      const query = listQuery(request.pubkey);
-      const page = readPagination(request.pagination);
-      const listing = recordListing(records.transfer.latest, transferFilter(request, query));
-      // Without a pagination, a page has fewer transfers than one of other records.
-      const size = request.pagination === undefined ? 50 : page.size;
-      return { transfers: readPageOf(listing, { ...page, size }, ({ value }) => nodeOf(value), query) };
-    },
+    listTransfers: listing({
+      page({ pagination }) {
+        const page = readPagination(pagination);
+        // Without a pagination, a page has fewer transfers than one of other records.
+        return pagination === undefined ? { ...page, size: 50 } : page;
+      },
+      query: ({ pubkey }) => listQuery(pubkey),
+      from: () => byBlock(records.transfer),
+      where: transferFilter,
+      answer: (transfers) => ({ transfers: withNodes(transfers, nodeOf) }),
+    }),
 
     async getTransfer({ transferId }) {
       if (transferId === "") {
@@ -99,8 +97,8 @@ function plainIdentifier(text: string, query: Query): string {
 /** The condition of a request. A reward is what goes to the reward account, or is dispatched. */
 function transferFilter(request: ListTransfersRequest, query: Query): (transfer: Transfer) => boolean {
   const { direction, isReward = false, status, scope, fromAccountType, toAccountType, fromEpoch, toEpoch } = request;
-  const party = request.pubkey === undefined ? undefined : queryIdentifier(request.pubkey, query);
-  const gameId = request.gameId === undefined ? undefined : queryIdentifier(request.gameId, query);
+  const party = askedIdentifier(request.pubkey, query);
+  const gameId = askedIdentifier(request.gameId, query);
   const isFrom = direction === TransferDirection.TRANSFER_FROM;
   if (party !== undefined && isReward && !isFrom) {
     throw queryError(query, `invalid transfer direction for reward transfers: ${direction}`);

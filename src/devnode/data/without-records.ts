@@ -1,13 +1,13 @@
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import type { Pagination, TradingDataService } from "../../../gen/datanode/api/v2/trading_data_pb.js";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { apiError, existing, invalidArgument, NO_RESOURCE } from "../api-error.js";
 import { settlementAsset } from "../engine/start.js";
 import type { World } from "../world/world.js";
 import { canBeIdentifier, identifier, NO_IDENTIFIER, type Query, queryError, queryIdentifier } from "./conditions.js";
 import { epochOf } from "./epochs.js";
-import type { Listing } from "./listing.js";
+import { NOTHING } from "./listing.js";
 import { isSettled, marketIdentifier } from "./markets.js";
-import { type Page, readPageOf, readPagination } from "./page.js";
+import { type DataMethods, type ListingMethod, listing, type Paginated } from "./method.js";
+import { type Page, readPagination } from "./page.js";
 
 /** The network's text for a query of one record that found none. */
 const NO_ROWS = "no rows in result set";
@@ -16,19 +16,40 @@ const NO_ROWS = "no rows in result set";
 const MANY = "scany: query multiple result rows: ";
 const ONE = "scany: query one result row: ";
 
-const NOTHING: Listing<never> = { keyParts: [], read: () => [] };
-
-/** The page of a listing that has no records. Its pagination and its identifiers are looked at all the same. */
-function nothing(
-  pagination: Pagination | undefined,
-  query: Query,
-  ids: readonly (string | undefined)[] = [],
-  prefix = MANY,
-): Page<never> {
-  const request = readPagination(pagination);
-  checkIdentifiers(query, ids, prefix);
-  return readPageOf(NOTHING, request, (never) => never, query);
+/** How a listing that has no records differs from others. */
+interface WithoutRecords<Request> extends Pick<ListingMethod<Request, never, unknown>, "check" | "page"> {
+  /** The identifiers of a request, which are looked at all the same. None by default. */
+  readonly ids?: (request: Request) => readonly (string | undefined)[];
+  /** What the database puts before the failure of the query: by default, what it does for many records. */
+  readonly prefix?: string;
 }
+
+function none<Request extends Paginated, Response>(
+  query: ListingMethod<Request, never, Response>["query"],
+  answer: (page: Page<never>) => Response,
+  { ids, prefix, ...method }: WithoutRecords<Request> = {},
+) {
+  return listing<Request, never, Response>({
+    ...method,
+    query,
+    from: () => NOTHING,
+    where(request, asked) {
+      checkIdentifiers(asked, ids?.(request) ?? [], prefix);
+      return () => true;
+    },
+    answer,
+  });
+}
+
+const GAMES: Query = { message: "failed to list games" };
+
+const rotationsOf = (nodeId = ""): Query =>
+  nodeId === ""
+    ? { message: "failed to get all key rotations" }
+    : {
+        message: "failed to get key rotations for node",
+        inner: (cause) => `nodeID: ${nodeId}: failed to retrieve key rotations: ${cause}`,
+      };
 
 function checkIdentifiers(query: Query, ids: readonly (string | undefined)[], prefix = MANY): void {
   for (const id of ids) {
@@ -37,64 +58,44 @@ function checkIdentifiers(query: Query, ids: readonly (string | undefined)[], pr
   }
 }
 
-type Methods<Name extends keyof ServiceImpl<typeof TradingDataService>> = Pick<
-  ServiceImpl<typeof TradingDataService>,
-  Name
->;
-
 /**
  * Implement the methods for rewards, games, vesting and funding, of which the local node has no records.
  *
  * @returns methods of the data service, which check their requests as deployed nodes do (datanode/api/trading_data_v2.go)
  */
-export function rewardMethods(): Methods<
-  | "listRewards"
-  | "listRewardSummaries"
-  | "listEpochRewardSummaries"
-  | "listGames"
-  | "listGamePartyScores"
-  | "listGameTeamScores"
-  | "getVestingBalancesSummary"
-  | "getPartyVestingStats"
-  | "getPartyActivityStreak"
-  | "getTimeWeightedNotionalPosition"
-  | "listFundingPeriods"
-  | "listFundingPeriodDataPoints"
-  | "listFundingPayments"
-> {
+export function rewardMethods(): DataMethods {
   const party = (partyId: string) => identifier(partyId, "invalid party id", "invalid party id");
   return {
-    async listRewards({ partyId, assetId, teamId, gameId, pagination }) {
-      const request = readPagination(pagination);
-      checkIdentifiers(
-        { message: "failed to get rewards" },
-        [partyId, assetId, teamId, gameId],
-        `querying rewards: ${MANY}`,
-      );
-      return { rewards: readPageOf(NOTHING, request, (never) => never, { message: "failed to get rewards" }) };
-    },
+    listRewards: none({ message: "failed to get rewards" }, (rewards) => ({ rewards }), {
+      ids: ({ partyId, assetId, teamId, gameId }) => [partyId, assetId, teamId, gameId],
+      prefix: `querying rewards: ${MANY}`,
+    }),
     async listRewardSummaries({ partyId, assetId }) {
       checkIdentifiers({ message: "failed to get summary" }, [partyId, assetId], `querying rewards: ${MANY}`);
       return { summaries: [] };
     },
-    async listEpochRewardSummaries({ filter, pagination }) {
-      const query = { message: "failed to get summary" };
-      const request = readPagination(pagination);
-      checkIdentifiers(query, filter?.assetIds ?? [], "could not decode asset ID: ");
-      checkIdentifiers(query, filter?.marketIds ?? [], "could not decode market ID: ");
-      return { summaries: readPageOf(NOTHING, request, (never) => never, query) };
-    },
-    async listGames({ gameId, teamId, partyId, pagination }) {
-      const query = { message: "failed to list games" };
-      const request = readPagination(pagination);
-      if (request.backwards) {
-        throw queryError(query, "backward pagination is not currently supported");
-      }
-      checkIdentifiers(query, [gameId, teamId, partyId]);
-      return { games: readPageOf(NOTHING, request, (never) => never, query) };
-    },
-    listGamePartyScores: async ({ pagination }) => ({ partyScores: nothing(pagination, { message: "" }) }),
-    listGameTeamScores: async ({ pagination }) => ({ teamScores: nothing(pagination, { message: "" }) }),
+    listEpochRewardSummaries: listing({
+      query: { message: "failed to get summary" },
+      from: () => NOTHING,
+      where({ filter }, query) {
+        checkIdentifiers(query, filter?.assetIds ?? [], "could not decode asset ID: ");
+        checkIdentifiers(query, filter?.marketIds ?? [], "could not decode market ID: ");
+        return () => true;
+      },
+      answer: (summaries) => ({ summaries }),
+    }),
+    listGames: none(GAMES, (games) => ({ games }), {
+      page({ pagination }) {
+        const page = readPagination(pagination);
+        if (page.backwards) {
+          throw queryError(GAMES, "backward pagination is not currently supported");
+        }
+        return page;
+      },
+      ids: ({ gameId, teamId, partyId }) => [gameId, teamId, partyId],
+    }),
+    listGamePartyScores: none({ message: "" }, (partyScores) => ({ partyScores })),
+    listGameTeamScores: none({ message: "" }, (teamScores) => ({ teamScores })),
     async getVestingBalancesSummary({ partyId, assetId }) {
       const id = party(partyId);
       if (assetId !== undefined && assetId !== "") {
@@ -118,21 +119,24 @@ export function rewardMethods(): Methods<
       checkIdentifiers(query, [assetId, partyId, gameId], ONE);
       throw queryError(query, NO_ROWS);
     },
-    async listFundingPeriods({ marketId, pagination }) {
-      marketIdentifier(marketId);
-      return { fundingPeriods: nothing(pagination, { message: "failed to get funding periods" }) };
-    },
-    async listFundingPeriodDataPoints({ marketId, pagination }) {
-      marketIdentifier(marketId);
-      return { fundingPeriodDataPoints: nothing(pagination, { message: "failed to get funding period data points" }) };
-    },
-    async listFundingPayments({ partyId, marketId, pagination }) {
-      party(partyId);
-      if (marketId !== undefined && marketId !== "") {
-        marketIdentifier(marketId);
-      }
-      return { fundingPayments: nothing(pagination, { message: "" }) };
-    },
+    listFundingPeriods: none({ message: "failed to get funding periods" }, (fundingPeriods) => ({ fundingPeriods }), {
+      check: ({ marketId }) => marketIdentifier(marketId),
+    }),
+    listFundingPeriodDataPoints: none(
+      { message: "failed to get funding period data points" },
+      (fundingPeriodDataPoints) => ({ fundingPeriodDataPoints }),
+      {
+        check: ({ marketId }) => marketIdentifier(marketId),
+      },
+    ),
+    listFundingPayments: none({ message: "" }, (fundingPayments) => ({ fundingPayments }), {
+      check({ partyId, marketId }) {
+        party(partyId);
+        if (marketId !== undefined && marketId !== "") {
+          marketIdentifier(marketId);
+        }
+      },
+    }),
   };
 }
 
@@ -142,20 +146,7 @@ export function rewardMethods(): Methods<
  * @param world how things stand
  * @returns methods of the data service, which check their requests as deployed nodes do (datanode/api/trading_data_v2.go)
  */
-export function programMethods(
-  world: World,
-): Methods<
-  | "getCurrentReferralProgram"
-  | "getCurrentVolumeDiscountProgram"
-  | "getCurrentVolumeRebateProgram"
-  | "getVolumeDiscountStats"
-  | "getVolumeRebateStats"
-  | "getFeesStats"
-  | "getFeesStatsForParty"
-  | "getTotalTransferFeeDiscount"
-  | "getPartyDiscountStats"
-  | "listPaidLiquidityFees"
-> {
+export function programMethods(world: World): DataMethods {
   return {
     async getCurrentReferralProgram() {
       throw apiError(Code.Internal, "failed to get current referral program", NO_ROWS);
@@ -167,12 +158,8 @@ export function programMethods(
       // The network words it as for the discounts.
       throw apiError(Code.Internal, "failed to get current volume discount program", NO_ROWS);
     },
-    async getVolumeDiscountStats({ pagination }) {
-      return { stats: nothing(pagination, { message: "failed to get volume discount stats" }) };
-    },
-    async getVolumeRebateStats({ pagination }) {
-      return { stats: nothing(pagination, { message: "failed to get volume rebate stats" }) };
-    },
+    getVolumeDiscountStats: none({ message: "failed to get volume discount stats" }, (stats) => ({ stats })),
+    getVolumeRebateStats: none({ message: "failed to get volume rebate stats" }, (stats) => ({ stats })),
     async getFeesStats({ marketId, assetId, partyId, epochSeq, epochFrom, epochTo }) {
       if (marketId === undefined && assetId === undefined) {
         throw apiError(Code.Internal, "marketID or assetID must be provided");
@@ -199,13 +186,6 @@ export function programMethods(
       checkIdentifiers({ message: "failed to get current fees stats for party" }, [partyId, assetId]);
       return { feesStatsForParty: [] };
     },
-    async getTotalTransferFeeDiscount({ partyId, assetId }) {
-      const query = { message: "failed to get current transfer fee discount" };
-      if (!canBeIdentifier(partyId) || !canBeIdentifier(assetId)) {
-        throw queryError(query, NO_IDENTIFIER, Code.InvalidArgument);
-      }
-      throw queryError(query, NO_RESOURCE, Code.NotFound);
-    },
     async getPartyDiscountStats({ marketIds }) {
       // This method's errors come as they are.
       if (marketIds.length === 0) {
@@ -221,10 +201,13 @@ export function programMethods(
       }
       return {};
     },
-    async listPaidLiquidityFees({ marketId, assetId, pagination }) {
-      const query = { message: "failed to list paid liquidity fees" };
-      return { paidLiquidityFees: nothing(pagination, query, [marketId, assetId]) };
-    },
+    listPaidLiquidityFees: none(
+      { message: "failed to list paid liquidity fees" },
+      (paidLiquidityFees) => ({ paidLiquidityFees }),
+      {
+        ids: ({ marketId, assetId }) => [marketId, assetId],
+      },
+    ),
   };
 }
 
@@ -233,23 +216,24 @@ export function programMethods(
  *
  * @returns methods of the data service, which check their requests as deployed nodes do (datanode/api/trading_data_v2.go)
  */
-export function statisticsMethods(): Methods<
-  "getReferralSetStats" | "listTeamsStatistics" | "listTeamMembersStatistics"
-> {
+export function statisticsMethods(): DataMethods {
   const rows = (message: string): Query => ({
     message,
     inner: (cause) => (cause.startsWith("decoding") ? `${MANY}${cause}` : cause),
   });
   return {
-    async getReferralSetStats({ referralSetId, pagination }) {
-      return { stats: nothing(pagination, rows("failed to get referral set stats"), [referralSetId], "") };
-    },
-    async listTeamsStatistics({ teamId, pagination }) {
-      return { statistics: nothing(pagination, rows("failed to list team statistics"), [teamId], "") };
-    },
-    async listTeamMembersStatistics({ teamId, partyId, pagination }) {
-      return { statistics: nothing(pagination, rows("failed to list team referees"), [teamId, partyId], "") };
-    },
+    getReferralSetStats: none(rows("failed to get referral set stats"), (stats) => ({ stats }), {
+      ids: ({ referralSetId }) => [referralSetId],
+      prefix: "",
+    }),
+    listTeamsStatistics: none(rows("failed to list team statistics"), (statistics) => ({ statistics }), {
+      ids: ({ teamId }) => [teamId],
+      prefix: "",
+    }),
+    listTeamMembersStatistics: none(rows("failed to list team referees"), (statistics) => ({ statistics }), {
+      ids: ({ teamId, partyId }) => [teamId, partyId],
+      prefix: "",
+    }),
   };
 }
 
@@ -259,20 +243,7 @@ export function statisticsMethods(): Methods<
  * @param world how things stand
  * @returns methods of the data service, which check their requests as deployed nodes do (datanode/api/trading_data_v2.go)
  */
-export function signatureMethods(
-  world: World,
-): Methods<
-  | "getERC20ListAssetBundle"
-  | "getERC20SetAssetLimitsBundle"
-  | "getERC20WithdrawalApproval"
-  | "getProtocolUpgradeStatus"
-  | "listERC20MultiSigSignerAddedBundles"
-  | "listERC20MultiSigSignerRemovedBundles"
-  | "listEthereumKeyRotations"
-  | "listKeyRotations"
-  | "listNodeSignatures"
-  | "listProtocolUpgradeProposals"
-> {
+export function signatureMethods(world: World): DataMethods {
   const signers = `failed to retrieve multisig signer events: ${MANY}`;
   return {
     async getERC20ListAssetBundle({ assetId }) {
@@ -297,40 +268,58 @@ export function signatureMethods(
       throw apiError(Code.NotFound, "failed to get withdrawal", NO_RESOURCE);
     },
     getProtocolUpgradeStatus: () => ({ ready: false }),
-    async listERC20MultiSigSignerAddedBundles({ nodeId, pagination }) {
-      return { bundles: nothing(pagination, { message: "failed to get added multisig events" }, [nodeId], signers) };
-    },
-    async listERC20MultiSigSignerRemovedBundles({ nodeId, pagination }) {
-      return { bundles: nothing(pagination, { message: "failed to get removed multisig events" }, [nodeId], signers) };
-    },
-    async listKeyRotations({ nodeId = "", pagination }) {
-      const ofNode: Query = {
-        message: "failed to get key rotations for node",
-        inner: (cause) => `nodeID: ${nodeId}: failed to retrieve key rotations: ${cause}`,
-      };
-      const query = nodeId === "" ? { message: "failed to get all key rotations" } : ofNode;
-      return { rotations: nothing(pagination, query, [nodeId]) };
-    },
-    async listEthereumKeyRotations({ nodeId = "", pagination }) {
-      const query: Query = {
+    listERC20MultiSigSignerAddedBundles: none(
+      { message: "failed to get added multisig events" },
+      (bundles) => ({ bundles }),
+      {
+        ids: ({ nodeId }) => [nodeId],
+        prefix: signers,
+      },
+    ),
+    listERC20MultiSigSignerRemovedBundles: none(
+      { message: "failed to get removed multisig events" },
+      (bundles) => ({ bundles }),
+      {
+        ids: ({ nodeId }) => [nodeId],
+        prefix: signers,
+      },
+    ),
+    listKeyRotations: none(
+      ({ nodeId }) => rotationsOf(nodeId),
+      (rotations) => ({ rotations }),
+      {
+        ids: ({ nodeId }) => [nodeId],
+      },
+    ),
+    listEthereumKeyRotations: none(
+      ({ nodeId = "" }) => ({
         message: "failed to get ethereum key rotations for node",
         inner: (cause) => `nodeID: ${nodeId}: ${cause}`,
-      };
-      return { keyRotations: nothing(pagination, query, [nodeId]) };
-    },
-    async listNodeSignatures({ id, pagination }) {
-      if (id === "") {
-        throw invalidArgument("missing resource ID");
-      }
-      const query: Query = {
+      }),
+      (keyRotations) => ({ keyRotations }),
+      {
+        ids: ({ nodeId }) => [nodeId],
+      },
+    ),
+    listNodeSignatures: none(
+      ({ id }) => ({
         message: "failed to get notary for resource ID",
         inner: (cause) => `resourceID: ${id}: ${cause}`,
-      };
-      return { signatures: nothing(pagination, query, [id], "") };
-    },
-    async listProtocolUpgradeProposals({ pagination }) {
-      const query = { message: "failed to list protocol upgrade proposals" };
-      return { protocolUpgradeProposals: nothing(pagination, query) };
-    },
+      }),
+      (signatures) => ({ signatures }),
+      {
+        check({ id }) {
+          if (id === "") {
+            throw invalidArgument("missing resource ID");
+          }
+        },
+        ids: ({ id }) => [id],
+        prefix: "",
+      },
+    ),
+    listProtocolUpgradeProposals: none(
+      { message: "failed to list protocol upgrade proposals" },
+      (protocolUpgradeProposals) => ({ protocolUpgradeProposals }),
+    ),
   };
 }
