@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import { hostname, tmpdir } from "node:os";
+import { hostname, networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
-import { sweepTemporary, temporaryName } from "../../src/file/temporary.js";
+import { hasEnded, isOfHere, processMark, sweepTemporary, temporaryName } from "../../src/file/temporary.js";
 
 const { readFile } = fs;
 
@@ -94,10 +94,56 @@ describe("a system that does not say which process is which", () => {
   });
 });
 
+describe("macOS and Windows", () => {
+  const { platform } = process;
+  afterEach(() => {
+    Object.defineProperty(process, "platform", { value: platform });
+  });
+
+  it.each(["darwin", "win32"])("(%s) are told apart by their names and network addresses", async (other) => {
+    const here = await parts();
+    Object.defineProperty(process, "platform", { value: other });
+    const there = await parts();
+    const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ mac }) => mac));
+    const all = [hostname(), other, ...new Set(addresses.sort())].join("\0");
+    expect(there).toEqual({
+      ...here,
+      owner: createHash("sha256").update(all).digest("hex").slice(0, 16),
+      random: expect.any(String),
+    });
+  });
+});
+
+describe("the name of a process", () => {
+  it("certainly says of a process of here alone whether it runs", async () => {
+    const own = (await processMark()) ?? "";
+    const { owner, pid } = await parts();
+    const marks = [own, `${owner}-${ended()}-1`, `${owner}-${pid}-0`, `${"0".repeat(16)}-${pid}-1`, `x${own}`];
+    expect(await Promise.all(marks.map(isOfHere))).toEqual([true, true, false, false, false]);
+    missing = /^\/proc\/sys\//;
+    expect(await isOfHere(own)).toBe(false);
+  });
+
+  it("is that of an ended one only if it is whole", async () => {
+    const { owner } = await parts();
+    const mark = `${owner}-${ended()}-1`;
+    const marks = [mark, `x${mark}`, `${mark}x`, "", owner];
+    expect(await Promise.all(marks.map(hasEnded))).toEqual([true, false, false, false, false]);
+  });
+});
+
 describe("the sweep of temporary files", () => {
   it("removes those of processes that have ended", async () => {
     const { owner, random } = await parts();
     expect(await left(`.tradewire-${owner}-${ended()}-1234-${random}.part`)).toEqual([]);
+  });
+
+  it("removes folders of theirs with what is in them", async () => {
+    const { owner, random } = await parts();
+    const inside = join(folder, `.tradewire-${owner}-${ended()}-1234-${random}.part`);
+    mkdirSync(inside);
+    writeFileSync(join(inside, "a.csv"), "");
+    expect(await left()).toEqual([]);
   });
 
   it("removes those of processes whose id was given to another", async () => {

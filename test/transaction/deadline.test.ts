@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { CanceledError, ConnectionError, OutcomeUnknownError, RequestError } from "tradewire";
-import { within } from "../../src/transaction/deadline.js";
+import { timeLeft, within } from "../../src/transaction/deadline.js";
 import { useVirtualRuntime, type VirtualRuntime } from "../support/virtual-runtime.js";
 
 let runtime: VirtualRuntime;
@@ -137,5 +137,23 @@ describe("the time", () => {
 
   it.each([1, 2 ** 31 - 1])("may be %d milliseconds", async (right) => {
     expect(await within(right, undefined, async () => "done")).toBe("done");
+  });
+});
+
+describe("what is left of a time", () => {
+  it("is whole milliseconds, at least 1", async () => {
+    await runtime.pass(1000);
+    const startedAt = runtime.monotonicMs() - 0.5;
+    expect(timeLeft(50, startedAt)).toBe(50);
+    await runtime.pass(20);
+    expect(timeLeft(50, startedAt)).toBe(30);
+    await runtime.pass(30);
+    expect(timeLeft(50, startedAt)).toBe(1);
+    await runtime.pass(30);
+    expect(timeLeft(50, startedAt)).toBe(1);
+  });
+
+  it.each([0, -1])("is %d milliseconds of as many, which are refused as they are", (wrong) => {
+    expect(timeLeft(wrong, runtime.monotonicMs())).toBe(wrong);
   });
 });

@@ -106,7 +106,36 @@ describe("what can be aborted", () => {
     const values = abortable(given([1], never), undefined);
     await values.next();
     void values.next().catch(() => undefined);
-    expect(await values.return?.()).toEqual({ done: true, value: undefined });
+    const waiting = new Promise((resolve) => setImmediate(resolve, "it waits"));
+    expect(await Promise.race([values.return(), waiting])).toEqual({ done: true, value: undefined });
+  });
+
+  it("waits for the closing of a source that has failed", async () => {
+    let closed = false;
+    const source = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => Promise.reject(new Error("failed")),
+        async return() {
+          await new Promise(setImmediate);
+          closed = true;
+          return { done: true as const, value: undefined };
+        },
+      }),
+    };
+    const values = abortable(source, undefined);
+    await expect(values.next()).rejects.toThrow("failed");
+    await values.return();
+    expect(closed).toBe(true);
+  });
+
+  it("ends without the value that its source returns", async () => {
+    async function* source() {
+      yield 1;
+      return 2;
+    }
+    const values = abortable(source(), undefined);
+    await values.next();
+    expect(await values.next()).toEqual({ done: true, value: undefined });
   });
 
   it("passes over what fails in the closing, and needs no closing", async () => {
