@@ -16,7 +16,7 @@ import {
   vegaDataV1,
   vegaEventsV1,
 } from "tradewire/api";
-import { serveNodeOf, type TestNode } from "../support/node.js";
+import { serveNodeOf, type TestNode, unanswered } from "../support/node.js";
 import { onlyReads } from "../support/only-reads.js";
 
 const services = [TradingDataService, CoreService, CoreStateService];
@@ -49,7 +49,7 @@ function routes(router: ConnectRouter): void {
       failFirst("observeTrades");
       yield { trades: marketIds.map((id) => ({ marketId: id, size: 2n ** 63n })) };
     },
-    getVegaTime: () => new Promise(() => undefined),
+    getVegaTime: unanswered,
   });
   router.service(CoreService, {
     checkTransaction() {

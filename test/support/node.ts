@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, createServer as createTcpServer, type Server as NetServer, type Socket } from "node:net";
 import type { DescService } from "@bufbuild/protobuf";
-import { type ConnectRouter, createRouterTransport, type ServiceImpl } from "@connectrpc/connect";
+import { type ConnectRouter, createRouterTransport, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { TradingDataService } from "tradewire/gen/datanode/api/v2/trading_data_pb.js";
 import { CoreService } from "tradewire/gen/vega/api/v1/core_pb.js";
@@ -74,6 +74,14 @@ export async function serveNodeOf(
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/**
+ * A method of a node that never answers: it ends with its call, as the limit of a call's time would else stay with the
+ * server until it is reached.
+ */
+export function unanswered(_: unknown, { signal }: Pick<HandlerContext, "signal">): Promise<never> {
+  return new Promise((_fulfil, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 }
 
 /**

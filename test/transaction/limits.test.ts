@@ -1,4 +1,4 @@
-import { Code, type HandlerContext } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "@jest/globals";
 import {
   ConnectionError,
@@ -8,16 +8,13 @@ import {
   RequestError,
   solveProofOfWork as solve,
 } from "tradewire";
-import { serveNode } from "../support/node.js";
+import { serveNode, unanswered } from "../support/node.js";
 import { lastBlockAnswer, sender, stopOrder } from "../support/transactions.js";
 import { useVirtualRuntime } from "../support/virtual-runtime.js";
 
 const last = lastBlockAnswer;
 const failure = (promise: Promise<unknown>) => promise.then(undefined, (reason: unknown) => reason);
 const never = () => new Promise<never>(() => undefined);
-/** A method of a node that does not answer for as long as it is called. */
-const unanswered = (_: unknown, { signal }: HandlerContext) =>
-  new Promise<never>((_fulfil, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
 /** What a client throws, or else makes, at a node that answers as given. */
 async function failureAt(
