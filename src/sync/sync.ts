@@ -1,21 +1,17 @@
 import { Code } from "@connectrpc/connect";
 import { CanceledError, SinkError } from "../errors/index.js";
-import { monotonicMs } from "../runtime/index.js";
 import { followingController } from "../signal/follow.js";
 import { wait } from "../signal/wait.js";
 import type { AgreedHistory } from "./agree.js";
 import { type CheckedOptions, checkSyncOptions, clientsOf } from "./check-options.js";
+import { type Comparison, startComparison } from "./comparison.js";
 import { createHolderWait } from "./holder-wait.js";
 import { createLoader, isNotHeld, type UnitOutcome } from "./load-unit.js";
-import { readHistory } from "./node-history.js";
 import type { FailedUnit, SyncClient, SyncOptions, SyncSummary } from "./options.js";
-import { partingError } from "./parting.js";
-import { patiently } from "./patiently.js";
-import type { Sink, SinkOpening, Survey } from "./sink.js";
-import { createSurveyor, withHeld } from "./surveyor.js";
-import { teller, tellNodes } from "./tell.js";
-import type { NodeHistory, Unit } from "./unit.js";
-import { unitsOf } from "./units.js";
+import { type Patience, patiently } from "./patiently.js";
+import type { Sink, SinkOpening } from "./sink.js";
+import { teller } from "./tell.js";
+import type { Unit } from "./unit.js";
 import { withSink } from "./with-sink.js";
 import { work } from "./work.js";
 
@@ -70,44 +66,38 @@ async function run(
   options: CheckedOptions,
   ending: AbortController,
 ): Promise<SyncSummary> {
-  const { tables, range, follow, pollMs, parallel, segmentsPerExport, replaceFrom, hooks } = options;
-  const { signal } = ending;
-  const tell = teller(hooks);
-  const patience = { patienceMs: options.patienceMs, tell, signal };
+  const tell = teller(options.hooks);
+  const patience = { patienceMs: options.patienceMs, tell, signal: ending.signal };
+  const comparison = await startComparison({ ...options, clients, sink, patience });
+  if (comparison === undefined) {
+    return { chainId: "", tables: [], units: 0, rows: 0n, bytes: 0n, failed: [] };
+  }
+  return await loadMissing(comparison, clients, sink, options, patience, ending);
+}
+
+async function loadMissing(
+  comparison: Comparison,
+  clients: readonly SyncClient[],
+  sink: Sink,
+  options: CheckedOptions,
+  patience: Patience,
+  ending: AbortController,
+): Promise<SyncSummary> {
+  const { tables, follow, pollMs, parallel, segmentsPerExport, replaceFrom } = options;
+  const { tell, signal } = patience;
   const failed = new Map<string, FailedUnit>();
   const done = { units: 0, rows: 0n, bytes: 0n };
   let pauseMs = FIRST_PAUSE_MS;
 
-  const read = (known?: NodeHistory) => patiently(() => readHistory(clients, signal, known), patience);
-  let look = await read();
-  let readAt = monotonicMs();
-  tellNodes(look, tell);
-  async function lookAgain(): Promise<void> {
-    readAt = monotonicMs();
-    look = await read(look);
-    tellNodes(look, tell);
-  }
-
   const replace = replaceFrom !== undefined;
-  const has: AgreedHistory["has"] = (client, unit) => look.has(client, unit);
+  const has: AgreedHistory["has"] = (client, unit) => comparison.history.has(client, unit);
   const loadOne = createLoader({ ...options, sink, clients, has, replace, signal });
   /** Loads a unit, once nodes that were away are asked again where that is due. */
   async function load(unit: Unit): Promise<UnitOutcome> {
-    if (look.away.length > 0 && monotonicMs() - readAt >= pollMs) {
-      await lookAgain();
+    if (comparison.history.away.length > 0 && comparison.isDue()) {
+      await comparison.read();
     }
     return loadOne(unit);
-  }
-
-  const compare = createSurveyor(sink);
-  async function survey(): Promise<Survey> {
-    const limit = SURVEY_SEGMENTS * tables.length + failed.size * segmentsPerExport;
-    const question = { history: look, tables, range, limit, ...(replaceFrom !== undefined && { replaceFrom }) };
-    const found = await patiently(() => compare(question), patience);
-    if (found.parting !== undefined) {
-      throw partingError(sink.name, found.parting);
-    }
-    return patiently(() => withHeld(sink, question, found), patience);
   }
 
   /** Loads what was found missing, and tells whether any of it was loaded. */
@@ -129,17 +119,9 @@ async function run(
     return done.units > before;
   }
 
-  while (look.chainId === "") {
-    if (!follow) {
-      return { chainId: "", tables: [], ...done, failed: [] };
-    }
-    tell({ case: "idle", againMs: pollMs });
-    await wait(pollMs, signal);
-    await lookAgain();
-  }
   let wake: (() => void) | undefined;
   const opening: SinkOpening = {
-    chainId: look.chainId,
+    chainId: comparison.history.chainId,
     tables,
     unknownColumns: options.unknownColumns,
     onUnknown: (unknown) => tell({ case: "unknown", unknown }),
@@ -155,15 +137,10 @@ async function run(
   const holders = createHolderWait(patience);
 
   for (;;) {
-    const found = await survey();
-    const { chainId, segments, isHeld } = look;
-    tell({ case: "planned", history: { chainId, segments }, tables: found.tables });
-    // A node that is away may have what lies behind the others' last block.
-    const removed =
-      look.away.length === 0 && (await patiently(() => removeForeign(sink, found, look, options), patience));
-    const missing = unitsOf(chainId, found.missing, segmentsPerExport, isHeld).filter(
-      (unit) => !failed.has(keyOf(unit)),
-    );
+    const found = await comparison.compare(SURVEY_SEGMENTS * tables.length + failed.size * segmentsPerExport);
+    const { chainId, isHeld, away } = comparison.history;
+    const removed = await comparison.removeForeign(found);
+    const missing = comparison.unitsOf(found.missing).filter((unit) => !failed.has(keyOf(unit)));
     const units = missing.filter(isHeld);
     const [unheld] = missing;
     if (units.length > 0) {
@@ -174,22 +151,22 @@ async function run(
         await wait(pauseMs, signal); // Another sync is loading what is left.
         pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       }
-      if (follow && monotonicMs() - readAt >= pollMs) {
-        await lookAgain();
+      if (follow && comparison.isDue()) {
+        await comparison.read();
         failed.clear();
       }
     } else if (removed) {
       // What is there has changed.
     } else if (unheld !== undefined) {
-      await holders.wait(unheld, look.away);
-      await lookAgain();
+      await holders.wait(unheld, away);
+      await comparison.read();
     } else if (follow) {
       tell({ case: "idle", againMs: pollMs });
       await wait(pollMs, signal, (end) => {
         wake = end;
       });
       wake = undefined;
-      await lookAgain();
+      await comparison.read();
       failed.clear();
     } else {
       return { chainId, tables: found.tables, ...done, failed: [...failed.values()] };
@@ -202,33 +179,6 @@ function lostError(name: string): SinkError {
     code: Code.Unavailable,
     advice: "All of its ledger is compared with the node's history again, once it can be reached.",
   });
-}
-
-/**
- * Remove foreign units that no unit of the node's takes the place of.
- *
- * @param sink the sink
- * @param survey what was found foreign
- * @param history the node's
- * @param options the range, outside of which nothing is removed
- * @returns whether there were any
- */
-export async function removeForeign(
-  sink: Sink,
-  { foreign }: Survey,
-  { segments }: NodeHistory,
-  { range }: Pick<CheckedOptions, "range">,
-): Promise<boolean> {
-  const [first, last] = [segments[0], segments.at(-1)];
-  let removed = false;
-  for (const entry of foreign) {
-    const within = range.fromBlock <= entry.fromBlock && entry.toBlock <= range.toBlock;
-    if (within && first && last && (entry.toBlock < first.fromBlock || entry.fromBlock > last.toBlock)) {
-      await sink.remove(entry);
-      removed = true;
-    }
-  }
-  return removed;
 }
 
 function keyOf({ table, fromBlock, segmentId }: Unit): string {

@@ -1,17 +1,12 @@
 import { monotonicMs } from "../../runtime/index.js";
 import { wait } from "../../signal/wait.js";
-import type { AgreedHistory } from "../agree.js";
+import { startComparison } from "../comparison.js";
 import { createHolderWait } from "../holder-wait.js";
-import { readHistory } from "../node-history.js";
 import type { SyncClient, SyncSummary } from "../options.js";
-import { partingError } from "../parting.js";
 import { patiently } from "../patiently.js";
-import type { Survey, TableSurvey } from "../sink.js";
-import { createSurveyor, withHeld } from "../surveyor.js";
-import { removeForeign } from "../sync.js";
-import { type Tell, tellNodes } from "../tell.js";
-import type { NodeHistory, Unit } from "../unit.js";
-import { unitsOf } from "../units.js";
+import type { TableSurvey } from "../sink.js";
+import type { Tell } from "../tell.js";
+import type { Unit } from "../unit.js";
 import { type Database, dbOf } from "./database.js";
 import type { DeadLetter } from "./dead-letter.js";
 import { reapInTurn } from "./heartbeat.js";
@@ -58,29 +53,25 @@ export async function planAsLeader(
   planning: Planning,
 ): Promise<Omit<SyncSummary, "failed"> & { readonly dead: readonly DeadLetter[] }> {
   const { db, sink, tell, lead, options } = planning;
-  const { budget, follow, pollMs, pace, segmentsPerExport, replaceFrom } = options;
+  const { follow, pace, segmentsPerExport } = options;
   const { signal } = lead;
-  const clients = politeListings(db, planning.clients, budget, signal);
   const patience = { patienceMs: options.patienceMs, tell, signal };
-  async function read(known?: NodeHistory) {
-    const look = await patiently(() => readHistory(clients, signal, known), patience);
-    tellNodes(look, tell);
-    return look;
-  }
-  const queueing = { replace: replaceFrom !== undefined, attempts: options.attempts, retrySeconds: pace.retrySeconds };
+  const replace = options.replaceFrom !== undefined;
+  const queueing = { replace, attempts: options.attempts, retrySeconds: pace.retrySeconds };
 
-  let history = await read();
-  let readAt = monotonicMs();
-  while (history.segments.length === 0 && history.chainId === "") {
-    if (!follow) {
-      return { chainId: "", tables: [], units: 0, rows: 0n, bytes: 0n, dead: [] };
-    }
-    tell({ case: "idle", againMs: pollMs });
-    await wait(pollMs, signal);
-    [history, readAt] = [await read(history), monotonicMs()];
+  const comparison = await startComparison({
+    ...options,
+    clients: politeListings(db, planning.clients, options.budget, signal),
+    sink,
+    patience,
+    onParting: () => db.boss.purgeQueue(UNITS), // What waits was planned by a history that does not hold.
+  });
+  if (comparison === undefined) {
+    return { chainId: "", tables: [], units: 0, rows: 0n, bytes: 0n, dead: [] };
   }
-  await patiently(() => planning.open(history.chainId), patience);
-  await lead.client.query(`UPDATE ${db.schema}.tradewire_queue SET chain_id = $1`, [history.chainId]);
+  const { chainId } = comparison.history;
+  await patiently(() => planning.open(chainId), patience);
+  await lead.client.query(`UPDATE ${db.schema}.tradewire_queue SET chain_id = $1`, [chainId]);
   let backlog: Unit[] = [];
   /** Whether all that was missing is in the queue or the backlog, and whether nothing was missing at all. */
   let [listedAll, nothingLeft] = [false, false];
@@ -92,31 +83,26 @@ export async function planAsLeader(
   const ledAt = monotonicMs();
   let maintainedAt = ledAt;
   const told = new Set<string>();
-  const compare = createSurveyor(sink);
 
-  async function survey(present: Present): Promise<void> {
+  const survey = async (present: Present): Promise<void> => {
     const inQueue = present.waiting + present.active + present.dead.length;
     const limit = SURVEY_LIMIT + inQueue * segmentsPerExport;
-    const found = await patiently(() => surveySink(planning, compare, history, limit), patience);
+    const found = await comparison.compare(limit);
     const missing = found.missing.filter((segment) => !present.covers(segment));
-    const { chainId, segments, isHeld } = history;
-    const units = unitsOf(chainId, missing, segmentsPerExport, isHeld);
-    backlog = units.filter(isHeld);
+    const units = comparison.unitsOf(missing);
+    backlog = units.filter(comparison.history.isHeld);
     listedAll = found.missing.length < limit;
     stands = found.tables;
     began ??= stands;
-    tell({ case: "planned", history: { chainId, segments }, tables: stands });
     await notePlan(db, lead.client, stands);
-    // A node that is away may have what lies behind the others' last block.
-    const removed =
-      history.away.length === 0 && (await patiently(() => removeForeign(sink, found, history, options), patience));
+    const removed = await comparison.removeForeign(found);
     const isStill = backlog.length === 0 && !removed && present.waiting + present.active === 0;
     nothingLeft = missing.length === 0 && isStill;
     unheld = isStill ? units[0] : undefined;
     if (backlog.length > 0) {
       holders.reached();
     }
-  }
+  };
 
   for (;;) {
     const present = await readPresent(db);
@@ -129,7 +115,7 @@ export async function planAsLeader(
     if (backlog.length > 0 && present.waiting < LOW_WATER) {
       await insert(planning, backlog.splice(0, HIGH_WATER - present.waiting), queueing);
     } else if (nothingLeft && !follow) {
-      return { chainId: history.chainId, tables: stands, ...loadedSince(began ?? stands, stands), dead: present.dead };
+      return { chainId, tables: stands, ...loadedSince(began ?? stands, stands), dead: present.dead };
     }
     if (monotonicMs() - ledAt > pace.silentMs) {
       await patiently(() => reapInTurn(db, pace), patience); // Behind an outage, all workers seem silent for a while.
@@ -139,36 +125,19 @@ export async function planAsLeader(
       await db.boss.maintain();
     }
     if (unheld !== undefined) {
-      await holders.wait(unheld, history.away);
-      [history, readAt] = [await read(history), monotonicMs()];
+      await holders.wait(unheld, comparison.history.away);
+      await comparison.read();
       [listedAll, unheld] = [false, undefined];
-    } else if (follow && monotonicMs() - readAt >= pollMs) {
-      [history, readAt] = [await read(history), monotonicMs()];
+    } else if (follow && comparison.isDue()) {
+      await comparison.read();
       [listedAll, nothingLeft] = [false, false];
     } else if (follow && nothingLeft) {
-      tell({ case: "idle", againMs: Math.max(0, Math.round(pollMs - (monotonicMs() - readAt))) });
-      await wait(Math.max(pace.lookMs, pollMs - (monotonicMs() - readAt)), signal);
+      tell({ case: "idle", againMs: Math.round(comparison.leftMs()) });
+      await wait(Math.max(pace.lookMs, comparison.leftMs()), signal);
     } else {
       await wait(pace.lookMs, signal);
     }
   }
-}
-
-/** Compares. Where the histories part, what waits is planned by a history that does not hold, and goes. */
-async function surveySink(
-  { db, sink, options }: Planning,
-  compare: ReturnType<typeof createSurveyor>,
-  history: AgreedHistory,
-  limit: number,
-): Promise<Survey> {
-  const { tables, range, replaceFrom } = options;
-  const question = { history, tables, range, limit, ...(replaceFrom !== undefined && { replaceFrom }) };
-  const found = await compare(question);
-  if (found.parting !== undefined) {
-    await db.boss.purgeQueue(UNITS);
-    throw partingError(sink.name, found.parting);
-  }
-  return withHeld(sink, question, found);
 }
 
 /** Inserts through the connection that holds the lead. A unit that is there already stays as it is. */
