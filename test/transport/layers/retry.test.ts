@@ -1,3 +1,4 @@
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, it } from "@jest/globals";
 import {
@@ -22,7 +23,8 @@ import {
   texts,
   thrown,
 } from "../../support/memory-transport.js";
-import { say } from "../../support/probe.js";
+import { join, say, talk } from "../../support/probe.js";
+import { given } from "../../support/taken.js";
 import { useVirtualRuntime } from "../../support/virtual-runtime.js";
 
 const ofNode = (code: Code) => new NodeError({ code, message: "not now", details: [] });
@@ -112,6 +114,16 @@ it("a call that does more than read is never made again", async () => {
   await reasonOf(ask(transport, { method: say }));
   expect(calls).toHaveLength(1);
 });
+
+it.each([join, talk])(
+  "a call whose requests stream is never made again, even if it only reads ($name)",
+  async (method) => {
+    const { transport, calls } = retrying(failing(busy()));
+    const reading = { ...method, idempotency: MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS };
+    await reasonOf(transport.stream(reading, undefined, undefined, undefined, given([{ value: "a" }])));
+    expect(calls).toHaveLength(1);
+  },
+);
 
 describe("a stream", () => {
   it("is opened again, with the same request, where it fails before its first message", async () => {
