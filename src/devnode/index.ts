@@ -20,7 +20,7 @@ import { CoreService } from "../../gen/vega/api/v1/core_pb.js";
 import { CoreStateService } from "../../gen/vega/api/v1/corestate_pb.js";
 import { fileError } from "../errors/file-error.js";
 import { CanceledError, ConnectionError, RequestError } from "../errors/index.js";
-import { type LockInUse, STALE_MS, takeLock } from "../file/lock.js";
+import { type LockInUse, STALE_MS, sweepLocks, takeLock } from "../file/lock.js";
 import { makeFolder } from "../file/make-folder.js";
 import { hostCheck } from "../http-server/own-host.js";
 import { knownTypes } from "../json/any.js";
@@ -175,6 +175,7 @@ async function openStorage(
 ): Promise<OpenStorage> {
   makeFolder(folder);
   const path = join(folder, "lock");
+  await sweepLocks(folder).catch(() => undefined); // What cannot be read is said below.
   const lock = await takeLock(path).catch((reason: unknown) => {
     throw fileError(reason, path);
   });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { constants, copyFile, link, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants, copyFile, link, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { failedWith } from "../errors/file-error.js";
 import { randomUUID, startInterval } from "../runtime/index.js";
@@ -93,6 +93,31 @@ export async function takeLock(path: string): Promise<Lock | LockInUse> {
   };
 }
 
+/**
+ * Remove the second locks of processes of this machine that were killed while they released a lock. Nobody wants such a
+ * lock once no other one says what it is named after: that is said once and never again.
+ *
+ * @param folder the folder in which locks are taken; where it cannot be read, nothing is done
+ */
+export async function sweepLocks(folder: string): Promise<void> {
+  const names = await readdir(folder).catch(() => []);
+  for (const name of names) {
+    const [, base, hash] = SECOND.exec(name) ?? [];
+    const path = join(folder, name);
+    const [mark = ""] = (base === undefined ? undefined : await read(path))?.text.split(" ") ?? [];
+    if (base !== undefined && (await hasEnded(mark))) {
+      // What a second lock says may become the first one's meanwhile, which is therefore read last.
+      const others = names.filter((other) => other !== name && SECOND.exec(other)?.[1] === base);
+      const hashes = new Set<string | undefined>();
+      for (const other of [...others, base]) {
+        const found = await read(join(folder, other));
+        hashes.add(found && hashOf(found.text));
+      }
+      await (hashes.has(hash) ? undefined : rm(path, { force: true }));
+    }
+  }
+}
+
 /** Removes a lock, unless another process has taken it or is about to. */
 async function release(path: string, claim: string): Promise<void> {
   if ((await read(path))?.text !== claim) {
@@ -158,8 +183,14 @@ async function isStale({ text, touchedMs }: Claim, candidate: string): Promise<b
 
 /** The name of the lock that allows to replace a stale lock, or to release one. */
 function wayTo(path: string, text: string): string {
-  const base = path.replace(/\.[0-9a-f]{32}$/, "");
-  return `${base}.${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
+  return `${SECOND.exec(path)?.[1] ?? path}.${hashOf(text)}`;
+}
+
+/** The name or path of a second lock: that of the first one, and a hash of what the lock says that it allows to replace. */
+const SECOND = /^(.*)\.([0-9a-f]{32})$/s;
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
 async function makeClaim(): Promise<string> {

@@ -1,10 +1,12 @@
 import { type ChildProcess, execFileSync, fork, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { type Lock, takeLock } from "../../src/file/lock.js";
+import { type Lock, sweepLocks, takeLock } from "../../src/file/lock.js";
 import { builtProgram } from "../support/built-program.js";
 import { processMark } from "./inside.js";
 
@@ -66,6 +68,25 @@ describe("takeLock", () => {
     const then = new Date(Date.now() - 61_000);
     await utimes(path, then, then);
     await (await taken())[Symbol.asyncDispose]();
+  });
+
+  it("is swept of what a process left that was killed in its release, and of nothing else", async () => {
+    const second = (text: string) =>
+      writeFileSync(join(folder, `lock.${hashOf(text)}`), text === "living" ? living : ended);
+    const hashOf = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
+    const [ended, living] = [await staleClaim(), `${await processMark()} x`];
+    second("released"); // Its lock is gone.
+    await sweepLocks(folder);
+    expect(await readdir(folder)).toEqual([]);
+
+    await writeFile(path, ended);
+    second("living");
+    second(ended); // Who wants the stale lock takes this one.
+    await writeFile(join(folder, `lock.${"0".repeat(32)}.zip`), ended);
+    second("released");
+    const kept = [`lock.${hashOf("living")}`, `lock.${hashOf(ended)}`, `lock.${"0".repeat(32)}.zip`, "lock"];
+    await sweepLocks(folder);
+    expect((await readdir(folder)).toSorted()).toEqual(kept.toSorted());
   });
 
   it("leaves one that was taken over", async () => {

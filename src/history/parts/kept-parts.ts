@@ -6,7 +6,7 @@ import type { ExportedRange } from "../../archive/names.js";
 import { fileError, quotedPath } from "../../errors/file-error.js";
 import { CanceledError, RequestError } from "../../errors/index.js";
 import { quoted } from "../../errors/quoted.js";
-import { STALE_MS, takeLock } from "../../file/lock.js";
+import { STALE_MS, sweepLocks, takeLock } from "../../file/lock.js";
 import { makeFolder } from "../../file/make-folder.js";
 import type { SavedFile } from "../../file/save-whole.js";
 import { type PartFolder, partName } from "./part-folder.js";
@@ -37,6 +37,7 @@ export async function keptParts(path: string, asked: ExportedRange, target: stri
   }
   makeFolder(folder);
   const lockPath = join(folder, "tradewire.lock");
+  await sweepLocks(folder).catch(() => undefined); // What cannot be read is said below.
   const lock = await takeLock(lockPath).catch((reason: unknown) => {
     throw fileError(reason, lockPath);
   });

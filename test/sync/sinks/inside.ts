@@ -1,3 +1,4 @@
+export { temporaryName } from "../../../src/file/temporary.js";
 export { duckdbError } from "../../../src/sync/sinks/duckdb/errors.js";
 export { createGate } from "../../../src/sync/sinks/duckdb/gate.js";
 export { applyChange } from "../../../src/sync/sinks/parquet/apply-change.js";

@@ -1,9 +1,10 @@
-import { getEventListeners } from "node:events";
+import { spawn } from "node:child_process";
+import { getEventListeners, once } from "node:events";
 import { appendFile, cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "@jest/globals";
 import { compactParquet, duckdbSink, parquetSink, verifySync } from "tradewire/sync";
-import { holdUnit, layoutOf } from "./inside.js";
+import { holdUnit, layoutOf, temporaryName } from "./inside.js";
 import { ask, columnsOf, entriesOf, fetchOf, opening, plainly, rowOf, unitAt, withFolder } from "./support/units.js";
 
 const columns = columnsOf("blocks");
@@ -140,6 +141,23 @@ it("is opened by several syncs at once where there is no folder yet", async () =
       expect(await entriesOf(sink, "blocks")).toHaveLength(1);
       await sink[Symbol.asyncDispose]();
     }
+  });
+});
+
+it("removes what is left of a lock whose process was killed while it released it", async () => {
+  await withFolder(async (folder) => {
+    const child = spawn(process.execPath, ["--version"], { stdio: "ignore" });
+    await once(child, "exit");
+    const mark = /\.tradewire-([0-9a-f]{16})-\d+-(\d+)-/.exec(await temporaryName());
+    const { pending } = layoutOf(join(folder, "out"));
+    await mkdir(pending, { recursive: true });
+    await writeFile(
+      join(pending, `blocks.0000000001-0000000010.lock.${"0".repeat(32)}`),
+      `${mark?.[1]}-${child.pid}-${mark?.[2]} x`,
+    );
+    await using sink = parquetSink(join(folder, "out"));
+    await sink.open(opening(["blocks"]));
+    expect(await readdir(pending)).toEqual([]);
   });
 });
 

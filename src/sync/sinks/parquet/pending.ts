@@ -4,7 +4,7 @@ import { Code } from "@connectrpc/connect";
 import * as z from "zod";
 import { failedWith } from "../../../errors/file-error.js";
 import { SinkError } from "../../../errors/index.js";
-import { type Lock, takeLock } from "../../../file/lock.js";
+import { type Lock, sweepLocks, takeLock } from "../../../file/lock.js";
 import { randomUUID } from "../../../runtime/index.js";
 import type { LedgerEntry, Unit } from "../../unit.js";
 import { writeWhole } from "./durable.js";
@@ -103,6 +103,7 @@ export async function holdUnit(folder: string, unit: Unit, apply: ApplyChange): 
  * @param apply does a change
  */
 export async function recover(folder: string, apply: ApplyChange): Promise<void> {
+  await onPath(folder, sweepLocks(folder));
   for (const name of await namesIn(folder)) {
     await finishFree(filesOf(folder, name), apply);
   }
