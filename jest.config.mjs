@@ -11,6 +11,4 @@ export default {
   maxWorkers: 4,
   // It ends tests that hang; none that works takes as long on a machine with twenty times as much to do.
   testTimeout: 300_000,
-  // A worker that does not end holds what a test has left open; on a loaded machine it takes more than half a second to.
-  workerGracefulExitTimeout: 10_000,
 };
