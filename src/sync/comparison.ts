@@ -9,7 +9,7 @@ import { type Patience, patiently } from "./patiently.js";
 import type { MissingSegment, Sink, Survey } from "./sink.js";
 import { createSurveyor, withHeld } from "./surveyor.js";
 import { tellNodes } from "./tell.js";
-import type { Unit } from "./unit.js";
+import type { NodeHistory, Unit } from "./unit.js";
 import { unitsOf } from "./units.js";
 
 /** What is compared. */
@@ -41,7 +41,7 @@ export interface Comparison {
    * Find what is missing, and report how the tables stand.
    *
    * @param limit the most missing segments that are listed
-   * @returns what was found; its `parting` is absent
+   * @returns what was found; never a `parting`, as that is thrown
    * @throws {@link PartingError} where the histories part; errors of the sink
    */
   compare(limit: number): Promise<Survey>;
@@ -73,28 +73,26 @@ export async function startComparison(compared: Compared): Promise<Comparison | 
   const { tell, signal } = patience;
   const survey = createSurveyor(sink);
   let readAt = monotonicMs();
-  let history: AgreedHistory | undefined;
 
-  async function readAgain(): Promise<AgreedHistory> {
+  async function read(known?: NodeHistory): Promise<AgreedHistory> {
     readAt = monotonicMs();
-    const read = await patiently(() => readHistory(clients, signal, history), patience);
-    history = read;
-    tellNodes(read, tell);
-    return read;
+    const found = await patiently(() => readHistory(clients, signal, known), patience);
+    tellNodes(found, tell);
+    return found;
   }
 
-  let now = await readAgain();
-  while (now.chainId === "") {
+  let history = await read();
+  while (history.chainId === "") {
     if (!follow) {
       return undefined;
     }
     tell({ case: "idle", againMs: pollMs });
     await wait(pollMs, signal);
-    now = await readAgain();
+    history = await read(history);
   }
 
   async function surveyed(limit: number): Promise<Survey> {
-    const question = { history: now, tables, range, limit, ...(replaceFrom !== undefined && { replaceFrom }) };
+    const question = { history, tables, range, limit, ...(replaceFrom !== undefined && { replaceFrom }) };
     const found = await survey(question);
     if (found.parting !== undefined) {
       await compared.onParting?.();
@@ -105,26 +103,26 @@ export async function startComparison(compared: Compared): Promise<Comparison | 
 
   return {
     get history() {
-      return now;
+      return history;
     },
     isDue: () => monotonicMs() - readAt >= pollMs,
     leftMs: () => Math.max(0, pollMs - (monotonicMs() - readAt)),
     async read() {
-      now = await readAgain();
+      history = await read(history);
     },
     async compare(limit) {
       const found = await patiently(() => surveyed(limit), patience);
-      const { chainId, segments } = now;
+      const { chainId, segments } = history;
       tell({ case: "planned", history: { chainId, segments }, tables: found.tables });
       return found;
     },
-    unitsOf: (missing) => unitsOf(now.chainId, missing, segmentsPerExport, now.isHeld),
+    unitsOf: (missing) => unitsOf(history.chainId, missing, segmentsPerExport, history.isHeld),
     async removeForeign({ foreign }) {
       // A node that is away may have what lies behind the others' last block.
-      return now.away.length === 0 && (await patiently(removeAll, patience));
+      return history.away.length === 0 && (await patiently(removeAll, patience));
 
       async function removeAll(): Promise<boolean> {
-        const [first, last] = [now.segments[0], now.segments.at(-1)];
+        const [first, last] = [history.segments[0], history.segments.at(-1)];
         let removed = false;
         for (const entry of foreign) {
           const within = range.fromBlock <= entry.fromBlock && entry.toBlock <= range.toBlock;

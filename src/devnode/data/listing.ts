@@ -118,7 +118,7 @@ export function inTime<T>(timeline: Timeline<T>): Source<T> {
 /**
  * Makes a source of records by the time of the block that changed each one last.
  *
- * @param records the records, by what tells them apart
+ * @param records the latest version of each record, by its identifier
  * @returns the source
  */
 export function byBlock<T>(records: { readonly latest: ReadonlyMap<string, Recorded<T>> }): Source<T> {

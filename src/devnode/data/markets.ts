@@ -116,7 +116,7 @@ export function marketDataMethods(world: World, streams: Streams): DataMethods {
 }
 
 /**
- * Implements the methods for data sources of markets that governance opened, and for what they told.
+ * Implements the methods for data sources of markets that governance opened, and for the data that they delivered.
  *
  * @param world how things stand
  * @returns the methods of the data service that list them and get one

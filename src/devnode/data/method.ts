@@ -51,21 +51,21 @@ export function listing<Request extends Paginated, T, Response>(
   };
 }
 
-/** A method that streams what blocks bring, in messages behind others that it opens with. */
+/** A method that first sends a snapshot, if it has one, and then the records of each new block. */
 export interface StreamMethod<Request, T, Message, Opening> {
   readonly subject: Subject;
   /** The records of an event. */
   readonly records: (event: Event) => readonly T[];
-  /** The condition of the request's filter; all records are told by default. */
+  /** The condition of the request's filter; all records are sent by default. */
   readonly where?: (request: Request) => (record: T) => boolean;
-  /** Makes the messages that the stream begins with; none by default. */
+  /** Makes the messages of the snapshot; there is none by default. */
   readonly snapshot?: (matches: (record: T) => boolean) => Iterable<Opening>;
   /** Makes the messages of a block's records, of which there is at least one. */
   readonly messages: (records: readonly T[]) => Iterable<Message>;
 }
 
 /**
- * Makes a method of the data service that streams what blocks bring.
+ * Makes a method of the data service that streams the records of each new block.
  *
  * @param streams keeps streams open
  * @param method what it streams
